@@ -1,4 +1,4 @@
-"""End what an actor is doing now, and nothing else: it takes its next message as if nothing had been."""
+"""Abort the current turn of an actor; the actor continues with its next message."""
 
 import trio
 import trio.testing
@@ -7,7 +7,7 @@ import greenroom as gr
 
 
 class Cook(gr.Behavior[str]):
-    """Cooks one order after the other; some take for ever."""
+    """Cooks one order after the other; some never finish."""
 
     async def on_message(self, order: str, ctx: gr.Context) -> None:
         print("cooking", order)

@@ -1,4 +1,4 @@
-"""Two actors that ask each other would wait for ever. The ask that closes the circle is refused, and says how it closed."""
+"""Two actors ask each other. The second ask would deadlock, so it raises `AskCycle`, which names the circle."""
 
 import trio
 

@@ -1,4 +1,4 @@
-"""A coordinator: a main agent that only leads workers. Two research side by side, and one of them goes on to write."""
+"""A coordinator: a main agent that only leads workers. Two do research side by side, and one of them then writes."""
 
 import os
 import re

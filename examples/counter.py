@@ -1,4 +1,4 @@
-"""A supervised counter: it crashes, comes back, and neither its address nor its mail is lost."""
+"""A supervised counter: it crashes and restarts, and neither its address nor its mail is lost."""
 
 import trio
 

@@ -1,4 +1,4 @@
-"""A race in a program of yours: whether money is lost depends on the order of its tasks, and each order can be repeated."""
+"""A race condition: whether money is lost depends on the order of tasks, and each order can be repeated."""
 
 import attrs
 

@@ -1,4 +1,4 @@
-"""Fan-out research: one agent for each question, side by side; the main agent combines what they report."""
+"""Fan-out research: one agent per question, side by side; the main agent combines their reports."""
 
 import os
 import tempfile

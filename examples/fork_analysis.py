@@ -1,4 +1,4 @@
-"""Forks for parallel analysis: workers that begin with the whole conversation, on one cached prefix."""
+"""Forks for parallel analysis: workers that start with the whole conversation and share one cached prefix."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""An ordered shutdown: what was started last ends first, and each gets the time to finish what it is doing."""
+"""An ordered shutdown: the last actor started ends first, and each gets time to finish its turn."""
 
 import trio
 
@@ -6,7 +6,7 @@ import greenroom as gr
 
 
 class Worker(gr.Behavior[float]):
-    """Takes as long as it is told, and tidies up at its end."""
+    """Takes as long as its message says, and cleans up at its end."""
 
     def __init__(self, name: str) -> None:
         self._name = name

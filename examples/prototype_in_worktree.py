@@ -1,4 +1,4 @@
-"""A prototype away from your checkout: an agent in a worktree of git, and what becomes of its work."""
+"""A prototype away from your checkout: an agent in a git worktree, and how its work is kept."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Talking to an agent that runs: a word of the program, a message of the main agent, and more work after its end."""
+"""Messages to an agent: from the program and from the main agent while it runs, and more work after its end."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""A team without a network: a lead puts items on the board, two mates claim them; the model is a pure function."""
+"""A team without a network: a lead puts items on the board, two teammates claim them; the model is a pure function."""
 
 import tempfile
 

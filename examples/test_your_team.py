@@ -1,4 +1,4 @@
-"""A test of a team of yours: no order of its tasks and no crash of a worker may lose a job. It does, and shows how."""
+"""A test of a team: no order of tasks and no crash of a worker may lose a job. One does, and the report shows how."""
 
 import logging
 from collections.abc import Awaitable, Callable

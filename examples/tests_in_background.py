@@ -1,4 +1,4 @@
-"""A long test run in the background: the main agent goes on with something else, and hears of the end by a notice."""
+"""A long test run in the background: the main agent continues, and is notified when they end."""
 
 import os
 import tempfile

@@ -6,7 +6,7 @@ the behaviours that users would check of section n. A test names the rows that i
     RC-67                     def test_rc_67_...
     Behaviours (3), line 1    several lines of one section: lines 1 and 2
 
-`tests/docs/test_regressions.py` holds both directions, and docs/explanation/regressions.md shows who holds what.
+`tests/docs/test_regressions.py` holds both directions, and docs/design/regressions.md shows who holds what.
 """
 
 from __future__ import annotations

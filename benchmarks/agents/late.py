@@ -8,7 +8,8 @@ from typing import Self
 
 from benchmarks.agents.scenario import LATENCY_S
 from benchmarks.wheel import Wheel
-from greenroom.models import Delta, Model, ModelRequest, ModelResponse, ModelStream, Notice
+from greenroom.models import Model, ModelRequest, ModelResponse, ModelStream, Notice
+from greenroom.models._types import Delta
 
 
 class LateModel:

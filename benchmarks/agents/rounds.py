@@ -20,7 +20,7 @@ from benchmarks.agents.late import LateModel
 from benchmarks.agents.scenario import IDEAL_S, LATENCY_S, ROUNDS
 from benchmarks.measure import Target, cpu_seconds, report, run_group
 from benchmarks.wheel import Wheel
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
+from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
 from greenroom.core import Ports, Recorder, calm_collector
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
@@ -96,7 +96,7 @@ async def agents_on_disk(agents: int, folders: Iterator[Path]) -> None:
     ports = Ports()
     recorder = Recorder(ports.clock.bind())
     async with (
-        open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS) as journal,
+        open_journal(run_folder, ports=ports, recorder=recorder, catalog=EVENTS) as journal,
         open_runtime(ports=ports, recorder=recorder) as runtime,
     ):
         services = AgentServices(
@@ -116,7 +116,11 @@ async def _run_agents(agents: int, services: AgentServices, runtime: Runtime, po
     tools = ToolSet([add])
 
     async def use_agent() -> None:
-        home = AgentHome(ports=BareAgentPorts(), definition=definition, services=services, tools=tools, policy=policy)
+        home = AgentState(
+            profile=AgentProfile(definition=definition, tools=tools, policy=policy),
+            services=services,
+            ports=BareAgentPorts(),
+        )
         ref = await runtime.spawn(Agent, home)
         done = await ref.ask(Prompt("go"), timeout_s=TIMEOUT_S)
         assert (done.text, done.rounds) == ("done", ROUNDS)

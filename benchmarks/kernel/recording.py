@@ -80,7 +80,7 @@ async def with_journal(folder: Path, level: Level, count: int) -> float:
     """Return the CPU seconds of a message up to its last event on disk; opening and closing are left out."""
     ports = Ports()
     async with (
-        open_journal(folder, ports=ports, catalogue=EVENTS) as journal,
+        open_journal(folder, ports=ports, catalog=EVENTS) as journal,
         open_runtime(ports=ports, recorder=journal.recorder) as runtime,
     ):
         began = time.process_time()

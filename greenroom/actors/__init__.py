@@ -1,8 +1,8 @@
 """Actors on Trio: a behavior, a mailbox, and separate cancellation of an actor and of its current turn."""
 
-from greenroom.actors._behavior import Behavior, Parent, Request, Unfinished, is_plain
-from greenroom.actors._cell import CURRENT, Cell, current_of
-from greenroom.actors._context import Context, Turn
+from greenroom.actors._behavior import Behavior, Parent, is_plain, traits_of
+from greenroom.actors._cell import CURRENT, ActorContext, Cell, Incidents, current_of
+from greenroom.actors._context import Context
 from greenroom.actors._directory import DeadLetter, DeadLetters, Directory
 from greenroom.actors._dispatcher import Dispatcher
 from greenroom.actors._events import (
@@ -30,28 +30,29 @@ from greenroom.actors._events import (
     TurnUnlinked,
     WatchFailed,
 )
-from greenroom.actors._inspection import drain
+from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
 from greenroom.actors._lifecycle import (
     COMPLETED,
     EDGE_TO,
+    GONE,
     TERMINAL,
     TRANSITIONS,
     Edge,
     EndState,
     Outcome,
     State,
+    Unfinished,
+    Verdict,
     decide_outcome,
     describe,
     step,
     text_of,
 )
-from greenroom.actors._links import Link
 from greenroom.actors._loop import run_cell
-from greenroom.actors._owner import GONE, ActorContext, Incidents, Owner, Verdict
-from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref
+from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref, Request
 from greenroom.actors._send_timer import SendTimer
-from greenroom.actors._signals import Down, Signal
-from greenroom.actors._watch import Watch
+from greenroom.actors._subscription import Down, Signal, Subscription, SubscriptionKind
+from greenroom.actors._turn import Turn
 
 __all__ = [
     "ASK_TIMEOUT_S",
@@ -86,10 +87,11 @@ __all__ = [
     "DrainRequested",
     "Edge",
     "EndState",
+    "Incarnation",
     "Incidents",
     "KillOverran",
     "KillRequested",
-    "Link",
+    "LifeSpec",
     "NameRegistered",
     "NameReleased",
     "Outcome",
@@ -102,6 +104,9 @@ __all__ = [
     "Signal",
     "State",
     "StopRequested",
+    "Subscription",
+    "SubscriptionKind",
+    "Traits",
     "Turn",
     "TurnBegan",
     "TurnEnded",
@@ -110,14 +115,13 @@ __all__ = [
     "TurnUnlinked",
     "Unfinished",
     "Verdict",
-    "Watch",
     "WatchFailed",
     "current_of",
     "decide_outcome",
     "describe",
-    "drain",
     "is_plain",
     "run_cell",
     "step",
     "text_of",
+    "traits_of",
 ]

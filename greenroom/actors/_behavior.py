@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Awaitable
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
-from greenroom.actors._inspection import public_attributes
+from greenroom.actors._incarnation import Traits
+from greenroom.actors._lifecycle import Unfinished
 from greenroom.core import Level
 from greenroom.mailbox import MailboxPolicy
 
 if TYPE_CHECKING:
     from greenroom.actors._context import Context
     from greenroom.actors._lifecycle import Outcome
-    from greenroom.actors._signals import Signal
+    from greenroom.actors._subscription import Signal
 
 M = TypeVar("M")
-R_co = TypeVar("R_co", covariant=True)
-
-
-class Request(Generic[R_co]):
-    """A message with an answer of type `R`: `await ref.ask(request)` returns the value given to `ctx.reply(value)`."""
-
-    __slots__ = ()
-
-
-class Unfinished(StrEnum):
-    """Policy for a message whose turn was aborted or failed. An ask is never retried: the asker gets the error."""
-
-    DROP = "drop"
-    """Make it a dead letter `aborted` or `failed`."""
-    REQUEUE = "requeue"
-    """Return it to the front of its lane; after 3 attempts it is a dead letter `poison`. For work that may run twice."""
-    KEEP = "keep"
-    """Postpone it, as `ctx.postpone()` does: it returns in the next state, or after a restart. The third failure makes it
-    a dead letter `poison`; aborts are not counted."""
 
 
 class Behavior(Generic[M]):
@@ -131,3 +113,29 @@ def is_plain(behavior_class: type[Behavior[Any]]) -> bool:
         return False
     handlers = (behavior_class.on_message, behavior_class.on_signal)
     return not any(inspect.iscoroutinefunction(handler) for handler in handlers)
+
+
+def traits_of(behavior_class: type[Behavior[Any]]) -> Traits:
+    """Return the properties of a behavior class that decide how its actors are run."""
+    return _traits_of(cast("Any", behavior_class))
+
+
+@functools.lru_cache(maxsize=1_024)
+def _traits_of(behavior_class: type[Any]) -> Traits:
+    return Traits(
+        behavior_class=behavior_class,
+        level=behavior_class.journal,
+        policy=behavior_class.mailbox,
+        is_plain=is_plain(behavior_class),
+        is_simple=is_simple(behavior_class),
+    )
+
+
+def public_attributes(behavior: Behavior[Any]) -> dict[str, Any]:
+    """Return the attributes of an object whose names do not begin with an underscore."""
+    names: list[str] = []
+    for above in type(behavior).__mro__:
+        slots = above.__dict__.get("__slots__", ())
+        names += (slots,) if isinstance(slots, str) else slots
+    names += getattr(behavior, "__dict__", ())
+    return {name: getattr(behavior, name) for name in names if not name.startswith("_") and hasattr(behavior, name)}

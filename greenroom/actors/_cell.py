@@ -1,490 +1,436 @@
-"""The record of one actor: its id, mailbox, machine and flags, and every step of its life that needs no waiting.
+"""The record of an actor across its incarnations: identity, mailbox, owner, subscriptions to its end.
 
-Rule 1: a step is synchronous, so nobody sees half of it. Rule 2: whoever ends something stores the cause first, then
-cancels; the first cause wins. Rule 3: at the end, in this order: terminal event, leases, the supervisor's verdict;
-gone for good: mailbox, asks, name, Downs.
-Must not know: how turns are run (`_loop`, `_dispatcher`), which strategies there are.
+Rule 1: a step is synchronous, so nobody sees half of it. Rule 2: a request stores its cause before it cancels anything;
+the first cause wins. Rule 3: an incarnation ends in this order: terminal event, leases, verdict of the supervisor; an actor
+terminates in this order: mailbox, asks, name, Downs.
+Must not know: how turns are run (`_loop`, `_dispatcher`), restart strategies.
 """
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Hashable
+import functools
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, final
+from typing import Any, Final, Generic, NoReturn, TypeVar, final
 
 import attrs
 import trio
-from trio.lowlevel import Task, checkpoint
+from trio.lowlevel import checkpoint
 
-from greenroom.actors._behavior import Behavior, is_plain, is_simple
-from greenroom.actors._commit import commit_turn, give_up_turn, notify_unfinished
+from greenroom.actors._directory import Directory
 from greenroom.actors._events import (
-    AbortRequested,
-    ActorBegan,
     ActorCreated,
     ActorExited,
     ActorGone,
+    ActorResumed,
+    ActorSuspended,
+    AskRefused,
     DrainRequested,
     KillOverran,
     KillRequested,
+    NameRegistered,
+    NameReleased,
     StopRequested,
-    TurnBegan,
-    TurnEnded,
-    TurnNoted,
+    WatchFailed,
 )
-from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
-from greenroom.actors._links import Link, end_links
-from greenroom.actors._owner import GONE, ActorContext, Owner, Verdict
-from greenroom.actors._signals import Down
-from greenroom.actors._waits import Wait
-from greenroom.actors._watch import Watch, note_down, tell_watchers
-from greenroom.core import ActorEnded, Cause, InternalError, Level, Recorder, stand_in
-from greenroom.mailbox import DeadReason, Envelope, Mailbox
-from greenroom.waiting import NOTHING
-
-if TYPE_CHECKING:
-    from greenroom.actors._context import Context
-    from greenroom.actors._dispatcher import PlainRunner
-    from greenroom.actors._outbox import Outbox
-    from greenroom.actors._send_timer import SendTimer
+from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
+from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, GONE, TERMINAL, Outcome, State, Verdict, describe, step
+from greenroom.actors._subscription import DOWNS_KEPT, FORGOTTEN, Down, Subscription, SubscriptionKind, cycle_of
+from greenroom.actors._turn import Turn
+from greenroom.core import ActorEnded, AskCycle, Cause, Event, InternalError, Level, Recorder, stand_in
+from greenroom.mailbox import DeadReason, Envelope, Lane, Mailbox
+from greenroom.waiting import TICK_S, Timers
 
 M = TypeVar("M")
-
-_LIFECYCLE: Final = Level.LIFECYCLE
-"""Once per message: a member costs 90 ns where it is read from its class, before Python 3.12."""
 
 CURRENT: Final[ContextVar[Cell[Any] | None]] = ContextVar("greenroom_current_actor", default=None)
 """The actor whose code is running: the cause of what it sends and spawns."""
 
 
 @final
+@attrs.define
+class Incidents:
+    """Counters of misuse: refused ask cycles, swallowed cancellations, masked errors."""
+
+    refused_cycles: int = 0
+    swallowed_cancels: int = 0
+    masked_errors: int = 0
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorContext:
+    """Resources shared by the actors of a runtime."""
+
+    recorder: Recorder
+    directory: Directory[Cell[Any]]
+    timers: Timers
+    incidents: Incidents = attrs.field(factory=Incidents)
+    # Methods of the recorder, bound once per runtime instead of once per use.
+    note: Callable[[tuple[Any, ...]], None] = attrs.Factory(lambda self: self.recorder.note, takes_self=True)
+    number: Callable[[], int] = attrs.Factory(lambda self: self.recorder.number, takes_self=True)
+    now: Callable[[], float] = attrs.Factory(lambda self: self.recorder.now, takes_self=True)
+
+
+@final
 @attrs.define(kw_only=True, eq=False, repr=False, weakref_slot=False)
 class Cell(Generic[M]):
-    """One actor, across its incarnations. Made by supervisors; everybody else holds a `Ref`."""
+    """One actor, across its incarnations. Created by supervisors; everybody else holds a `Ref`."""
 
     id: str
     path: str
     """Its path in the tree; empty for the root."""
     is_named: bool
-    factory: Callable[[], Behavior[M]]
-    behavior_class: type[Behavior[M]]
+    factory: Callable[[], Any]
+    """Returns a new behavior for each incarnation."""
+    traits: Traits
     owner: Owner
     shared: ActorContext
-    kill_grace_s: float
-    start_timeout_s: float
-    restart: str = ""
-    """When it comes back, for the record."""
+    spec: LifeSpec
 
-    # What follows from that.
-    level: Level = attrs.field(init=False)
-    is_plain: bool = attrs.field(init=False)
-    is_simple: bool = attrs.field(init=False)
-    recorder: Recorder = attrs.field(init=False)
-    _note: Callable[[tuple[Any, ...]], None] = attrs.field(init=False)
-    _number: Callable[[], int] = attrs.field(init=False)
-    _now: Callable[[], float] = attrs.field(init=False)
     mailbox: Mailbox[M] = attrs.field(init=False)
     descent: str = attrs.field(init=False)
-    """Id of the actor whose code spawned it."""
+    """Id of the actor that spawned it; empty for the host."""
     seq: int = attrs.field(init=False)
-    """Number of the latest event that explains what this actor does now."""
+    """`seq` of the latest event that explains what this actor does."""
+    life: Incarnation = attrs.field(init=False)
+    """The current incarnation."""
+    poke: Callable[[], None] | None = attrs.field(default=None, init=False)
+    """Notifies the dispatcher, for actors without a task."""
 
-    # Across its incarnations.
-    incarnation: int = attrs.field(default=0, init=False)
     was_ready: bool = attrs.field(default=False, init=False)
     is_gone: bool = attrs.field(default=False, init=False)
+    """True if the actor has terminated."""
     is_unwanted: bool = attrs.field(default=False, init=False)
-    """Whether somebody wants its end, so that no plan brings it back."""
-    is_telling: bool = attrs.field(default=False, init=False)
-    """Whether a callback about it runs."""
-    drain_cause: Cause | None = attrs.field(default=None, init=False)
+    """True if it must not be restarted, because its end was requested."""
+    is_notifying: bool = attrs.field(default=False, init=False)
+    """True while a subscription to this actor is being notified."""
     is_drain_noted: bool = attrs.field(default=False, init=False)
-    down: Down | None = attrs.field(default=None, init=False)
-    """How the last incarnation that ended did."""
-    past: deque[Down] | None = attrs.field(default=None, init=False)
-    """How the incarnations before that one ended."""
+    drain_cause: Cause | None = attrs.field(default=None, init=False)
+    downs: tuple[Down, ...] = attrs.field(default=(), init=False)
+    """Ends of the latest incarnations."""
     failure: BaseException | None = attrs.field(default=None, init=False)
-    exit_seq: int = attrs.field(default=0, init=False)
-    """Number of its last terminal event."""
-    watches: dict[Watch, None] | None = attrs.field(default=None, init=False)
-    """Who hears of its end."""
-    waits: dict[Wait, Cell[Any]] | None = attrs.field(default=None, init=False)
-    """Whom its turn waits for now."""
-    links: dict[Link, None] | None = attrs.field(default=None, init=False)
-    """Who ends with its turn."""
-    task: Task | None = attrs.field(default=None, init=False)
-    """What runs its turns; None for plain ones."""
-    runner: PlainRunner | None = attrs.field(default=None, init=False)
-    """What runs an actor that has no task."""
+    """The error that ended it before it was ready."""
+    subscriptions: dict[Subscription, None] | None = attrs.field(default=None, init=False)
+    """Subscriptions to its end."""
     last_turn: Outcome = attrs.field(default=COMPLETED, init=False)
-    _ready: trio.Event | None = attrs.field(default=None, init=False)
-    _ended: trio.Event | None = attrs.field(default=None, init=False)
-    _turn_end: TurnEnd | None = attrs.field(default=None, init=False)
-
-    # Of one incarnation: `renew` sets them, `make_context` the first two.
-    behavior: Behavior[M] | None = attrs.field(default=None, init=False)
-    context: Context | None = attrs.field(default=None, init=False)
-    state: State = attrs.field(init=False)
-    delay_s: float = attrs.field(init=False)
-    """Seconds of back-off before it begins."""
-    life_scope: trio.CancelScope = attrs.field(init=False)
-    stop_cause: Cause | None = attrs.field(init=False)
-    kill_cause: Cause | None = attrs.field(init=False)
-    killed_s: float = attrs.field(init=False)
-    """When its kill was requested, on the run's clock; infinite before that."""
-    is_ready: bool = attrs.field(init=False)
-    is_held: bool = attrs.field(init=False)
-    """Whether it has ended, and comes back when its supervisor starts it."""
-    is_suspended: bool = attrs.field(init=False)
-    entered: Hashable = attrs.field(init=False)
-    """The state that it is in, in the words of its behavior."""
-    timers: dict[SendTimer, None] | None = attrs.field(init=False)
-
-    # Of one turn.
-    turn: int = attrs.field(init=False)
-    """Number of the current turn, or of the last one."""
-    turn_scope: trio.CancelScope | None = attrs.field(init=False)
-    abort_cause: Cause | None = attrs.field(init=False)
-    is_busy: bool = attrs.field(init=False)
-    is_committing: bool = attrs.field(init=False)
-    """Whether the turn is beyond what an abort can undo."""
-    is_told: bool = attrs.field(init=False)
-    """Whether code of the turn was seen to be told of its cancel."""
-    is_acked: bool = attrs.field(init=False)
-    """Whether the turn let go of its message."""
-    envelope: Envelope[M] | None = attrs.field(init=False)
-    outbox: Outbox | None = attrs.field(init=False)
-    answer: Any = attrs.field(init=False)
+    _changed: trio.Event | None = attrs.field(default=None, init=False)
+    """Set when the actor is ready, is held, or has terminated."""
 
     def __attrs_post_init__(self) -> None:
-        self.level = self.behavior_class.journal
-        self.is_plain, self.is_simple = is_plain(self.behavior_class), is_simple(self.behavior_class)
-        self.recorder = self.shared.recorder
-        self._note, self._number, self._now = self.recorder.note, self.recorder.number, self.recorder.now
         self.mailbox = Mailbox(
             self.id,
-            policy=self.behavior_class.mailbox,
-            recorder=self.recorder,
-            is_traced=self.level >= Level.FULL,
+            policy=self.traits.policy,
+            recorder=self.shared.recorder,
+            is_traced=self.traits.level >= Level.FULL,
             on_dead=self._on_dead,
         )
         spawner = current_of(self.shared)
         self.descent, self.seq = (spawner.id, spawner.seq) if spawner is not None else ("", 0)
-        self.renew(0.0)
+        self._incarnate(1, 0.0)
+        if self.path:  # the root has none
+            self.shared.directory.register(self.path, self)
+            if self.is_named:
+                self.record(NameRegistered, self.path, parent=0)
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.path!r} {self.state} inc={self.incarnation} turn={self.turn.number}>"
 
     @property
     def behavior_name(self) -> str:
-        """Name of its class, for the record and for errors."""
-        return self.behavior_class.__name__
-
-    def __repr__(self) -> str:
-        return f"<Cell {self.path!r} {self.state} inc={self.incarnation} turn={self.turn}>"
-
-    # --- one incarnation -------------------------------------------------------------------------------------------
-
-    def renew(self, delay_s: float) -> None:
-        """Become the next incarnation: pending, with a fresh machine and the old mailbox."""
-        self.incarnation += 1
-        self.mailbox.incarnation = self.incarnation
-        self.state = State.PENDING
-        self.delay_s = delay_s
-        self.life_scope = trio.CancelScope(shield=True)
-        self.stop_cause = self.kill_cause = self.abort_cause = self.turn_scope = None
-        self.is_ready = self.is_held = self.is_suspended = False
-        self.is_busy = self.is_committing = self.is_told = self.is_acked = False
-        self.turn, self.killed_s = 0, math.inf
-        self.envelope = self.outbox = self.entered = self.timers = None
-        self.answer = NOTHING
-        self.seq = self.recorder.emit_fields(
-            ActorCreated,
-            self.id,
-            self.incarnation,
-            self.exit_seq or self.seq,
-            self.path,
-            self.behavior_name,
-            self.owner.id,
-            self.descent,
-            _LEVEL_WORDS[self.level],
-            self.mailbox.capacity,
-            self.restart,
-        )
-        self.note_drain()
-
-    def begin(self) -> None:
-        """`pending -> running`."""
-        self.state = step(self.state, Edge.BEGIN)
-        self.seq = self.recorder.emit_fields(ActorBegan, self.id, self.incarnation, self.seq)
-
-    def set_ready(self) -> None:
-        """Let whoever spawned the actor go on."""
-        self.is_ready = self.was_ready = True
-        self.owner.child_ready(self)
-        if self._ready is not None:
-            self._ready.set()
-
-    def exit(self, outcome: Outcome) -> Verdict:
-        """End this incarnation and return what the supervisor says comes next."""
-        self.state = step(self.state, EDGE_TO[outcome.state])
-        self.failure = None if self.was_ready else outcome.error  # for whoever still waits for its start
-        late_s = self._now() - self.killed_s
-        if late_s > self.kill_grace_s:
-            self.recorder.emit_fields(KillOverran, self.id, self.incarnation, self.seq, late_s, self.kill_grace_s)
-        self.exit_seq = self.recorder.emit_fields(
-            ActorExited, self.id, self.incarnation, self.seq, *outcome.fields(self.stop_cause)
-        )
-        if self.context is not None:
-            self.context.close()
-        self.behavior = self.context = self.task = None  # a task holds its cell, in its context variables
-        if self.last_turn.error is not None:
-            self.last_turn = attrs.evolve(self.last_turn, error=stand_in(self.last_turn.error), reraise=None)
-        note_down(self, outcome)
-        verdict = self.owner.child_exited(self, outcome)
-        for envelope in reversed(self.mailbox.leased):  # leased outside turns, and never acknowledged
-            self.mailbox.nack(envelope, parent=self.exit_seq)
-        if verdict.is_gone:
-            self.terminate()
-        else:
-            self.mailbox.recall(parent=self.exit_seq)
-            self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
-            self.is_held = True  # also before a restart in place: a watcher may want it gone, and then it is
-            if verdict.delay_s is None:
-                self.mailbox.incarnation = 0  # what comes now is for none of them
-                if self._ready is not None:  # its supervisor may wait for it
-                    self._ready.set()
-            tell_watchers(self, is_final=False)
-            if self.is_gone:
-                return GONE
-            self.is_held = verdict.delay_s is None
-        return verdict
-
-    def terminate(self) -> None:
-        """Be gone for good: after the last incarnation, or when a supervisor gives up on one that it held."""
-        self.is_gone, self.is_held = True, False
-        self.factory = _begin_no_more  # whoever keeps a ref keeps nothing of what the factory holds
-        self.mailbox.close("the actor has ended", dead_reason=DeadReason.ENDED, parent=self.exit_seq)
-        for envelope in self.mailbox.leased:
-            self.mailbox.bury(envelope, DeadReason.ENDED, parent=self.exit_seq)
-        self.shared.directory.release(self)
-        self.recorder.emit_fields(ActorGone, self.id, self.incarnation, self.exit_seq, self.state.value)
-        for event in (self._ready, self._ended):
-            if event is not None:
-                event.set()
-        tell_watchers(self, is_final=True)
-
-    # --- one turn --------------------------------------------------------------------------------------------------
-
-    def note_turn_began(self, envelope: Envelope[M]) -> None:
-        """Record the beginning of a turn, for actors whose journal has turns."""
-        self.seq = self.recorder.emit_fields(
-            TurnBegan, self.id, self.incarnation, envelope.parent, self.turn, envelope.number
-        )
-
-    def commit(self, envelope: Envelope[M], began_t: float) -> float:
-        """Make a turn's result true in one step: answer, acknowledgement, event. Returns the clock's reading."""
-        if self.is_acked or self.outbox is not None or self.level is not _LIFECYCLE:
-            return self._commit_in_full()
-        reply = envelope.reply
-        if reply is not None:
-            if self.answer is NOTHING or not reply.answer(self.answer):  # forgotten, or too late
-                return self._commit_in_full()
-            self.answer = NOTHING
-        self.mailbox.ack(envelope)
-        self.is_busy = False
-        self.envelope = None
-        now = self._now()
-        self._note(
-            (
-                self._number(),
-                now,
-                TurnNoted,
-                self.id,
-                self.incarnation,
-                envelope.parent,
-                self.turn,
-                envelope.number,
-                began_t,
-                "completed",
-            )
-        )
-        self.last_turn = COMPLETED
-        if self._turn_end is not None:
-            self._settle_turn_end()
-        return now
-
-    def _commit_in_full(self) -> float:
-        self.end_turn(COMPLETED)
-        return self._now()
-
-    def end_turn(self, outcome: Outcome) -> Outcome:
-        """End a turn that did not simply return: what it asked for is not committed, unless it finished all the same.
-
-        Returns:
-            How it ended, with what the behavior's `on_unfinished` made of it.
-        """
-        envelope = self.envelope
-        assert envelope is not None
-        if outcome.state is State.COMPLETED:
-            self.is_committing = True
-            commit_turn(self, envelope)
-        else:
-            outcome = notify_unfinished(self, envelope, outcome)
-            give_up_turn(self, envelope, outcome)
-        self.is_busy = self.is_committing = self.is_acked = False
-        self.envelope = None
-        self.answer = NOTHING
-        self.last_turn = outcome
-        if self.level is Level.LIFECYCLE:
-            fields = (self.id, self.incarnation, envelope.parent, self.turn, envelope.number)
-            now = self._now()
-            self._note((self._number(), now, TurnNoted, *fields, now, outcome.state.value))
-        else:
-            self._emit_turn_ended(envelope, outcome)
-        self._settle_turn_end()
-        return outcome
-
-    def _emit_turn_ended(self, envelope: Envelope[M], outcome: Outcome) -> None:
-        self.recorder.emit_fields(
-            TurnEnded,
-            self.id,
-            self.incarnation,
-            self.seq,
-            *outcome.fields(),
-            self.turn,
-            envelope.number,
-        )
-
-    def _settle_turn_end(self) -> None:
-        end, self._turn_end = self._turn_end, None
-        if end is not None:
-            end.settle(self.last_turn)
-
-    def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
-        self.shared.directory.buried(self, envelope, reason)
-        if envelope.reply is not None:
-            envelope.reply.fail(ActorEnded(self.id, self.state.value, path=self.path))
-
-    # --- requests --------------------------------------------------------------------------------------------------
+        """Name of its behavior class, for events and errors."""
+        return self.traits.behavior_class.__name__
 
     @property
-    def token(self) -> tuple[str, int, int]:
-        """Names the current turn, or the last one: id, incarnation, number."""
-        return (self.id, self.incarnation, self.turn)
+    def state(self) -> State:
+        """The state of the current incarnation."""
+        return self.life.state
 
-    def request_abort(self, cause: Cause) -> None:
-        """Cancel the current turn, unless it is being committed; the caller has checked that there is one."""
-        assert self.turn_scope is not None
-        if self.abort_cause is None and not self.is_committing:
-            self.abort_cause = cause
-            if self.level is not Level.LIFECYCLE:  # below that the journal has no turns
-                self.recorder.emit_fields(AbortRequested, self.id, self.incarnation, self.here(), self.turn, cause)
-            self.turn_scope.cancel(cause.why)
-            end_links(self)
+    @property
+    def incarnation(self) -> int:
+        """Number of the current incarnation, from 1."""
+        return self.life.number
 
-    def cancel_restart(self) -> None:
-        """Hear that somebody wants the end of this actor, whatever plans its supervisor has for it."""
-        self.is_unwanted = True
-        if self.is_held:
-            self.owner.discard(self)
+    @property
+    def turn(self) -> Turn:
+        """The current turn."""
+        return self.life.turn
 
-    def note_drain(self) -> None:
-        """Put the request to drain on record; one that found the actor between two incarnations, with the next."""
-        if self.drain_cause is not None and not self.is_drain_noted and self.state not in TERMINAL:
-            self.is_drain_noted = True
-            self.recorder.emit_fields(DrainRequested, self.id, self.incarnation, self.here(), self.drain_cause)
+    @property
+    def recorder(self) -> Recorder:
+        """The runtime's event recorder."""
+        return self.shared.recorder
 
-    def request_stop(self, cause: Cause, grace_s: float) -> None:
-        """Flag the actor to end after its current turn, and wake it."""
-        if self.stop_cause is not None or self.kill_cause is not None or self.state in TERMINAL:
-            return
-        self.stop_cause = cause
-        self.recorder.emit_fields(StopRequested, self.id, self.incarnation, self.here(), cause, grace_s)
-        if self.state is State.PENDING:  # waiting for its start or restart: nothing to finish
-            self.kill_cause = cause
-        self._look_at_flags()
+    @property
+    def down(self) -> Down | None:
+        """The end of the latest incarnation that has ended."""
+        return self.downs[-1] if self.downs else None
 
-    def request_kill(self, cause: Cause) -> None:
-        """End the actor now; the first cause stays."""
-        if self.kill_cause is not None or self.state in TERMINAL:
-            return
-        self.kill_cause, self.killed_s = cause, self._now()
-        self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self.here(), cause, self.kill_grace_s)
-        if self.is_busy:  # a turn that returns all the same does so too late (I-29)
-            self.abort_cause = self.abort_cause or cause
-        end_links(self)
-        self._look_at_flags()
+    @property
+    def exit_seq(self) -> int:
+        """`seq` of the last `actor.end` event; 0 before that."""
+        return self.downs[-1].seq if self.downs else 0
 
-    def note_cancelled(self) -> None:
-        """Note that code of the turn was told of its cancel: if the turn returns all the same, it swallowed it."""
-        self.is_told = self.abort_cause is not None or self.kill_cause is not None
-
-    def linked_s(self) -> float:
-        """How long the actors that end with its turn may still take; an own grace begins after that (kernel 9.5)."""
-        return max((link.ladder_s() for link in self.links or () if link.is_ending), default=0.0)
+    def record(self, event: type[Event], *fields: Any, parent: int | None = None) -> int:
+        """Record an event of this actor, by default with its own `seq` as the parent; return the number of the event."""
+        above = self.seq if parent is None else parent
+        return self.shared.recorder.emit_fields(event, self.id, self.life.number, above, *fields)
 
     def here(self) -> int:
-        """Return the number of the event that explains what runs now."""
+        """Return the `seq` of the event that explains the code that runs now."""
         current = current_of(self.shared)
         return current.seq if current is not None else 0
 
-    def _look_at_flags(self) -> None:
-        if self.runner is not None:
-            self.runner.look_at_flags()
+    def note_refused(self, message: Any, lane: Lane, reason: DeadReason) -> None:
+        """Note a message that the mailbox refused."""
+        self.shared.directory.refused(self.id, self.life.number, message, lane, reason)
+
+    def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
+        self.shared.directory.buried(self.id, envelope, reason)
+        if envelope.reply is not None:
+            envelope.reply.fail(ActorEnded(self.id, self.state.value, path=self.path))
+
+    # --- incarnations ------------------------------------------------------------------------------------------------
+
+    def renew(self, delay_s: float) -> None:
+        """Create the next incarnation: pending, with the old mailbox."""
+        self._incarnate(self.life.number + 1, delay_s)
+
+    def _incarnate(self, number: int, delay_s: float) -> None:
+        self.life = Incarnation(self, number, delay_s)
+        self.mailbox.incarnation = number
+        traits, spec = self.traits, self.spec
+        words = (_LEVEL_WORDS[traits.level], traits.policy.capacity, str(spec.restart))
+        fields = (self.path, self.behavior_name, self.owner.id, self.descent, *words)
+        self.seq = self.record(ActorCreated, *fields, parent=self.exit_seq or self.seq)
+        self._note_drain()
+
+    def set_ready(self) -> None:
+        """Mark the actor ready and wake its spawner."""
+        self.life.is_ready = self.was_ready = True
+        self._announce()
+
+    def exit(self, outcome: Outcome) -> Verdict:
+        """End the current incarnation and return the verdict of the supervisor."""
+        life, mailbox = self.life, self.mailbox
+        life.state = step(life.state, EDGE_TO[outcome.state])
+        self.failure = None if self.was_ready else outcome.error
+        late_s, grace_s = self.shared.now() - life.killed_s, self.spec.kill_grace_s
+        if late_s > grace_s:
+            self.record(KillOverran, late_s, grace_s)
+        seq = self.record(ActorExited, *outcome.fields(life.stop_cause))
+        life.close()
+        if self.last_turn.error is not None:
+            self.last_turn = attrs.evolve(self.last_turn, error=stand_in(self.last_turn.error), reraise=None)
+        self._note_down(outcome, seq)
+        verdict = self.owner.child_exited(self, outcome)
+        for envelope in reversed(mailbox.leased):  # leased outside turns, and never acknowledged
+            mailbox.nack(envelope, parent=seq)
+        if verdict.is_gone:
+            self.terminate()
+            return verdict
+        mailbox.recall(parent=seq)
+        mailbox.bury_pinned(DeadReason.ENDED, parent=seq)
+        life.is_held = True  # also before a restart in place: a watcher may terminate it
+        if verdict.delay_s is None:
+            mailbox.incarnation = 0  # messages that arrive now are for none of them
+            self._announce()  # its supervisor may wait for it
+        self._notify_subscribers(is_final=False)
+        if self.is_gone:
+            return GONE
+        life.is_held = verdict.delay_s is None
+        return verdict
+
+    def terminate(self) -> None:
+        """Terminate permanently: close the mailbox, free the name, notify subscribers."""
+        self.is_gone, self.life.is_held = True, False
+        self.factory = _refuse_to_start  # a ref must not keep alive what the factory holds
+        seq = self.exit_seq
+        self.mailbox.close("the actor has ended", dead_reason=DeadReason.ENDED, parent=seq)
+        for envelope in self.mailbox.leased:
+            self.mailbox.bury(envelope, DeadReason.ENDED, parent=seq)
+        if self.shared.directory.release(self.path) and self.is_named:
+            self.record(NameReleased, self.path, parent=seq)
+        self.record(ActorGone, self.state.value, parent=seq)
+        self._announce()
+        self._notify_subscribers(is_final=True)
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def cancel_restart(self) -> None:
+        """Mark the actor as not to be restarted."""
+        self.is_unwanted = True
+        if self.life.is_held:
+            self.owner.discard(self)
+
+    def drain(self, cause: Cause) -> None:
+        """Stop accepting messages, and stop once the mailbox is empty."""
+        if self.drain_cause is None and not self.is_gone:  # also if it is held for a restart
+            self.drain_cause = cause
+            self._note_drain()
+            self.mailbox.refuse_new(cause.why)
+
+    def _note_drain(self) -> None:
+        if self.drain_cause is not None and not self.is_drain_noted and self.state not in TERMINAL:
+            self.is_drain_noted = True  # between two incarnations, it is recorded with the next one
+            self.record(DrainRequested, self.drain_cause, parent=self.here())
+
+    def request_stop(self, cause: Cause, grace_s: float) -> None:
+        """Request the end of the incarnation after its current turn, and wake it."""
+        life = self.life
+        if life.is_asked_to_end or life.state in TERMINAL:
             return
-        if self.is_ready and self.is_simple and not self.is_busy:
-            self.end_as_asked()  # before its task hears of it, which finds that its incarnation is over
-        elif self.kill_cause is not None:
-            self.life_scope.cancel(self.kill_cause.why)
+        life.stop_cause = cause
+        self.record(StopRequested, cause, grace_s, parent=self.here())
+        if life.state is State.PENDING:  # waiting for its start or restart: nothing to finish
+            life.kill_cause = cause
+        self._apply_requests()
+
+    def request_kill(self, cause: Cause) -> None:
+        """End the incarnation now; the first cause wins."""
+        life = self.life
+        if life.kill_cause is not None or life.state in TERMINAL:
+            return
+        life.kill_cause, life.killed_s = cause, self.shared.now()
+        self.record(KillRequested, cause, self.spec.kill_grace_s, parent=self.here())
+        if life.turn.envelope is not None:  # if the turn returns anyway, it does so too late
+            life.turn.abort_cause = life.turn.abort_cause or cause
+        life.turn.end_links()
+        self._apply_requests()
+
+    def _apply_requests(self) -> None:
+        life = self.life
+        if self.poke is not None:
+            self.poke()
+            return
+        if life.end_if_idle() is None and life.kill_cause is not None:
+            life.scope.cancel(life.kill_cause.why)
         self.mailbox.nudge()
 
-    def end_as_asked(self) -> Verdict:
-        """End an incarnation that runs no code of its own now, in the step in which somebody asked for it."""
-        if self.kill_cause is None:
-            return self.exit(COMPLETED)
-        return self.exit(Outcome(state=State.KILLED, by="own", cause=self.kill_cause))
+    def suspend(self, cause: Cause) -> None:
+        """Suspend the incarnation: it takes no messages. The next one is not suspended."""
+        if not self.life.is_suspended and self.state not in TERMINAL:
+            self.life.is_suspended = True
+            self.record(ActorSuspended, cause, parent=self.here())
 
-    # --- waiting ---------------------------------------------------------------------------------------------------
+    def resume(self, cause: Cause) -> None:
+        """Resume a suspended incarnation."""
+        if self.life.is_suspended and self.state not in TERMINAL:
+            self.life.is_suspended = False
+            self.record(ActorResumed, cause, parent=self.here())
+            self.mailbox.nudge()
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def watch(self, callback: Callable[[Down], object], incarnation: int | None = None) -> Subscription:
+        """Call `callback` once when the actor, or one incarnation of it, has ended."""
+        return self.subscribe(Subscription(SubscriptionKind.CALLBACK, self.path, incarnation, callback=callback))
+
+    def subscribe(self, subscription: Subscription) -> Subscription:
+        """Add a subscription to the end of this actor; notify it now if that end has passed.
+
+        While another subscription is being notified, it is notified one tick later, so that a callback that watches again
+        does not call itself.
+        """
+        if self.subscriptions is None:
+            self.subscriptions = {}
+        subscription.join(self.subscriptions)
+        number = subscription.incarnation
+        if self.is_gone or (number is not None and (number < self.incarnation or self.state in TERMINAL)):
+            if self.is_notifying:
+                self.shared.timers.after(TICK_S, functools.partial(self._notify, subscription))
+            else:
+                self._notify(subscription)
+        return subscription
+
+    def _note_down(self, outcome: Outcome, seq: int) -> None:
+        down = Down(
+            actor=self.id,
+            incarnation=self.incarnation,
+            state=outcome.state,
+            cause=outcome.cause or self.life.stop_cause,
+            error=outcome.error and stand_in(outcome.error),  # a ref must not keep the frames of an error alive
+            seq=seq,
+            path=self.path,
+        )
+        self.downs = (*self.downs[-DOWNS_KEPT:], down)
+
+    def _notify_subscribers(self, *, is_final: bool) -> None:
+        for subscription in tuple(self.subscriptions or ()):
+            if is_final or subscription.incarnation is not None:
+                self._notify(subscription)
+
+    def _notify(self, subscription: Subscription) -> None:
+        if not subscription.is_open:  # an earlier callback may have cancelled it
+            return
+        was_notifying, self.is_notifying = self.is_notifying, True
+        try:
+            subscription.deliver(self._down_of(subscription.incarnation))
+        except Exception as error:  # noqa: BLE001 - the boundary: a subscriber must not harm the actor, nor other subscribers
+            self.record(WatchFailed, describe(error), parent=self.exit_seq)
+        finally:
+            self.is_notifying = was_notifying
+
+    def _down_of(self, incarnation: int | None) -> Down:
+        assert self.downs
+        for down in reversed(self.downs):
+            if incarnation is None or down.incarnation == incarnation:
+                return down
+        # It was restarted, so it failed, unless it is permanent.
+        state, number = State.FAILED, incarnation or 0
+        return Down(actor=self.id, path=self.path, incarnation=number, state=state, cause=FORGOTTEN, error=None, seq=0)
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    def _announce(self) -> None:
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()
+
+    async def _wait_changed(self) -> None:
+        if self._changed is None:
+            self._changed = trio.Event()
+        await self._changed.wait()
 
     async def wait_ready(self, *, or_held: bool = False) -> None:
-        """Return when the actor is ready or gone, on request also when it has ended and waits for its supervisor."""
-        if self.is_ready or self.is_gone:
+        """Wait until the actor is ready or has terminated; with `or_held`, also until it is held for a restart."""
+        if self.life.is_ready or self.is_gone:
             await checkpoint()
-        while not (self.is_ready or self.is_gone or (or_held and self.is_held)):
-            if self._ready is None or self._ready.is_set():
-                self._ready = trio.Event()
-            await self._ready.wait()
+        while not (self.life.is_ready or self.is_gone or (or_held and self.life.is_held)):
+            await self._wait_changed()
 
     async def wait_gone(self) -> Down:
-        """Return its last Down once the actor is gone for good."""
+        """Wait until the actor has terminated; return its last `Down`."""
         if self.is_gone:
             await checkpoint()
-        else:
-            if self._ended is None:
-                self._ended = trio.Event()
-            await self._ended.wait()
+        while not self.is_gone:
+            await self._wait_changed()
         assert self.down is not None
         return self.down
 
-    def turn_end(self) -> TurnEnd:
-        """Return what says how the current turn ends, or how the last one did."""
-        if not self.is_busy:
-            end = TurnEnd()
-            end.settle(self.last_turn)
-            return end
-        if self._turn_end is None:
-            self._turn_end = TurnEnd()
-        return self._turn_end
+    def refuse_cycle(self, target: Cell[Any]) -> None:
+        """Refuse a wait of this actor for another one that waits for it, directly or through others.
+
+        Raises:
+            AskCycle: It does.
+        """
+        if target is not self and not target.turn.waits:
+            return
+        ring = cycle_of(self, target, lambda cell: cell.turn.waits)
+        if ring:
+            self.shared.incidents.refused_cycles += 1
+            self.record(AskRefused, target.id, tuple(cell.id for cell in ring))
+            raise AskCycle(tuple(cell.path or "root" for cell in ring))
 
 
 _LEVEL_WORDS: Final = {level: level.name.lower() for level in Level}
 
 
 def current_of(shared: ActorContext) -> Cell[Any] | None:
-    """Return the actor whose code is running, if it is one of this runtime; runtimes may be nested."""
+    """Return the actor whose code is running, if it belongs to this runtime; runtimes may be nested."""
     current = CURRENT.get()
     return current if current is not None and current.shared is shared else None
 
 
-def _begin_no_more() -> NoReturn:
-    raise InternalError("an actor that is gone has no further incarnation")
+def _refuse_to_start() -> NoReturn:
+    raise InternalError("a terminated actor has no further incarnation")

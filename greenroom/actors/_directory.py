@@ -7,17 +7,15 @@ inspected; it is never sent again.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Generic, TypeVar, final
 
 import attrs
 
-from greenroom.actors._events import NameRegistered, NameReleased
 from greenroom.core import NameTaken, Recorder
 from greenroom.mailbox import DeadReason, Envelope, Lane, MessageDied
 
-if TYPE_CHECKING:
-    from greenroom.actors._cell import Cell
+T = TypeVar("T")
 
 DEAD_LETTERS_KEPT: Final = 1_000
 
@@ -61,48 +59,43 @@ class DeadLetters:
 
 
 @final
-class Directory:
+class Directory(Generic[T]):
     """Living actors by path, and the dead letters of a runtime."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._by_path: dict[str, Cell[Any]] = {}
+        self._by_path: dict[str, T] = {}
         self.dead_letters = DeadLetters()
 
-    def register(self, cell: Cell[Any]) -> None:
-        """Register a cell under its path.
+    def register(self, path: str, actor: T) -> None:
+        """Register an actor under its path.
 
         Raises:
             NameTaken: A living actor already has that path.
         """
-        if cell.path in self._by_path:
-            raise NameTaken(cell.path)
-        self._by_path[cell.path] = cell
-        if cell.is_named:
-            self._recorder.emit_fields(NameRegistered, cell.id, cell.incarnation, 0, cell.path)
+        if path in self._by_path:
+            raise NameTaken(path)
+        self._by_path[path] = actor
 
-    def release(self, cell: Cell[Any]) -> None:
-        """Unregister a cell, so that its path is free."""
-        if self._by_path.pop(cell.path, None) is not None and cell.is_named:
-            self._recorder.emit_fields(NameReleased, cell.id, cell.incarnation, cell.exit_seq, cell.path)
+    def release(self, path: str) -> bool:
+        """Free a path; return False if no actor has it."""
+        return self._by_path.pop(path, None) is not None
 
-    def find(self, path: str) -> Cell[Any] | None:
+    def find(self, path: str) -> T | None:
         """Return the living actor at a path."""
         return self._by_path.get(path)
 
-    def living(self, actor: str) -> Cell[Any] | None:
-        """Return the living actor with an id; a linear search."""
-        return next((cell for cell in self._by_path.values() if cell.id == actor), None)
+    def living(self) -> Iterable[T]:
+        """Return all living actors."""
+        return self._by_path.values()
 
-    def refused(self, cell: Cell[Any], message: Any, lane: Lane, reason: DeadReason) -> None:
+    def refused(self, actor: str, incarnation: int, message: Any, lane: Lane, reason: DeadReason) -> None:
         """Note a message that a mailbox refused: the sender knows, so it does not go to the journal."""
         recorder = self._recorder
-        name = type(message).__name__
-        fields = (cell.id, cell.incarnation, 0, 0, lane.value, name, reason.value, False)
+        fields = (actor, incarnation, 0, 0, lane.value, type(message).__name__, reason.value, False)
         recorder.note((recorder.number(), recorder.now(), MessageDied, *fields))
-        self.dead_letters.add(DeadLetter(actor=cell.id, message=message, lane=lane, reason=reason))
+        self.dead_letters.add(DeadLetter(actor=actor, message=message, lane=lane, reason=reason))
 
-    def buried(self, cell: Cell[Any], envelope: Envelope[Any], reason: DeadReason) -> None:
+    def buried(self, actor: str, envelope: Envelope[Any], reason: DeadReason) -> None:
         """Note a message that died in a mailbox; the mailbox has recorded the event."""
-        letter = DeadLetter(actor=cell.id, message=envelope.message, lane=envelope.lane, reason=reason)
-        self.dead_letters.add(letter)
+        self.dead_letters.add(DeadLetter(actor=actor, message=envelope.message, lane=envelope.lane, reason=reason))

@@ -128,6 +128,34 @@ COMPLETED: Final = Outcome(state=State.COMPLETED)
 
 
 @final
+@attrs.frozen
+class Verdict:
+    """The decision of a supervisor after an incarnation has ended.
+
+    If `is_gone`, the actor terminates. Otherwise it is restarted: in place after `delay_s`, or, if that is None, when its
+    supervisor starts it again; until then it is held.
+    """
+
+    is_gone: bool
+    delay_s: float | None = None
+
+
+GONE: Final = Verdict(is_gone=True)
+
+
+class Unfinished(StrEnum):
+    """Policy for a message whose turn was aborted or failed. An ask is never retried: the asker gets the error."""
+
+    DROP = "drop"
+    """Make it a dead letter `aborted` or `failed`."""
+    REQUEUE = "requeue"
+    """Return it to the front of its lane; after 3 attempts it is a dead letter `poison`. For work that may run twice."""
+    KEEP = "keep"
+    """Postpone it, as `ctx.postpone()` does: it returns in the next state, or after a restart. The third failure makes it
+    a dead letter `poison`; aborts are not counted."""
+
+
+@final
 class TurnEnd:
     """One-shot notification of how a turn ended."""
 

@@ -1,61 +1,130 @@
-"""The loop of an actor that is a Trio task: lease, turn, commit; and the task's way from its first step to its last.
+"""The loop of actors with a task, and the steps that it shares with the dispatcher: create, handle, finish.
 
-Rule 1: one turn scope serves many turns and is replaced only after it was cancelled: opening one per message costs
-eight times more. Rule 2: an outcome is read after its scope was left; only then is it known. Rule 3: from the handler's
-return to the end of the commit there is no await. Rule 4: nothing but `Cancelled` of others, KeyboardInterrupt and
-SystemExit leaves the task.
+Rule 1: one turn scope serves many turns and is replaced only after it was cancelled: opening one per message costs eight
+times as much. Rule 2: an outcome is decided after its scope was left; only then is it known. Rule 3: from the return of the
+handler to the end of the commit there is no await. Rule 4: only a `Cancelled` of outer scopes, KeyboardInterrupt and
+SystemExit leave the task.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any, Final
 
 import attrs
 import trio
 from trio.lowlevel import checkpoint, checkpoint_if_cancelled, current_task, enable_ki_protection
 
-from greenroom.actors._behavior import Behavior, Parent, overrides
+from greenroom.actors._behavior import Behavior, Parent, is_plain, is_simple, overrides
 from greenroom.actors._cell import CURRENT, Cell
-from greenroom.actors._context import Context, make_context
-from greenroom.actors._incidents import note_incident
-from greenroom.actors._inspection import end_drained
+from greenroom.actors._context import Context
+from greenroom.actors._incarnation import Incarnation
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, masked_error
-from greenroom.actors._links import end_links
-from greenroom.actors._signals import Signal
-from greenroom.core import Cause, Level, StartFailed
-from greenroom.mailbox import BUDGET, DeadReason, Envelope, Lane
+from greenroom.actors._subscription import Signal
+from greenroom.core import Cause, StartFailed, UsageError
+from greenroom.mailbox import BUDGET, Envelope, Lane
 
 BUDGET_S: Final = 0.001
 """A loop that never waits yields after this time, or after 64 messages."""
 
+_TAKEN: Final = "_is_taken"
+"""Marks a behavior that already belongs to an incarnation."""
 _NOW: Final = Lane.NOW
+_RUNNING: Final = State.RUNNING
+
+
+# --- steps of both engines --------------------------------------------------------------------------------------------
+
+
+def create(cell: Cell[Any]) -> tuple[Behavior[Any], Context]:
+    """Begin an incarnation: create its behavior and its context.
+
+    Raises:
+        UsageError: The factory returned an object of another class than it declares, one that waits or cleans up while the
+            declared class does not, or the behavior of another incarnation.
+    """
+    cell.life.begin()
+    behavior = cell.factory()
+    made, declared = type(behavior), cell.traits.behavior_class
+    if not isinstance(behavior, declared):
+        if isinstance(behavior, Coroutine):
+            behavior.close()
+        raise UsageError(
+            f"a factory declared to return {declared.__name__} must return a new {declared.__name__}, got {behavior!r}"
+        )
+    factory: Any = cell.factory
+    while isinstance(factory, functools.partial):
+        factory = factory.func
+    if not isinstance(factory, type):  # a class creates a new one each time
+        if _TAKEN in vars(behavior):
+            raise UsageError(
+                f"a factory must return a new {made.__name__} for each actor and restart, got the same one twice"
+            )
+        vars(behavior)[_TAKEN] = True
+    traits = cell.traits
+    if made is not declared and (
+        (traits.is_plain and not is_plain(made)) or (traits.is_simple and not is_simple(made))
+    ):
+        raise UsageError(
+            f"a factory declared to return {declared.__name__} returned {made.__name__}, which needs a task or clean-up "
+            f"that {declared.__name__} does not; annotate it with `-> {made.__name__}`"
+        )
+    cell.life.behavior = behavior
+    return behavior, Context(cell)
+
+
+def handle(behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> Awaitable[None] | None:
+    """Call the handler of a message or signal."""
+    if envelope.lane is _NOW and isinstance(envelope.message, Signal):
+        return behavior.on_signal(envelope.message, context)
+    return behavior.on_message(envelope.message, context)
+
+
+def finish(behavior: Behavior[Any], context: Context, outcome: Outcome) -> Outcome:
+    """End a turn that did not simply return; return its outcome, after `on_unfinished`."""
+    turn = context.turn
+    if outcome.state is not State.COMPLETED:
+        assert turn.envelope is not None
+        try:
+            behavior.on_unfinished(turn.envelope.message, outcome, context)
+        except Exception as error:  # noqa: BLE001 - the boundary of a turn: an error in here is an error of the turn
+            failure: BaseException = error
+            if outcome.error is not None:
+                failure = BaseExceptionGroup("the turn failed, and so did on_unfinished", [outcome.error, error])
+            during_kill = outcome.during_kill or outcome.state is State.KILLED
+            outcome = attrs.evolve(outcome, state=State.FAILED, error=failure, during_kill=during_kill)
+    turn.end(outcome, behavior.unfinished)
+    return outcome
+
+
+# --- the task ---------------------------------------------------------------------------------------------------------
 
 
 @enable_ki_protection
 async def run_cell(cell: Cell[Any]) -> None:
-    """Be the actor's task, across the restarts that happen in place."""
+    """Run an actor as the current task, across restarts in place."""
     CURRENT.set(cell)
     while True:
-        cell.task = current_task()
+        life = cell.life
+        life.task = current_task()
         error: BaseException | None = None
-        scope, incarnation = cell.life_scope, cell.incarnation
+        running: tuple[Behavior[Any], Context] | None = None
         try:
-            with scope:
-                if cell.delay_s:
-                    await trio.sleep(cell.delay_s)
-                if cell.kill_cause is None:
-                    cell.begin()
-                    behavior = make_context(cell)
-                    assert cell.context is not None
+            with life.scope:
+                if life.delay_s:
+                    await trio.sleep(life.delay_s)
+                if life.kill_cause is None:
+                    running = create(cell)
                     # One frame less for those without a nursery: every wait goes through all of them.
-                    await (_serve_with_nursery if behavior.actor_tasks else _serve)(cell, behavior, cell.context)
-        except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary: the outcome table says what becomes of it
+                    await (_serve_with_nursery if running[0].actor_tasks else _serve)(cell, *running)
+        except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary: the outcome table decides
             error = caught
-        if cell.incarnation != incarnation or cell.state in TERMINAL:
-            return  # somebody ended it while it was idle, so that there is nothing left to decide
-        outcome = await _settle(cell, error, was_caught=scope.cancelled_caught)
+        if life.state in TERMINAL:
+            return  # it was ended while it was idle
+        outcome = await _settle(life, running, error, was_caught=life.scope.cancelled_caught)
+        running = None
         verdict = cell.exit(outcome)
         if outcome.reraise is not None:
             raise outcome.reraise
@@ -64,25 +133,24 @@ async def run_cell(cell: Cell[Any]) -> None:
         cell.renew(verdict.delay_s)
 
 
-async def _settle(cell: Cell[Any], error: BaseException | None, *, was_caught: bool) -> Outcome:
-    """Clean up after an incarnation and say how it ended."""
-    if cell.state is State.PENDING:
-        return Outcome(state=State.KILLED, by="own", cause=cell.kill_cause)
-    was_cut, clean_up_error = await _clean_up(cell)
+async def _settle(
+    life: Incarnation, running: tuple[Behavior[Any], Context] | None, error: BaseException | None, *, was_caught: bool
+) -> Outcome:
+    """Clean up after an incarnation and return its outcome."""
+    if life.state is State.PENDING:
+        return Outcome(state=State.KILLED, by="own", cause=life.kill_cause)
+    was_cut, clean_up_error = False, None
+    if running is not None and overrides(running[0], "on_stop"):
+        was_cut, clean_up_error = await _clean_up(*running, life.cell.spec.kill_grace_s)
     if error is not None and clean_up_error is not None:
         error = BaseExceptionGroup("the actor failed, and so did its clean-up", [error, clean_up_error])
-    else:
-        error = error or clean_up_error
-    outcome = decide_outcome(error, requested=cell.kill_cause, was_caught=was_caught)
+    outcome = decide_outcome(error or clean_up_error, requested=life.kill_cause, was_caught=was_caught)
     return attrs.evolve(outcome, cleanup_cut=True) if was_cut else outcome
 
 
-async def _clean_up(cell: Cell[Any]) -> tuple[bool, BaseException | None]:
-    """Run the behavior's `on_stop`; returns whether it was cut short, and its error."""
-    behavior, context = cell.behavior, cell.context
-    if behavior is None or context is None or not overrides(behavior, "on_stop"):
-        return False, None
-    grace = trio.CancelScope(deadline=trio.current_time() + cell.kill_grace_s, shield=True)
+async def _clean_up(behavior: Behavior[Any], context: Context, grace_s: float) -> tuple[bool, BaseException | None]:
+    """Run the behavior's `on_stop`; return True if it was cut short, and its error."""
+    grace = trio.CancelScope(deadline=trio.current_time() + grace_s, shield=True)
     try:
         with grace:
             await behavior.on_stop(context)
@@ -93,13 +161,13 @@ async def _clean_up(cell: Cell[Any]) -> tuple[bool, BaseException | None]:
 
 async def _serve_with_nursery(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
     async with trio.open_nursery() as nursery:
-        context.nursery = nursery
+        cell.life.nursery = nursery
         try:
             await _serve(cell, behavior, context)
             if isinstance(behavior, Parent):
                 await behavior.stop_children()
         finally:
-            # The last guard (kernel 9.6): children are shielded, so outside this block it would never be reached.
+            # The last guard: children are shielded, so outside this block they would never be reached.
             if isinstance(behavior, Parent):
                 behavior.end_children()
         nursery.cancel_scope.cancel("the actor has ended")
@@ -107,7 +175,7 @@ async def _serve_with_nursery(cell: Cell[Any], behavior: Behavior[Any], context:
 
 async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context, scope: trio.CancelScope) -> None:
     if overrides(behavior, "on_start"):
-        deadline = cell.shared.timers.after(cell.start_timeout_s, scope.cancel)
+        deadline = cell.shared.timers.after(cell.spec.start_timeout_s, scope.cancel)
         try:
             await behavior.on_start(context)
         finally:
@@ -118,111 +186,106 @@ async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context, sco
 
 
 def _late(cell: Cell[Any]) -> StartFailed:
-    return StartFailed(cell.id, f"on_start took more than {cell.start_timeout_s:g} s", path=cell.path)
+    return StartFailed(cell.id, f"on_start timed out after {cell.spec.start_timeout_s:g} s", path=cell.path)
 
 
 async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
-    """Take turns until the actor is stopped; raises what ends the incarnation."""
+    """Take turns until the actor is stopped; raise what ends the incarnation."""
+    life = cell.life
+    turn = life.turn
     while True:
-        scope = cell.turn_scope = trio.CancelScope()
-        cell.abort_cause, cell.is_told, hidden = None, False, ""
+        scope = turn.scope = trio.CancelScope()
+        turn.abort_cause, turn.is_told, hidden = None, False, ""
         error: BaseException | None = None
         try:
             with scope:
-                if not cell.is_ready:
+                if not life.is_ready:
                     await _start(cell, behavior, context, scope)
                 try:
-                    await _take_turns(cell, behavior, context)
+                    await _take_turns(life, behavior, context)
                 except BaseException as leaving:
                     hidden = masked_error(leaving)  # in here: the scope keeps its own `Cancelled` to itself
                     raise
         except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary of a turn: the outcome table decides
             error = caught
-        if cell.context is not context or not cell.is_busy:
+        if life.state is not _RUNNING or turn.envelope is None:
             if error is not None:
                 raise error
-            if scope.cancelled_caught and not cell.is_ready:
+            if scope.cancelled_caught and not life.is_ready:
                 raise _late(cell)
             return
-        requested = _requested(cell)
+        requested = _requested(life)
         outcome = decide_outcome(error, requested=requested, was_caught=scope.cancelled_caught)
-        outcome = note_incident(cell, outcome, hidden=hidden)
-        outcome = cell.end_turn(outcome)
+        outcome = turn.observed(outcome, hidden=hidden)
+        outcome = finish(behavior, context, outcome)
         if outcome.reraise is not None:
             raise outcome.reraise
         if outcome.error is not None and (behavior.on_failure == "crash" or outcome.must_crash):
             raise outcome.error
 
 
-async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
-    """Handle messages one after another; returns with no turn open when stopped, with one open when aborted late."""
-    mailbox, task = cell.mailbox, current_task()
-    now = cell.recorder.now
-    has_turn_events = cell.level >= Level.TURNS
+async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Context) -> None:
+    """Handle messages one after another; return with no turn open when stopped, with one open when aborted late."""
+    cell, task, turn = life.cell, current_task(), life.turn
+    mailbox, now = cell.mailbox, cell.shared.now
     has_turn_tasks = behavior.turn_tasks
     budget = BUDGET
     began_t, yield_t = now(), math.inf
-    while cell.context is context:  # else it was ended while it was idle
+    while life.state is _RUNNING:  # otherwise it was ended while it was idle
         if budget <= 0 or began_t > yield_t:
             await checkpoint()
             budget = BUDGET
             began_t = now()
             yield_t = began_t + BUDGET_S
             continue
-        if cell.kill_cause is not None:  # a handler that never waits has not noticed
+        if life.kill_cause is not None:  # a handler that never waits has not noticed
             await checkpoint_if_cancelled()
-        if cell.stop_cause is not None:
+        if life.stop_cause is not None:
             return
-        envelope = None if cell.is_suspended else mailbox.take()
+        envelope = turn.take()
         if envelope is None:
-            if cell.drain_cause is None or not end_drained(cell):
+            if turn.has_expired:
+                turn.has_expired = False
+                budget -= 1
+                continue
+            if cell.drain_cause is None or not life.stop_if_drained():
                 await mailbox.parked(task)
             budget = BUDGET
             began_t = now()
             yield_t = began_t + BUDGET_S
             continue
-        if envelope.reply is not None and not envelope.reply.is_open:
-            mailbox.bury(envelope, DeadReason.EXPIRED)
-            budget -= 1
-            continue
-        cell.turn += 1
-        cell.envelope = envelope
-        cell.is_busy = True
-        if has_turn_events:
-            cell.note_turn_began(envelope)
-        waiting: Awaitable[None] | None
         if has_turn_tasks:
-            waiting = _with_nursery(cell, behavior, envelope, context)
-        else:
+            await _with_nursery(behavior, envelope, context)
+        else:  # handle(), inlined: 6 % of a message
             is_signal = envelope.lane is _NOW and isinstance(envelope.message, Signal)
             waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
-        if waiting is not None:
-            await waiting
-        if cell.abort_cause is not None:
+            if waiting is not None:
+                await waiting
+        if turn.abort_cause is not None:
             return
-        began_t = cell.commit(envelope, began_t)
+        began_t = turn.commit(envelope, began_t)
         budget -= 1
 
 
-async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> None:
+async def _with_nursery(behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> None:
+    turn = context.turn
     try:
         async with trio.open_nursery() as nursery:
-            context.turn.nursery = nursery
+            turn.nursery = nursery
             try:
-                is_signal = isinstance(envelope.message, Signal)
-                waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
+                waiting = handle(behavior, envelope, context)
                 if waiting is not None:
                     await waiting
             finally:
-                end_links(cell)
+                turn.end_links()
             if nursery.child_tasks:
                 nursery.cancel_scope.cancel("the turn has ended")
-            else:  # Trio yields where it leaves a nursery, and can cancel nothing there: Rule 3 all the same
-                cell.is_committing = True
+            else:  # Trio yields where it leaves a nursery, and can cancel nothing there: Rule 3 holds
+                turn.is_committing = True
     finally:
-        context.turn.nursery = None
-        cell.is_committing = False
+        turn.nursery = None
+        turn.is_committing = False
 
 
-def _requested(cell: Cell[Any]) -> Cause | None:  # a function, because types are narrowed by what `_serve` last set
-    return cell.abort_cause or cell.kill_cause
+def _requested(life: Incarnation) -> Cause | None:  # a function, because types are narrowed by what `_serve` last set
+    return life.turn.abort_cause or life.kill_cause

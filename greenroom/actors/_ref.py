@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar, final
 
-from trio.lowlevel import checkpoint
+import trio
+from trio.lowlevel import Task, checkpoint, current_task
 
-from greenroom.actors._behavior import Request
 from greenroom.actors._cell import CURRENT, Cell, current_of
-from greenroom.actors._inspection import resume, state_of, suspend
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State
-from greenroom.actors._signals import Down
-from greenroom.actors._waits import refuse_cycle, wait_on, waiter_of
-from greenroom.actors._watch import Watch, watch_cell
+from greenroom.actors._subscription import Down, Subscription
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, MailboxStatistics
 from greenroom.waiting import ReplySlot
 
 M = TypeVar("M", contravariant=True)
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 ASK_TIMEOUT_S: Final = 30.0
 """Default timeout of an ask."""
@@ -33,6 +32,47 @@ DRAIN_S: Final = 30.0
 _ACCEPTED: Final = Delivery.ACCEPTED
 _CLOSED: Final = Delivery.CLOSED
 _NEXT: Final = Lane.NEXT
+
+
+def waiter_of(cell: Cell[Any] | None) -> Cell[Any] | None:
+    """Return the actor whose code is running if the current task delays its turns; None for its background tasks.
+
+    A task that was started with `ctx.start_soon` delays nobody, so its waits are not edges of the graph.
+    """
+    if cell is None or cell.life.task is None:
+        return None
+    task: Task = current_task()
+    while task is not cell.life.task:
+        nursery = task.parent_nursery
+        if nursery is None or nursery is cell.life.nursery:
+            return None
+        task = nursery.parent_task
+    return cell
+
+
+async def wait_on(waiter: Cell[Any] | None, target: Cell[Any], slot: ReplySlot) -> Any:
+    """Wait for a slot that `target` settles, as an edge from `waiter`; close the slot afterwards."""
+    if not slot.is_open:
+        await checkpoint()
+    turn = waiter.turn if waiter is not None else None
+    if turn is not None:
+        turn.waits_made()[slot] = target
+    try:
+        return await slot.wait()
+    except trio.Cancelled:
+        if turn is not None:
+            turn.note_cancelled()
+        raise
+    finally:
+        slot.close()
+        if turn is not None and turn.waits is not None:
+            del turn.waits[slot]
+
+
+class Request(Generic[R_co]):
+    """A message with an answer of type `R`: `await ref.ask(request)` returns the value given to `ctx.reply(value)`."""
+
+    __slots__ = ()
 
 
 class AbortStatus(StrEnum):
@@ -55,7 +95,7 @@ class AbortResult:
     __slots__ = ("_cell", "_end", "status")
 
     def __init__(self, cell: Cell[Any], status: AbortStatus) -> None:
-        self._end = cell.turn_end()
+        self._end = cell.turn.ended()
         self._cell = cell
         self.status = status
 
@@ -79,12 +119,7 @@ def _check_grace(grace_s: float) -> None:
         raise UsageError(f"grace_s must be a finite number of seconds, got {grace_s!r}")
 
 
-def cell_of(ref: Ref[Any]) -> Cell[Any]:
-    """Return the record behind a reference, for the other modules of this folder."""
-    return ref._cell
-
-
-def _say(cell: Cell[Any], why: str) -> Cause:
+def _cause(cell: Cell[Any], why: str) -> Cause:
     current = current_of(cell.shared)
     return Cause(current.id if current is not None else "host", why)
 
@@ -93,29 +128,30 @@ def _say(cell: Cell[Any], why: str) -> Cause:
 class Ref(Generic[M]):
     """A reference to an actor; it stays valid across restarts, as the mailbox does. Created by spawning."""
 
-    __slots__ = ("_cell",)
+    __slots__ = ("cell",)
 
     def __init__(self, cell: Cell[Any]) -> None:
-        self._cell = cell
+        self.cell = cell
+        """The actor's record, for the runtime only."""
 
     def __repr__(self) -> str:
-        return f"<Ref {self._cell.path!r}>"
+        return f"<Ref {self.cell.path!r}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ref) and other._cell is self._cell
+        return isinstance(other, Ref) and other.cell is self.cell
 
     def __hash__(self) -> int:
-        return hash(self._cell.id)
+        return hash(self.cell.id)
 
     @property
     def id(self) -> str:
         """The actor's id; never reused."""
-        return self._cell.id
+        return self.cell.id
 
     @property
     def path(self) -> str:
         """The actor's path in the tree."""
-        return self._cell.path
+        return self.cell.path
 
     # --- messages --------------------------------------------------------------------------------------------------
 
@@ -127,14 +163,14 @@ class Ref(Generic[M]):
             lane: `now` ignores the capacity; it does not abort anything by itself.
             size_bytes: Its size, counted against the byte capacity of the mailbox.
         """
-        cell = self._cell
+        cell = self.cell
         here = CURRENT.get()
         # current_of, inlined: this is the hot path.
         parent = here.seq if here is not None and here.shared is cell.shared else 0
-        delivery: Delivery = cell.mailbox.deliver(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
+        delivery: Delivery = cell.mailbox.put_nowait(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
-            cell.shared.directory.refused(cell, message, lane, reason)
+            cell.note_refused(message, lane, reason)
         return delivery
 
     def notify(self, message: M, lane: Lane = Lane.LATER) -> Delivery:
@@ -144,13 +180,13 @@ class Ref(Generic[M]):
             message: It must not be changed afterwards.
             lane: The lane of the message.
         """
-        cell = self._cell
+        cell = self.cell
         current = current_of(cell.shared)
         delivery = cell.mailbox.put_nowait(
             message, lane, parent=current.seq if current is not None else 0, is_system=True
         )
         if delivery is not _ACCEPTED:
-            cell.shared.directory.refused(cell, message, lane, DeadReason.ENDED)
+            cell.note_refused(message, lane, DeadReason.ENDED)
         return delivery
 
     async def ask(
@@ -185,22 +221,22 @@ class Ref(Generic[M]):
         """
         if not timeout_s >= 0:
             raise UsageError(f"timeout_s must be 0 or more, got {timeout_s!r}")
-        cell = self._cell
+        cell = self.cell
         slot = ReplySlot()
         here = current_of(cell.shared)
         parent = here.seq if here is not None else 0
         waiter = waiter_of(here)
         if waiter is not None:
-            refuse_cycle(waiter, cell)
+            waiter.refuse_cycle(cell)
         delivery = cell.mailbox.put_nowait(request, lane, size_bytes=size_bytes, parent=parent, reply=slot)
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
-            cell.shared.directory.refused(cell, request, lane, reason)
+            cell.note_refused(request, lane, reason)
             await checkpoint()
             if delivery is _CLOSED:
                 raise ActorEnded(cell.id, cell.state.value, path=cell.path)
             raise Undelivered(cell.id, delivery.value, path=cell.path)
-        envelope = cell.mailbox.last(lane)
+        envelope = cell.mailbox.lanes.of(lane)[-1]
 
         def expire() -> None:
             slot.fail(AskTimedOut(cell.id, timeout_s, path=cell.path))
@@ -216,15 +252,15 @@ class Ref(Generic[M]):
 
     def _withdraw(self, envelope: Envelope[Any], *, cascade: bool) -> None:
         """Withdraw an ask whose asker was cancelled."""
-        cell = self._cell
-        if cell.envelope is not envelope:
+        cell = self.cell
+        if cell.turn.envelope is not envelope:
             cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
         elif cascade:
-            self.abort_turn(cell.token, why="the asker was cancelled")
+            self.abort_turn(cell.turn.token, why="the asker was cancelled")
 
     def still_waiting(self, messages: Iterable[M]) -> list[M]:
         """Return the messages (compared by identity) that are still queued: not postponed, and not taken by a turn."""
-        waiting = {id(envelope.message) for envelope in self._cell.mailbox.waiting()}
+        waiting = {id(envelope.message) for envelope in self.cell.mailbox.lanes.waiting()}
         return [message for message in messages if id(message) in waiting]
 
     def withdraw(self, message: M) -> bool:
@@ -233,8 +269,8 @@ class Ref(Generic[M]):
         Returns:
             True if it was still queued; False if a turn has taken it.
         """
-        cell = self._cell
-        for envelope in cell.mailbox.waiting():
+        cell = self.cell
+        for envelope in cell.mailbox.lanes.waiting():
             if envelope.message is message and envelope.reply is None:
                 return cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
         return False
@@ -250,16 +286,16 @@ class Ref(Generic[M]):
             token: The turn to abort (`ctx.turn.token`); by default the current one.
             why: The recorded reason.
         """
-        cell = self._cell
-        if token is not None and token != cell.token:
+        cell = self.cell
+        if token is not None and token != cell.turn.token:
             return AbortResult(cell, AbortStatus.STALE)
-        if not cell.is_busy:
+        if cell.turn.envelope is None:
             return AbortResult(cell, AbortStatus.STALE if token is not None else AbortStatus.IDLE)
-        if cell.turn_scope is None:  # a plain function on the dispatcher
+        if cell.turn.scope is None:  # a plain function on the dispatcher
             return AbortResult(cell, AbortStatus.IDLE)
-        if cell.is_committing:
+        if cell.turn.is_committing:
             return AbortResult(cell, AbortStatus.TOO_LATE)
-        cell.request_abort(_say(cell, why))
+        cell.turn.request_abort(_cause(cell, why))
         return AbortResult(cell, AbortStatus.ABORTED)
 
     def stop(self, *, grace_s: float | None = None, why: str = "stopped") -> None:
@@ -271,9 +307,9 @@ class Ref(Generic[M]):
         """
         if grace_s is not None:
             _check_grace(grace_s)
-        cell = self._cell
+        cell = self.cell
         cell.cancel_restart()
-        cell.owner.stop_child(cell, grace_s, _say(cell, why))
+        cell.owner.stop_child(cell, grace_s, _cause(cell, why))
 
     def drain(self, *, grace_s: float = DRAIN_S, why: str = "drained") -> None:
         """Stop accepting messages, process what is queued, then stop; `tell` returns `closed` from now on.
@@ -286,29 +322,29 @@ class Ref(Generic[M]):
             why: The recorded reason.
         """
         _check_grace(grace_s)
-        cell = self._cell
-        cell.owner.drain_child(cell, grace_s, _say(cell, why))
+        cell = self.cell
+        cell.owner.drain_child(cell, grace_s, _cause(cell, why))
 
     def kill(self, why: str = "killed") -> None:
         """Kill the actor: cancel its turn, and allow the kill grace for clean-up. It is not restarted."""
-        cell = self._cell
+        cell = self.cell
         cell.cancel_restart()
-        cell.request_kill(_say(cell, why))
+        cell.request_kill(_cause(cell, why))
 
-    def watch(self, callback: Callable[[Down], None]) -> Watch:
+    def watch(self, callback: Callable[[Down], None]) -> Subscription:
         """Call `callback` once when the actor has terminated; immediately if it already has.
 
         The callback runs in the step of the end: it may set flags and wake tasks, not wait or raise. If it does raise, the
         error is recorded as `watch.failed`. An actor that wants a signal in its own mailbox calls `ctx.watch(ref)`.
         """
-        return watch_cell(self._cell, callback)
+        return self.cell.watch(callback)
 
     async def wait_ended(self) -> Down:
         """Wait until the actor has terminated and return how it ended."""
         slot = ReplySlot()
         watch = self.watch(functools.partial(_settle, slot))
         try:
-            down: Down = await wait_on(waiter_of(current_of(self._cell.shared)), self._cell, slot)
+            down: Down = await wait_on(waiter_of(current_of(self.cell.shared)), self.cell, slot)
             return down
         finally:
             watch.cancel()
@@ -321,16 +357,16 @@ class Ref(Generic[M]):
         Messages queue up in its mailbox. Stop, kill and abort are not messages and work as usual. The next incarnation is
         not suspended. The pending decisions of a suspended supervisor wait, too.
         """
-        suspend(self._cell, _say(self._cell, why))
+        self.cell.suspend(_cause(self.cell, why))
 
     def resume(self, *, why: str = "resumed") -> None:
         """Resume a suspended actor: it takes its messages in their usual order. No effect if it is not suspended."""
-        resume(self._cell, _say(self._cell, why))
+        self.cell.resume(_cause(self.cell, why))
 
     @property
     def is_suspended(self) -> bool:
         """True if the actor is suspended."""
-        return self._cell.is_suspended
+        return self.cell.life.is_suspended
 
     def get_state(self) -> Any:
         """Return the behavior's `snapshot()`, taken in this step; None between two incarnations.
@@ -338,30 +374,36 @@ class Ref(Generic[M]):
         By default a dict of its public attributes: the objects themselves, which must not be changed. An error of the hook
         propagates.
         """
-        return state_of(self._cell)
+        behavior = self.cell.life.behavior
+        state = behavior.snapshot() if behavior is not None else None
+        if inspect.isawaitable(state):
+            if inspect.iscoroutine(state):
+                state.close()
+            raise UsageError(f"{self.cell.behavior_name}.snapshot() must be a plain function, got an async one")
+        return state
 
     @property
     def state(self) -> State:
         """The state of the current incarnation."""
-        return self._cell.state
+        return self.cell.state
 
     @property
     def is_gone(self) -> bool:
         """True if the actor has terminated."""
-        return self._cell.is_gone
+        return self.cell.is_gone
 
     @property
     def is_busy(self) -> bool:
         """True if a turn is running."""
-        return self._cell.is_busy
+        return self.cell.turn.envelope is not None
 
     def statistics(self) -> MailboxStatistics:
         """Return the statistics of its mailbox."""
-        return self._cell.mailbox.statistics()
+        return self.cell.mailbox.statistics()
 
     def pinned(self) -> PinnedRef[M]:
         """Return a reference to the current incarnation only."""
-        return PinnedRef(self._cell, self._cell.incarnation)
+        return PinnedRef(self.cell, self.cell.incarnation)
 
 
 @final
@@ -390,12 +432,12 @@ class PinnedRef(Generic[M]):
             if delivery is _ACCEPTED:
                 self._cell.mailbox.pin_last(lane)
             return delivery
-        self._cell.shared.directory.refused(self._cell, message, lane, DeadReason.ENDED)
+        self._cell.note_refused(message, lane, DeadReason.ENDED)
         return _CLOSED
 
-    def watch(self, callback: Callable[[Down], None]) -> Watch:
+    def watch(self, callback: Callable[[Down], None]) -> Subscription:
         """Call `callback` once when this incarnation ends; immediately if it has ended, one tick later in such a callback.
 
         The full details are kept for the last 8 restarted incarnations.
         """
-        return watch_cell(self._cell, callback, self.incarnation)
+        return self._cell.watch(callback, self.incarnation)

@@ -46,26 +46,22 @@ from greenroom.agents._events import (
 )
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._forked import ForkedResult, ForkFailed, RunCall, make_request, run_forked
-from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook
+from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, latest_hooking
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
+from greenroom.agents._profile import AgentProfile, ConversationStart, Lineage
 from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
+from greenroom.agents._rounds import TOOL_DEFERRED, TOOL_UNAVAILABLE, OutOfTurns
+from greenroom.agents._run import Denial
 from greenroom.agents._servers import AgentServers, open_agent_servers
-from greenroom.agents._services import (
-    AgentHome,
-    AgentPorts,
-    AgentServices,
-    CanUseTool,
-    Denial,
-    Lineage,
-    OnStream,
-    Question,
-)
+from greenroom.agents._services import AgentServices, CanUseTool, Listeners, OnStream, Question, TurnSettings
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
+from greenroom.agents._state import AgentPorts, AgentState
 from greenroom.agents._structured import STRUCTURED_OUTPUT, NoStructuredAnswer, checked_schema
 from greenroom.agents._system_prompt import compose_system_prompt
-from greenroom.agents._turns import TOOL_DEFERRED, TOOL_UNAVAILABLE, AgentTurn, OutOfTurns
+from greenroom.agents._turn import AgentTurn
+from greenroom.agents._turn_state import TurnState
 
 __all__ = [
     "CONTINUE",
@@ -85,14 +81,15 @@ __all__ = [
     "Agent",
     "AgentDefined",
     "AgentDefinition",
-    "AgentHome",
     "AgentMcpServer",
     "AgentNoticed",
     "AgentPorts",
+    "AgentProfile",
     "AgentReviewed",
     "AgentServers",
     "AgentServices",
     "AgentSpoke",
+    "AgentState",
     "AgentSummarized",
     "AgentTurn",
     "AgentView",
@@ -110,6 +107,7 @@ __all__ = [
     "CompactionTrigger",
     "ContextRefilled",
     "Conversation",
+    "ConversationStart",
     "Denial",
     "ForkBegan",
     "ForkEnded",
@@ -119,6 +117,7 @@ __all__ = [
     "Hooking",
     "Input",
     "Lineage",
+    "Listeners",
     "Loaded",
     "MemoryScope",
     "ModelBegan",
@@ -146,6 +145,8 @@ __all__ = [
     "StoppedByHook",
     "ToolBegan",
     "ToolEnded",
+    "TurnSettings",
+    "TurnState",
     "Work",
     "agent_spec",
     "checked_schema",
@@ -154,6 +155,7 @@ __all__ = [
     "decode_message",
     "encode_message",
     "faults_of",
+    "latest_hooking",
     "load_conversation",
     "make_request",
     "open_agent_servers",

@@ -8,12 +8,13 @@ from typing import ClassVar, Literal
 from greenroom.actors import Behavior, Context, Outcome, State
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._compaction import Compact
-from greenroom.agents._conversation import Conversation, OnMessage
+from greenroom.agents._conversation import OnMessage
 from greenroom.agents._events import AgentDefined
 from greenroom.agents._inputs import Input, Note, Prompt
 from greenroom.agents._loading import CONTINUE
-from greenroom.agents._services import AgentHome
-from greenroom.agents._turns import AgentTurn
+from greenroom.agents._rounds import Rounds
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn import AgentTurn
 from greenroom.core import Level
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.supervisor import ChildSpec, Restart
@@ -32,59 +33,40 @@ class Agent(Behavior[Input]):
     on_failure: ClassVar[Literal["crash", "continue"]] = "continue"
     turn_tasks = True  # a foreground child is linked to the turn that waits for it
     goes_on: ClassVar[bool] = True
-    """Whether an incarnation that follows a turn which was cut begins with one that goes on with it (DESIGN 12.17)."""
+    """True if an incarnation that follows a turn which was cut begins with one that goes on with it."""
     journal: ClassVar[Level] = Level.FULL
 
-    def __init__(self, home: AgentHome) -> None:
+    def __init__(self, home: AgentState) -> None:
         self._home = home
 
     async def on_start(self, ctx: Context) -> None:
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
-        home.ref = ctx.ref
-        home.id = home.id or ctx.ref.id
-        home.context = ctx
-        if not home.is_prepared:
-            await home.ports.prepare(home, ctx)
-            home.is_prepared = True
+        home.begin(ctx)
+        await home.prepare(ctx)
+        start, loaded = home.start, home.start.loaded
         if home.conversation is None:
-            open_transcript = home.services.open_transcript
-            transcript = open_transcript(home.id) if open_transcript is not None else None
-            loaded = home.loaded
-            if transcript is not None and loaded is not None:
-                transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
-            if transcript is not None and home.place is not None:
-                transcript.move(str(home.place))
-            messages = home.history if loaded is None else loaded.messages
-            workspace = home.workspace
-            home.conversation = Conversation(
-                transcript,
-                messages,
-                agent=home.id,
-                on_message=self.on_appended,
-                attached=workspace.attachments,
-                told=workspace.told,
-                lines=None if loaded is None else loaded.lines,
-                lost=frozenset(() if loaded is None else [call.id for call in open_calls(messages)]) - home.keeps_open,
-            )
-            if loaded is not None and home.is_child:
-                home.tasks = (*loaded.said, *home.tasks)
-            if home.keeps_history and loaded is None:
-                home.conversation.write_beginning(home.shared)
+            messages = () if loaded is None else loaded.messages
+            lost = frozenset(call.id for call in open_calls(messages)) - start.keeps_open
+            conversation = home.open_conversation(self.on_appended, lost=lost)
+            if loaded is not None and home.profile.is_child:
+                home.review.recall(loaded.said)
+            if start.keeps_history and loaded is None:
+                conversation.write_beginning(start.shared)
         if ctx.incarnation == 1:
             self._put_on_record(home, ctx)
-        if not home.keeps_open:  # else the next turn closes what it does not settle
-            home.conversation.close_open_calls(home.open_results)
+        if not start.keeps_open:  # else the next turn closes what it does not settle
+            home.close_open_calls()
         if home.is_cut and self.goes_on:
             ctx.ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
-        home.is_cut = False
+        home.set_cut(is_cut=False)
 
     @property
     def on_appended(self) -> OnMessage | None:
         """The callback for each message of the conversation; None for none."""
-        return self._home.services.on_message
+        return self._home.services.listeners.on_message
 
-    def _put_on_record(self, home: AgentHome, ctx: Context) -> None:
+    def _put_on_record(self, home: AgentState, ctx: Context) -> None:
         """Say which agent this actor is."""
         path = None if home.conversation is None else home.conversation.path
         ctx.recorder.emit(
@@ -92,14 +74,14 @@ class Agent(Behavior[Input]):
                 actor=ctx.ref.id,
                 inc=ctx.incarnation,
                 parent=ctx.seq,
-                definition=home.definition.name,
+                definition=home.profile.definition.name,
                 model=home.services.model.name,
                 transcript="" if path is None else path.name,
-                agent=home.id,
-                owner=home.lineage.parent,
-                depth=home.lineage.depth,
-                call=home.lineage.call,
-                skill=home.lineage.skill,
+                agent=home.profile.id,
+                owner=home.profile.lineage.parent,
+                depth=home.profile.lineage.depth,
+                call=home.profile.lineage.call,
+                skill=home.profile.lineage.skill,
             )
         )
 
@@ -108,18 +90,18 @@ class Agent(Behavior[Input]):
         home, conversation = self._home, self._home.conversation
         assert conversation is not None
         # The caller of an ask gets the error, and decides; a turn that nobody waits for would be lost.
-        home.is_cut = not isinstance(message, Prompt | Compact)
+        home.set_cut(is_cut=not isinstance(message, Prompt | Compact))
+        turn = AgentTurn(home=home, ctx=ctx, conversation=conversation)
         try:
-            await AgentTurn(home=home, ctx=ctx, conversation=conversation).run(message)
+            await Rounds(turn).run(message)
         finally:
-            if home.hooking is not None:  # others run hooks through it when no turn runs
-                home.hooking.prompt_id = None
-        home.is_cut = False
+            turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
+        home.set_cut(is_cut=False)
 
     def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
         """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that."""
         was_asked = outcome.state is State.KILLED and ctx.turn.is_aborting
-        self._home.is_cut = self._home.is_cut and outcome.must_crash and not was_asked
+        self._home.set_cut(is_cut=self._home.is_cut and outcome.must_crash and not was_asked)
 
 
 def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:

@@ -1,7 +1,7 @@
 """One model request of an agent, on record and counted, in a turn or beside all of them.
 
-Rule 1: a request has one beginning and one end on record, however it ends. Rule 2: what it used counts, for the agent and for
-whoever asked. Must not know: what the answer is good for.
+A request has one beginning and one end on record, however it ends. What it used counts, for the agent and for
+the caller.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final, Protocol, TypeAlias, final
 
 import attrs
 
+from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
-from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._stalling import read_moving
+from greenroom.agents._state import NO_USAGE, AgentState
 from greenroom.core import error_text
 from greenroom.models import (
     ModelRequest,
@@ -35,28 +36,39 @@ Keep: TypeAlias = Callable[[ModelResponse], ModelResponse]
 NOTHING_SAID: Final = ModelResponse((), None, NO_USAGE, "")
 
 
-class Asking(Protocol):
-    """Whoever asks the model in an agent's name."""
+class Asker(Protocol):
+    """A turn of an agent, or a place beside all turns, whose number is 0: it asks the model in the agent's name."""
 
-    home: AgentHome
+    home: AgentState
     agent: str
     incarnation: int
     turn: int
     round: int
     usage: Usage
-    """What its requests have used."""
+    """The tokens that its requests have used."""
+    conversation: Conversation
+    seq: int
+    """Number of the event with which it began."""
     emit: Callable[..., int]
+
+    def count(self, usage: Usage) -> None:
+        """Count what a request has used."""
+        ...
+
+    async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
+        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
+        ...
 
 
 async def ask_model(
-    asking: Asking, request: ModelRequest, keep: Keep, parent: int, *, renew: Renew | None = None
+    asker: Asker, request: ModelRequest, keep: Keep, parent: int, *, renew: Renew | None = None
 ) -> ModelResponse:
     """Ask the model once and return what it said, as `keep` kept it.
 
     Cancelled, what came so far is kept and counted. Of a refused answer nothing is kept: it may not be passed back.
 
     Args:
-        asking: Who asks.
+        asker: Who asks.
         request: What is asked.
         keep: Called once, with the answer or a part of it; its usage is that of the attempt which it came with.
         parent: `seq` of the event that led to it.
@@ -66,8 +78,8 @@ async def ask_model(
         ProviderError: The model could not be asked, refused to answer, or stood still for too long.
         JournalError: What it would be asked cannot be put on record.
     """
-    began = asking.emit(
-        ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages)
+    began = asker.emit(
+        ModelBegan, asker.agent, asker.incarnation, parent, asker.turn, asker.round, len(request.messages)
     )
     state, error = KILLED, ""
     stream: ModelStream | None = None
@@ -78,12 +90,12 @@ async def ask_model(
     try:
         while True:
             try:
-                if asking.home.services.wait_recorded is not None:
-                    await asking.home.services.wait_recorded()
-                async with asking.home.services.model.stream(request) as stream:
+                if asker.home.services.wait_recorded is not None:
+                    await asker.home.services.wait_recorded()
+                async with asker.home.services.model.stream(request) as stream:
                     # No function of its own: whatever is held while the model works is there once for each agent.
-                    note = partial(_note, asking, began, request, renew, failed)
-                    limit_s = asking.home.stall_limit_s
+                    note = partial(_note, asker, began, request, renew, failed)
+                    limit_s = asker.home.run.stall_limit_s
                     if limit_s == math.inf:
                         response = await stream.wait_response(note)
                     else:
@@ -103,28 +115,28 @@ async def ask_model(
         raise
     finally:
         said = response if response is not None else NOTHING_SAID if stream is None else stream.so_far
-        _count(asking, said, said.usage if lost is NO_USAGE else lost + said.usage, state, error, began)
+        _count(asker, said, said.usage if lost is NO_USAGE else lost + said.usage, state, error, began)
         kept = keep(attrs.evolve(said, usage=said.usage - sum(failed, NO_USAGE)) if failed else said)
     return attrs.evolve(kept, usage=said.usage) if failed else kept
 
 
 async def _note(
-    asking: Asking,
+    asker: Asker,
     began: int,
     request: ModelRequest,
     renew: Renew | None,
     failed: list[Usage],
     restart: StreamRestarted,
 ) -> None:
-    """Put on record that a request is sent again, and wait for that.
+    """Record that a request is sent again, and wait for that.
 
     Raises:
         _Renewed: Another one is to be sent in its place.
     """
     failed.append(restart.lost)
-    at = (asking.agent, asking.incarnation, began, asking.turn, asking.round)
+    at = (asker.agent, asker.incarnation, began, asker.turn, asker.round)
     tried = (restart.attempt, restart.attempts, restart.wait_s, restart.status, restart.reason)
-    asking.emit(ModelRetried, *at, *tried)
+    asker.emit(ModelRetried, *at, *tried)
     newer = None if renew is None else await renew(request, restart)
     if newer is not None:
         raise _Renewed(attrs.evolve(newer, attempt=restart.attempt))
@@ -139,22 +151,22 @@ class _Renewed(Exception):
         self.request = request
 
 
-def _count(asking: Asking, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
-    """Put on record how a request ended, and count what it cost."""
+def _count(asker: Asker, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
+    """Record how a request ended, and count what it cost."""
     total = usage.total
     if total:  # else the model counts nothing
-        asking.home.usage += usage
-        asking.usage += usage
-        progress = asking.home.progress
-        if progress is not None and asking.turn:  # what runs beside its turns is no progress of it
+        asker.home.count(usage)
+        asker.count(usage)
+        progress = asker.home.run.progress
+        if progress is not None and asker.turn:  # what runs beside its turns does not count as progress
             progress.note_request(total - usage.output_tokens, usage.output_tokens, response.model)
-    asking.emit(
+    asker.emit(
         ModelEnded,
-        asking.agent,
-        asking.incarnation,
+        asker.agent,
+        asker.incarnation,
         began,
-        asking.turn,
-        asking.round,
+        asker.turn,
+        asker.round,
         state,
         response.stop_reason or "",
         usage.input_tokens,

@@ -1,8 +1,8 @@
 """The place beside all turns of an agent, where the runtime's own services let its model answer.
 
-Rule 1: what runs there begins like the agent's own requests (`run_forked`), and touches neither its turn nor its conversation,
-transcript, mailbox and activity. Rule 2: it is on record as turn 0 of incarnation 0, so that it may outlast both, and counts as
-the agent's. Must not know: what a service wants.
+What runs there begins like the agent's own requests (`run_forked`), and touches neither its turn nor its conversation,
+transcript, mailbox and activity. It is on record as turn 0 of incarnation 0, so that it may outlast both, and counts as
+the agent's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from greenroom.agents._asking import Keep, ask_model
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentNoticed
 from greenroom.agents._hooking import NOTICE_CHARS
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.core import UsageError, error_text
 from greenroom.models import ModelRequest, ModelResponse, Usage
 
@@ -30,7 +30,7 @@ Emit: TypeAlias = Callable[..., int]
 class Beside:
     """One run beside the turns of an agent; made by `beside`."""
 
-    home: AgentHome
+    home: AgentState
     conversation: Conversation
     agent: str
     emit: Emit
@@ -42,14 +42,18 @@ class Beside:
     began: int = 0
     """Number of the event with which the run began that asked last."""
 
+    def count(self, usage: Usage) -> None:
+        """Count what a request has used."""
+        self.usage += usage
+
     async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
         self.began = parent
-        self.round = _next_number(self.home)
+        self.round = self.home.next_side_run()
         return await ask_model(self, request, keep, parent)
 
 
-def beside(home: AgentHome, agent: str, emit: Emit) -> Beside:
+def beside(home: AgentState, agent: str, emit: Emit) -> Beside:
     """Return a place for one run beside the turns of an agent.
 
     Args:
@@ -62,13 +66,7 @@ def beside(home: AgentHome, agent: str, emit: Emit) -> Beside:
     """
     if home.conversation is None:
         raise UsageError(f"the agent {agent!r} has not started yet, so there is no conversation to look at")
-    return Beside(home=home, conversation=home.conversation, agent=agent, emit=emit, round=_next_number(home))
-
-
-def _next_number(home: AgentHome) -> int:
-    """Return what tells a run or a request from the others beside the turns: their beginnings and ends may cross."""
-    home.asides += 1
-    return home.asides
+    return Beside(home=home, conversation=home.conversation, agent=agent, emit=emit, round=home.next_side_run())
 
 
 def notice(agent: str, emit: Emit, source: str, text: str) -> None:

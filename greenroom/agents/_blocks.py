@@ -1,8 +1,7 @@
 """Conversations as the provider's JSON, and the rule that makes every one of them acceptable.
 
-Rule 1: each tool use is followed, in the next message, by exactly one result. Rule 2: a message of the user holds its
+Each tool use is followed, in the next message, by exactly one result. A message of the user holds its
 results before its text.
-Must not know: clock, disk, Trio.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from greenroom.models import (
 
 ROLES: Final = get_args(Role)
 ID_RULE: Final = re.compile(r"[a-zA-Z0-9_-]+")
-"""What providers take as the id of a call."""
+"""Matches what providers accept as the id of a call."""
 NAME_RULE: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-"""What providers take as the name of a tool."""
+"""Matches what providers accept as the name of a tool."""
 _NOT_ALLOWED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
-"""What a model reads for a call that was ended with its turn (the leading coding agent's text)."""
+"""The result of a call that was ended with its turn (the leading coding agent's text)."""
 LOST_RESULT: Final = (
     "[The process ended while this ran, or before its result was on record; its effects, if any, remain]"
 )
-"""What a model reads for a call that an earlier process left without a result: nobody interrupted it."""
+"""The result of a call that an earlier process left without one: nobody interrupted it."""
 
 
 def encode_message(message: Message) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def decode_message(values: Mapping[str, Any], *, source: str) -> Message:
     """Return the message that a transcript line holds.
 
     Raises:
-        UsageError: It is no message of a conversation.
+        UsageError: It is not a message of a conversation.
     """
     try:
         role, content = values["role"], values["content"]
@@ -73,7 +72,7 @@ def decode_message(values: Mapping[str, Any], *, source: str) -> Message:
             return Message(role, (TextBlock(content),))
         return Message(role, tuple(_decode(block) for block in content))
     except (KeyError, TypeError) as error:
-        raise UsageError(f"{source}: this is no message of a conversation ({error!r})") from None
+        raise UsageError(f"{source}: this is not a message of a conversation ({error!r})") from None
 
 
 def _decode_text(block: Mapping[str, Any]) -> Block:
@@ -83,7 +82,7 @@ def _decode_text(block: Mapping[str, Any]) -> Block:
 def _decode_call(block: Mapping[str, Any]) -> Block:
     values = block["input"]
     if not isinstance(values, Mapping):
-        raise TypeError("'input' is no object")
+        raise TypeError("'input' is not an object")
     return ToolUseBlock(_text(block, "id"), _text(block, "name"), values)
 
 
@@ -140,7 +139,7 @@ def decode_known(values: Mapping[str, Any]) -> tuple[Message | None, list[str]]:
 def _text(block: Mapping[str, Any], key: str) -> str:
     value = block[key]
     if not isinstance(value, str):
-        raise TypeError(f"{key!r} is no text")
+        raise TypeError(f"{key!r} is not a text")
     return value
 
 
@@ -155,14 +154,14 @@ def _result_parts(block: Mapping[str, Any]) -> tuple[str, tuple[Image, ...]]:
         raise TypeError("'content' is neither text nor blocks")
     texts: list[str] = []
     images: list[Image] = []
-    for one in content:
-        if not isinstance(one, Mapping):
+    for each in content:
+        if not isinstance(each, Mapping):
             continue
-        image = _image(one)
+        image = _image(each)
         if image is not None:
             images.append(image)
         else:
-            texts.append(one["text"] if isinstance(one.get("text"), str) else "(left out)")
+            texts.append(each["text"] if isinstance(each.get("text"), str) else "(left out)")
     return "\n".join(texts), tuple(images)
 
 

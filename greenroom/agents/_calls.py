@@ -1,15 +1,15 @@
 """Running the tool calls of one assistant message.
 
-Rule 1: every call gets exactly one result, whatever happens. Rule 2: read-only calls that follow each other run side by
-side, the rest one by one; a failing call never takes a result from its sibling. Rule 3: an error of a tool is text for
-the model; a bug in a tool is too, and is on record as such. Rule 4: a call that may change something is durable before it
-is run (DESIGN 12.22): whoever goes on after a crash knows of it.
+Every call gets exactly one result, whatever happens. Read-only calls that follow each other run side by
+side, the rest one by one; a failing call never takes a result from its sibling. An error of a tool is text for
+the model; a bug in a tool is too, and is on record as such. A call that may change something is durable before it
+is run: a later process then knows of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 import trio
@@ -19,7 +19,8 @@ from greenroom.actors import decide_outcome, describe
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn import AgentTurn
 from greenroom.agents.review import AutoModeEnded
 from greenroom.core import Image, JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
@@ -32,46 +33,29 @@ _NUMBER: Final = (int, float)
 """A union would be made anew at each look."""
 
 
-class Caller(Protocol):
-    """The turn whose calls are run: whose they are, and where what happens is put on record."""
-
-    home: AgentHome
-    agent: str
-    incarnation: int
-    turn: int
-    seq: int
-    round: int
-    emit: Callable[..., int]
-    tool_context: ToolContext
-    guard: Guard | None
-    """What stands before the calls; None where all of them run."""
-    stopped: StoppedByHook | AutoModeEnded | None
-    """Where to say that nothing is to follow these calls."""
-
-
-async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[str, ToolResultBlock]) -> None:
+async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
     """Run calls and put each result into `results` as soon as there is one.
 
-    Cancelled, it leaves the results that were there; whoever called gives the others theirs.
+    Cancelled, it leaves the results that were there; the caller gives the others theirs.
 
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.
         Deferred: The only call is put off.
         AutoModeEnded: Too many calls were not allowed, and nobody can be asked; the results are there.
     """
-    tools = turn.home.tools
-    for one in calls:
-        if one.name not in tools:
+    tools = turn.home.profile.tools
+    for each in calls:
+        if each.name not in tools:
             calls = [_by_todays_name(call, tools) for call in calls]
             break
-    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.side_by_side):
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.settings.side_by_side):
         if len(batch) == 1:
             results[batch[0].id] = await _run_call(batch[0], turn)
         else:
             async with trio.open_nursery() as nursery:
                 for call in batch:
                     nursery.start_soon(_collect, call, turn, results)
-        # An abort that came during the batch ends the turn here, also where a tool swallowed it (DESIGN 12.10).
+        # An abort that came during the batch ends the turn here, also where a tool swallowed it.
         await checkpoint_if_cancelled()
         if turn.stopped is not None:
             raise turn.stopped
@@ -83,25 +67,25 @@ def _by_todays_name(call: ToolUseBlock, tools: ToolSet) -> ToolUseBlock:
     return attrs.evolve(call, name=name) if name != call.name and name in tools else call
 
 
-async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResultBlock]) -> None:
+async def _collect(call: ToolUseBlock, turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
     results[call.id] = await _run_call(call, turn)
 
 
-async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
+async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     emit, home = turn.emit, turn.home
     summary = summarize(call.input)
     agent, incarnation, number = turn.agent, turn.incarnation, turn.round
     began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
-    home.activity = f"{call.name} {summary}".rstrip()
-    if home.progress is not None:
-        home.progress.note_call(call.name, summary)
+    home.note_activity(f"{call.name} {summary}".rstrip())
+    if home.run.progress is not None:
+        home.run.progress.note_call(call.name, summary)
     state, error = KILLED, ""
     text = ""
     try:
         text = await _run_tool(call, turn)
         state = COMPLETED
-        if home.progress is not None and call.name in _CHANGING:
-            home.progress.note_change(call.input)
+        if home.run.progress is not None and call.name in _CHANGING:
+            home.run.progress.note_change(call.input)
     except Deferred:
         error = "deferred"
         raise
@@ -109,7 +93,7 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         state, error, text = FAILED, type(problem).__name__, str(problem)
     except (StoppedByHook, AutoModeEnded) as stopped:
         state, error, text = FAILED, type(stopped).__name__, str(stopped)
-        turn.stopped = stopped
+        turn.stop(stopped)
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
         state, error = FAILED, error_text(bug)
         text = _in_words(call.name, bug)
@@ -126,11 +110,9 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
 
 
-async def _run_tool(call: ToolUseBlock, turn: Caller) -> str:
+async def _run_tool(call: ToolUseBlock, turn: AgentTurn) -> str:
     home = turn.home
-    tool = home.tools.find(call.name)
-    if home.has_moved:
-        turn.tool_context, home.has_moved = home.tool_context(), False
+    tool = home.profile.tools.find(call.name)
     context = turn.tool_context.for_call(call.id)
     if turn.guard is not None:
         return await _run_guarded(call, tool, context, turn.guard, turn)
@@ -139,7 +121,7 @@ async def _run_tool(call: ToolUseBlock, turn: Caller) -> str:
     return await tool.call(call.input, context)
 
 
-def _taken(call: ToolUseBlock, home: AgentHome, text: str, error: str) -> tuple[str, str, Sequence[Image]]:
+def _taken(call: ToolUseBlock, home: AgentState, text: str, error: str) -> tuple[str, str, Sequence[Image]]:
     """Return the texts of a call that has ended, with secrets masked, and the images that it left in the workspace."""
     workspace, secrets = home.workspace, home.services.secrets
     seen = workspace.images.pop(call.id, ()) if workspace.images else ()
@@ -153,13 +135,13 @@ def _taken(call: ToolUseBlock, home: AgentHome, text: str, error: str) -> tuple[
     return text, error, seen
 
 
-async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:
+async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: AgentTurn) -> str:
     """Run a call between its guards; what hooks have to say of it is heard before its result is given back."""
     values = await guard.admit(call, tool, turn.round)
     granted = guard.granted(call.id)
     if granted:
         context = context.granting(granted, guard.hides(call))
-    if guard.is_heard:
+    if guard.hooks.is_heard:
         context = context.heard()
     began_s, cwd = trio.current_time(), turn.home.cwd
     failure: Exception | None = None
@@ -170,17 +152,17 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
         failure = error
         text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
-    await guard.tell_cwd(cwd)
+    await guard.hooks.tell_cwd(cwd)
     if failure is not None:
-        await guard.tell_failure(call, values, text, trio.current_time() - began_s)
+        await guard.hooks.tell_failure(call, values, text, trio.current_time() - began_s)
         raise failure
     try:
-        told = await guard.tell_result(call, values, text, trio.current_time() - began_s)
+        told = await guard.hooks.tell_result(call, values, text, trio.current_time() - began_s)
         if told is not text:  # what a hook puts in the place of a result stands for all of it
             turn.home.workspace.images.pop(call.id, None)
         return told
     except StoppedByHook as stopped:  # the call is done, and keeps its result
-        turn.stopped = stopped
+        turn.stop(stopped)
         return text
 
 

@@ -1,13 +1,13 @@
 """Compacting a conversation: hooks are asked, a forked run writes the summary, and one step puts it in the place of the rest.
 
-Rule 1: until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. Rule 2: an
-automatic compaction that fails ends no turn: the model is asked all the same. Rule 3: what runs, the agent's list and its
+Until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. An
+automatic compaction that fails ends no turn: the model is asked all the same. What runs, the agent's list and its
 skills are the engine's to tell of: they are put behind the summary as they are then.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 from trio.lowlevel import checkpoint_if_cancelled
@@ -23,9 +23,9 @@ from greenroom.agents._compaction import (
     summary_in,
 )
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
-from greenroom.agents._forked import Asker, ForkedResult, ForkFailed, run_forked
-from greenroom.agents._hooking import Hooking
+from greenroom.agents._forked import ForkedResult, ForkFailed, run_forked
 from greenroom.agents._repair import repair
+from greenroom.agents._turn import AgentTurn
 from greenroom.agents.review import call_lines
 from greenroom.core import ProviderError, UsageError, error_text, escape_text, reminder
 from greenroom.hooks import HookEvent, HookOutcome
@@ -37,13 +37,7 @@ LEAST_SUMMARIZED: Final = 4
 _MARKS: Final = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 
 
-class CompactingTurn(Asker, Protocol):
-    """The turn in which a conversation is compacted."""
-
-    hooking: Hooking
-
-
-async def make_small(turn: CompactingTurn) -> None:
+async def make_small(turn: AgentTurn) -> None:
     """Compact the conversation of a turn that has come near its limit, if it can be done.
 
     Cancelled, it leaves the conversation as it was, or compacted.
@@ -54,13 +48,13 @@ async def make_small(turn: CompactingTurn) -> None:
     try:
         await compact(turn, CompactionTrigger.AUTO)
     except (CompactionFailed, ForkFailed, ProviderError) as error:
-        turn.home.compactions.failures += 1
+        turn.home.compactions.note_failure()
         turn.hooking.notice(PURPOSE, f"the conversation could not be compacted: {error}")
     except CompactionBlocked as blocked:
         turn.hooking.notice(PURPOSE, str(blocked))
 
 
-async def make_room(turn: CompactingTurn) -> bool:
+async def make_room(turn: AgentTurn) -> bool:
     """Compact the conversation of a turn that the provider found too long, if it can be done; return whether it was.
 
     It is not done twice without an answer in between. Cancelled, it leaves the conversation as it was, or compacted.
@@ -68,7 +62,7 @@ async def make_room(turn: CompactingTurn) -> bool:
     Raises:
         StoppedByHook: A hook wants an end of everything.
     """
-    record, settings = turn.home.compactions, turn.home.services.compaction
+    record, settings = turn.home.compactions, turn.home.services.settings.compaction
     was_just_done = record.requests == 0
     if not (settings.enabled and settings.auto) or was_just_done or len(turn.conversation) < 2:
         return False
@@ -76,8 +70,8 @@ async def make_room(turn: CompactingTurn) -> bool:
     return record.requests == 0
 
 
-async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str = "") -> Compacted:
-    """Put a summary in the place of the conversation; it has no open calls.
+async def compact(turn: AgentTurn, trigger: CompactionTrigger, focus: str = "") -> Compacted:
+    """Replace the conversation by a summary; it has no open calls.
 
     Cancelled, it leaves the conversation as it was, or compacted.
 
@@ -88,7 +82,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         UsageError: Compaction is switched off, or there is nothing to compact.
     """
     home, conversation = turn.home, turn.conversation
-    if not home.services.compaction.enabled:
+    if not home.services.settings.compaction.enabled:
         raise UsageError("compaction is switched off in the settings")
     if not len(conversation):
         raise UsageError("there is nothing to compact: the conversation has not begun")
@@ -100,8 +94,8 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         summary = await _summarize(turn, trigger, focus)
         prompt = await home.ports.renew_prompt(home)
         said = said_in_this_turn(conversation.messages) if trigger is CompactionTrigger.AUTO else []
-        started = SessionStartInput(source="compact", agent_type=home.told_type)
-        contexts = () if home.is_child else await _contexts_of(turn, started)
+        started = SessionStartInput(source="compact", agent_type=home.profile.hook_type)
+        contexts = () if home.profile.is_child else await _contexts_of(turn, started)
         survivors = [*_survivors(turn), *map(reminder, contexts)]
         await checkpoint_if_cancelled()
         calls = [call for message in conversation.messages for call in message.tool_uses]
@@ -114,9 +108,9 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         # No checkpoint between here and the step above: they are one.
         home.compactions.note_done()
         if home.services.auto is not None:
-            home.earlier_calls = tuple(call_lines(home.earlier_calls, calls))
+            home.review.note_compacted(call_lines(home.review.earlier_calls, calls))
         if prompt is not None:
-            home.definition = attrs.evolve(home.definition, system_prompt=prompt)
+            home.replace(definition=attrs.evolve(home.profile.definition, system_prompt=prompt))
         post_tokens = conversation.tokens
         state = COMPLETED
         if turn.hooking.has(HookEvent.POST_COMPACT):
@@ -132,7 +126,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
     return Compacted(trigger=trigger, summary=summary, pre_tokens=pre_tokens, post_tokens=post_tokens)
 
 
-async def _summarize(turn: CompactingTurn, trigger: CompactionTrigger, focus: str) -> str:
+async def _summarize(turn: AgentTurn, trigger: CompactionTrigger, focus: str) -> str:
     wanted = [focus]
     told = PreCompactInput(trigger=trigger.value, custom_instructions=focus)
     if turn.hooking.has(told.event):
@@ -140,7 +134,7 @@ async def _summarize(turn: CompactingTurn, trigger: CompactionTrigger, focus: st
         if outcome.is_blocked:
             raise CompactionBlocked(outcome.reason)
         wanted += map(escape_text, contexts)
-    tokens = turn.home.services.compaction.summary_tokens
+    tokens = turn.home.services.settings.compaction.summary_tokens
     result = await _ask_for_summary(turn, summary_directive(wanted), tokens)
     summary = summary_in(result.text)
     if not summary:
@@ -150,7 +144,7 @@ async def _summarize(turn: CompactingTurn, trigger: CompactionTrigger, focus: st
     return summary
 
 
-async def _ask_for_summary(turn: CompactingTurn, directive: str, tokens: int) -> ForkedResult:
+async def _ask_for_summary(turn: AgentTurn, directive: str, tokens: int) -> ForkedResult:
     """Ask for the summary of the conversation; of its newer half where all of it is too long, and so on.
 
     Raises:
@@ -167,32 +161,31 @@ async def _ask_for_summary(turn: CompactingTurn, directive: str, tokens: int) ->
         messages = repair(messages[len(messages) // 2 :], closes=False).messages
 
 
-async def _contexts_of(turn: CompactingTurn, told: HookInput) -> tuple[str, ...]:
+async def _contexts_of(turn: AgentTurn, told: HookInput) -> tuple[str, ...]:
     if not turn.hooking.has(told.event):
         return ()
     return (await _ask_hooks(turn, told))[1]
 
 
-async def _ask_hooks(turn: CompactingTurn, told: HookInput) -> tuple[HookOutcome, tuple[str, ...]]:
+async def _ask_hooks(turn: AgentTurn, told: HookInput) -> tuple[HookOutcome, tuple[str, ...]]:
     """Run hooks whose contexts do not go into the next message, but where the caller says."""
-    before = list(turn.hooking.reminders)
-    outcome = await turn.hooking.run(told)
-    turn.hooking.reminders[:] = before
+    with turn.state.apart():
+        outcome = await turn.hooking.run(told)
     return outcome, outcome.contexts
 
 
-def _survivors(turn: CompactingTurn) -> list[str]:
+def _survivors(turn: AgentTurn) -> list[str]:
     """Return what the engine knows and the model has to know again, each as a reminder."""
     home = turn.home
-    running = [] if home.services.background is None else home.services.background.running(home.id)
+    running = [] if home.services.background is None else home.services.background.running(home.profile.id)
     tasks = [
         f"- {task.info.id} ({task.info.kind}): {task.info.description or task.info.command}; "
         f"its output goes to {task.info.output_file}"
         for task in running
         if task.is_background
     ]
-    todos = [f"{_MARKS[one.status]} {one.content}" for one in home.workspace.todos]
-    skills = home.skill_tool.invoked.texts_after_compaction() if home.skill_tool is not None else ()
+    todos = [f"{_MARKS[todo.status]} {todo.content}" for todo in home.workspace.todos]
+    skills = home.profile.skill_tool.invoked.texts_after_compaction() if home.profile.skill_tool is not None else ()
     texts = [
         "\n".join(["These run in the background; do not start them again:", *tasks]) if tasks else "",
         "\n".join(["Your list of what is to be done:", *todos]) if todos else "",

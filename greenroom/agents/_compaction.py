@@ -1,8 +1,7 @@
 """When a conversation is compacted, what the model is asked for then, and what stands for the conversation afterwards.
 
-Rule 1: every decision is a function of sizes, settings and what was tried before. Rule 2: what the user said in a turn that
+Every decision is a function of sizes, settings and what was tried before. What the user said in a turn that
 is not over survives word for word; a summary is somebody's reading of it.
-Must not know: clock, disk, Trio, and where what survives comes from.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from greenroom.models import Message, TextBlock
 WINDOW_TOKENS: Final = 200_000
 SUMMARY_TOKENS: Final = 20_000
 MAX_FAILURES: Final = 3
-"""Automatic compactions that fail in a row; after them it is left to whoever asks for one."""
+"""Automatic compactions that fail in a row; after them only manual ones run."""
 MAX_REFILLS: Final = 3
-"""Compactions in a row after which the very next request was at the limit again (agents 13.33)."""
+"""Compactions in a row after which the very next request was at the limit again."""
 VERBATIM_CHARS: Final = 20_000
-"""What survives word for word, at most."""
+"""Maximum number of characters that survive word for word."""
 
 
 class CompactionTrigger(StrEnum):
-    """Who wanted a compaction."""
+    """The reason of a compaction."""
 
     MANUAL = "manual"
     AUTO = "auto"
@@ -81,13 +80,13 @@ class CompactionSettings:
     """When conversations are compacted."""
 
     enabled: bool = True
-    """Whether they are at all; without it, asking for a compaction is an error."""
+    """True if they are at all; without it, asking for a compaction is an error."""
     auto: bool = True
-    """Whether they are without being asked, near the limit."""
+    """True if they are without being asked, near the limit."""
     window_tokens: int = attrs.field(default=WINDOW_TOKENS, validator=_positive)
-    """What the model takes in, in tokens."""
+    """The context window of the model, in tokens."""
     summary_tokens: int = attrs.field(default=SUMMARY_TOKENS, validator=_positive)
-    """What a summary may take up; so much of the window is kept free for it."""
+    """The size of a summary, in tokens; this much of the window is kept free for it."""
     at_percent: int | None = attrs.field(default=None)
     """Compact at this share of the window already, 1 to 100; it lowers the limit and never raises it."""
 
@@ -110,7 +109,7 @@ class CompactionSettings:
 
 
 def compaction_from_environment(environ: Mapping[str, str], settings: CompactionSettings) -> CompactionSettings:
-    """Return settings with what variables say: they come before files (DESIGN 12.33).
+    """Return settings with what variables say: they come before files.
 
     `GREENROOM_DISABLE_COMPACT`, `GREENROOM_DISABLE_AUTO_COMPACT`, `GREENROOM_AUTO_COMPACT_WINDOW` (tokens),
     `GREENROOM_AUTOCOMPACT_PCT_OVERRIDE` (1 to 100).
@@ -141,7 +140,7 @@ def compaction_from_environment(environ: Mapping[str, str], settings: Compaction
 @final
 @attrs.define
 class CompactionRecord:
-    """What has become of the compactions of one conversation."""
+    """The results of the compactions of one conversation."""
 
     failures: int = 0
     """Automatic ones that failed, since the last that did not."""
@@ -153,6 +152,10 @@ class CompactionRecord:
         """A request was answered."""
         if self.requests is not None:
             self.requests += 1
+
+    def note_failure(self) -> None:
+        """Count an automatic compaction that failed."""
+        self.failures += 1
 
     def note_done(self) -> None:
         """The conversation was compacted."""
@@ -207,9 +210,9 @@ def summary_directive(focus: Sequence[str] = ()) -> str:
     """Return what the model is asked.
 
     Args:
-        focus: What to look at in particular, from whoever asked and from hooks.
+        focus: What to look at in particular, from the caller and from hooks.
     """
-    wanted = [one.strip() for one in focus if one.strip()]
+    wanted = [focu.strip() for focu in focus if focu.strip()]
     return "\n\n".join([_DIRECTIVE, _FOCUS, *wanted]) if wanted else _DIRECTIVE
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.permissions import ToolKind, traits_of
 from greenroom.worktrees import Worktree, confine_path, why_refused
 
 
-def why_outside(home: AgentHome, tree: Worktree, tool: str, values: Mapping[str, Any]) -> str:
+def why_outside(home: AgentState, tree: Worktree, tool: str, values: Mapping[str, Any]) -> str:
     """Return why a call must not run for an agent in its worktree; empty if it may. Looks at the disk."""
     traits = traits_of(tool)
     subject = values.get(traits.subject) if traits.subject else None
@@ -20,7 +20,7 @@ def why_outside(home: AgentHome, tree: Worktree, tool: str, values: Mapping[str,
     if traits.kind is not ToolKind.EDIT or not isinstance(subject, str):
         return ""
     path = (home.cwd / subject).resolve()
-    own = () if home.policy is None else home.policy.own_folders
+    own = () if home.profile.policy is None else home.profile.policy.own_folders
     if any(path.is_relative_to(Path(folder).resolve()) for folder in own):
         return ""
     return confine_path(path, tree)

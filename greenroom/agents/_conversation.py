@@ -1,4 +1,4 @@
-"""One agent's conversation: in memory for the model, on disk for whoever comes later; both change in one step."""
+"""One agent's conversation: in memory for the model, on disk for later processes; both change in one step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TYPED: Final = "typed"
 RESULT: Final = "toolUseResult"
 """Names in a transcript what programs read of a result besides its text."""
 NOTICES: Final = "notices"
-"""Names in a transcript the ends of tasks that a line tells of: `<task id>.<run>`, and how it ended (DESIGN 12.16)."""
+"""Names in a transcript the ends of tasks that a line tells of: `<task id>.<run>`, and how it ended."""
 PART: Final = "aborted"
 """Marks an answer in a transcript that is only what the model had said when it was cut off."""
 
@@ -50,17 +50,17 @@ class Appended:
     uuid: str
     """Of its line in the transcript; empty where none is kept."""
     is_hidden: bool
-    """Whether it is for the model only."""
+    """True if it is for the model only."""
     response: ModelResponse | None
-    """What it came with, if the model said it; without a stop reason it is a part of what was to come."""
+    """The response that it came with, if the model said it; without a stop reason it is incomplete."""
     origin: Origin | None = None
-    """Where it came from; None of what the model said, and of results."""
+    """Its origin; None for what the model said, and for results."""
     attached: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    """What programs read of the results in it besides their text, by the id of the call."""
+    """The data of results for programs, besides their text, by the id of the call."""
     number: int = 0
-    """How many messages the agent's conversation had got before, in this process."""
+    """The number of messages that the agent's conversation had got before, in this process."""
     is_shown_later: bool = False
-    """Whether hooks look at it before it is shown; then who shows messages waits for `Watch.on_shown`."""
+    """True if hooks look at it before it is shown; then who shows messages waits for `Watch.on_shown`."""
 
 
 _NOTHING_ATTACHED: Final[Mapping[str, Mapping[str, Any]]] = {}
@@ -120,7 +120,7 @@ class Conversation:
 
     @property
     def path(self) -> Path | None:
-        """Where the transcript lies; None where there is none."""
+        """The file of the transcript; None where there is none."""
         return None if self._transcript is None else self._transcript.path
 
     @property
@@ -134,7 +134,7 @@ class Conversation:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What the model is sent: everything so far."""
+        """The messages that the model is sent: everything so far."""
         return tuple(self._messages)
 
     def say(
@@ -207,7 +207,7 @@ class Conversation:
 
     @property
     def shared(self) -> SharedPrefix | None:
-        """Where all of it stands as it is now, for a fork that begins with it; None where not all of it is on disk."""
+        """The place of the whole conversation on disk, for a fork that begins with it; None where not all of it is there."""
         if self._transcript is None or not self._lines:
             return None
         return self._transcript.share(self._lines)
@@ -241,7 +241,7 @@ class Conversation:
         """Return the ends of tasks that results tell of."""
         if not self._told:
             return {}
-        return {notice: state for one in results for notice, state in self._told.pop(one.tool_use_id, {}).items()}
+        return {notice: state for result in results for notice, state in self._told.pop(result.tool_use_id, {}).items()}
 
     # --- its size --------------------------------------------------------------------------------------------------
 
@@ -254,19 +254,19 @@ class Conversation:
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 
     def note_tokens(self, tokens: int) -> None:
-        """Take what a provider counted: the request, with the answer that was appended last. 0 is no count."""
+        """Take what a provider counted: the request, with the answer that was appended last. 0 does not count."""
         if tokens:
             self._counted_tokens, self._uncounted_chars = tokens, 0
             self._measured = len(self._messages)
 
     def compact(self, texts: Sequence[str], *, trigger: str, pre_tokens: int, is_turn_open: bool) -> None:
-        """Begin anew with texts that stand for all that was said; the transcript has it all, and a boundary.
+        """Start again with texts that stand for all that was said; the transcript has it all, and a boundary.
 
         Args:
             texts: What the conversation begins with.
             trigger: `auto` or `manual`.
             pre_tokens: Its size.
-            is_turn_open: Whether a turn goes on with it; whoever resumes it then goes on as well.
+            is_turn_open: True if a turn continues with it; a resumed session continues it as well.
         """
         message = Message("user", tuple([TextBlock(text) for text in texts]))
         if self._transcript is not None:
@@ -281,18 +281,18 @@ class Conversation:
         self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
 
     def move(self, place: Path) -> None:
-        """Let the lines of the transcript from here on name the folder in which the agent works now (agents 10.4)."""
+        """Name another folder in the lines of the transcript from here on: the one in which the agent works now."""
         if self._transcript is not None:
             self._transcript.move(str(place))
 
     def note_queue(self, operation: str, text: str = "") -> None:
-        """Write into the transcript what became of something that waits (agents 9.18); no reader takes it for a message."""
+        """Write into the transcript what became of something that waits; no reader takes it for a message."""
         if self._transcript is not None:
             content = {"content": text} if text else {}
             self._transcript.note("queue-operation", {"operation": operation, **content})
 
     def note(self, kind: str, values: Mapping[str, Any]) -> None:
-        """Write a line into the transcript that is no message; readers of the conversation pass it over."""
+        """Write a line into the transcript that is not a message; readers of the conversation skip it."""
         if self._transcript is not None:
             self._transcript.note(kind, values)
 

@@ -1,4 +1,4 @@
-"""What kind of agent it is: a frozen definition."""
+"""The definition of a kind of agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greenroom.core import UsageError, checked
 from greenroom.core.sources import Scope, frozen
 
 MAIN_NAME: Final = "main"
-"""What the main agent of a session is called that names none."""
+"""The name of the main agent of a session that names none."""
 
 MAX_TURNS: Final = 200
 """Model requests in one turn unless the definition says otherwise: a loop that never ends costs money."""
@@ -22,7 +22,7 @@ INHERIT: Final = "inherit"
 
 
 class MemoryScope(StrEnum):
-    """Where an agent keeps its memory."""
+    """The scope in which an agent keeps its memory."""
 
     USER = "user"
     """With the user: the same in every project."""
@@ -39,13 +39,13 @@ class AgentMcpServer:
 
     name: str
     config: Mapping[str, Any] | None = attrs.field(default=None, converter=frozen)
-    """How to start one that lives and dies with the agent; None for the session's own of that name."""
+    """The configuration of a server that lives and dies with the agent; None for the session's own of that name."""
 
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Origin:
-    """Where a definition came from."""
+    """The origin of a definition."""
 
     scope: Scope = Scope.CLI
     source: str = ""
@@ -61,7 +61,7 @@ class AgentDefinition:
 
     name: str = attrs.field()
     description: str = ""
-    """What it is for, for lists and for whoever chooses an agent."""
+    """Its purpose, for lists and for choosing an agent."""
     when_to_use: str = ""
     """An explicit hint on when to choose it; the description where there is none."""
     system_prompt: str = ""
@@ -86,9 +86,9 @@ class AgentDefinition:
     """Hooks that hold while it runs."""
     memory: MemoryScope | None = None
     is_background: bool = False
-    """Whether it always runs in the background."""
+    """True if it always runs in the background."""
     effort: str | int | None = None
-    """How hard the model thinks: a word or a number; None for the session's."""
+    """The effort of the model: a word or a number; None for the session's."""
     isolation: str | None = None
     """`worktree` or `remote`; None for where its caller works."""
     color: str | None = None
@@ -97,7 +97,7 @@ class AgentDefinition:
     critical_reminder: str = ""
     """Repeated to the model in every turn."""
     reads_instructions: bool = True
-    """Whether it gets the project's instruction files; the built-in searchers do without. No file can set it."""
+    """True if it gets the project's instruction files; the built-in searchers do without. No file can set it."""
     more_roots: tuple[Path, ...] = ()
     """Folders and files that it may work in besides the session's. No file can set it."""
     answer_schema: Mapping[str, Any] | None = None
@@ -125,13 +125,13 @@ class AgentDefinition:
 
         With both lists the rest is named; a denied pattern such as `Bash(rm *)` takes no tool away.
         """
-        denied = tuple(one for one in self.disallowed_tools if "(" not in one)
+        denied = tuple(disallowed_tool for disallowed_tool in self.disallowed_tools if "(" not in disallowed_tool)
         if self.tools is not None:
-            return ", ".join(one for one in self.tools if one not in denied) or "No tools"
+            return ", ".join(tool for tool in self.tools if tool not in denied) or "No tools"
         return f"All tools except {', '.join(denied)}" if denied else "All tools"
 
     def runs_own_code(self, trusted: Iterable[Path]) -> bool:
-        """Whether its hooks and its own servers may run: a project's only once that very folder is trusted.
+        """Return whether its hooks and its own servers may run: a project's only once that very folder is trusted.
 
         Args:
             trusted: The folders that the user has trusted. A trusted parent does not count.

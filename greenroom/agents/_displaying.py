@@ -1,43 +1,31 @@
-"""What the main agent said, as it is to be shown: hooks of `MessageDisplay` may put other text in its place.
+"""The main agent's messages as they are shown: hooks of `MessageDisplay` may replace their text.
 
-Rule 1: only what is shown changes: the conversation, the transcript and the answer of the turn have what the model said. Rule 2: a
+Only what is shown changes: the conversation, the transcript and the answer of the turn have what the model said. A
 message is shown once, whatever becomes of the hooks: as it is where they fail, hang, or the turn is cut.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
 from uuid import NAMESPACE_OID, uuid5
 
 import attrs
 
 from greenroom.agents._conversation import Appended
-from greenroom.agents._hooking import Hooking
-from greenroom.agents._services import AgentHome
+from greenroom.agents._turn import AgentTurn
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import MessageDisplayInput
 from greenroom.models import Block, Message, ModelResponse, TextBlock
 
 
-class Shower(Protocol):
-    """The turn whose messages are shown."""
-
-    home: AgentHome
-    hooking: Hooking
-    agent: str
-    incarnation: int
-    turn: int
-
-
-def is_shown_later(turn: Shower, response: ModelResponse) -> bool:
-    """Whether hooks look at a message before it is shown: one of the main agent's that is whole and holds text."""
-    if turn.home.is_child or not turn.hooking.has(HookEvent.MESSAGE_DISPLAY):
+def is_shown_later(turn: AgentTurn, response: ModelResponse) -> bool:
+    """Return whether hooks look at a message before it is shown: one of the main agent's that is whole and holds text."""
+    if turn.home.profile.is_child or not turn.hooking.has(HookEvent.MESSAGE_DISPLAY):
         return False
     return response.stop_reason is not None and bool(response.text)
 
 
-async def show(turn: Shower, appended: Appended) -> None:
-    """Let hooks look at a message, and show it. Cancelled, it is shown as it is."""
+async def show(turn: AgentTurn, appended: Appended) -> None:
+    """Run the hooks that look at a message, and show it. Cancelled, it is shown as it is."""
     home, text = turn.home, None
     of_turn = f"{home.services.session_id}/{turn.agent}/{turn.incarnation}/{turn.turn}"
     told = MessageDisplayInput(
@@ -48,8 +36,8 @@ async def show(turn: Shower, appended: Appended) -> None:
     try:
         text = (await turn.hooking.run(told)).extras.display_content
     finally:
-        if home.services.on_shown is not None:
-            home.services.on_shown(appended if text is None else with_text(appended, text))
+        if home.services.listeners.on_shown is not None:
+            home.services.listeners.on_shown(appended if text is None else with_text(appended, text))
 
 
 def with_text(appended: Appended, text: str) -> Appended:

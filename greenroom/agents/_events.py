@@ -1,4 +1,4 @@
-"""What agents put on record: model requests and tool calls, each a machine with a beginning and one end."""
+"""The events of agents: model requests and tool calls, each a machine with a beginning and one end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AgentDefined(Event):
     owner: str = ""
     """Id of the agent that asked for it; empty for main, and for what the host asked for."""
     depth: int = 0
-    """How far it is below main."""
+    """The number of agents above it."""
     call: str = ""
     """The model's id of the call that asked for it."""
     skill: str = ""
@@ -96,9 +96,9 @@ class ModelRetried(_AgentEvent):
     attempt: int
     """Number of the attempt that follows; the first was 1."""
     attempts: int
-    """How many there may be in all; 0 where that is not known."""
+    """The maximum number of attempts; 0 where that is not known."""
     delay_s: float
-    """How long it waits. Mail that may join the turn ends the wait, unless the provider has said how long it has to be."""
+    """The wait before it, in seconds. Mail that may join the turn ends the wait, unless the provider has said how long it has to be."""
     status: int | None
     """The HTTP status of the failure, if it had one."""
     error: str
@@ -117,7 +117,7 @@ class ToolBegan(_AgentEvent):
     tool: str
     """Name of the tool."""
     summary: str
-    """What it is about, in at most 80 characters."""
+    """Its subject, in at most 80 characters."""
 
 
 @final
@@ -217,7 +217,7 @@ class PermissionReviewed(_CallEvent):
 @attrs.frozen(kw_only=True)
 class _ForkEvent(_AgentEvent):
     purpose: str
-    """What the run is for."""
+    """The purpose of the run."""
 
 
 @final
@@ -240,7 +240,7 @@ class ForkEnded(_ForkEvent):
     rounds: int
     """Model requests that it took."""
     tokens: int
-    """What they used, of all kinds."""
+    """The tokens that they used, of all kinds."""
     error: str
     """Class and text of the error, if it failed."""
 
@@ -287,7 +287,7 @@ class AgentNoticed(Event):
     kind: ClassVar[str] = "agent.noticed"
 
     source: str
-    """What it comes from, such as the event of a hook."""
+    """Its source, such as the event of a hook."""
     text: str
     """In at most 500 characters."""
 
@@ -307,14 +307,14 @@ class AgentSummarized(Event):
 @final
 @attrs.frozen(kw_only=True)
 class AgentReviewed(Event):
-    """The reviewer of auto mode has looked at what an agent did, before its report goes to whoever asked for it."""
+    """The reviewer of auto mode has looked at what an agent did, before its report goes to the agent that asked for it."""
 
     kind: ClassVar[str] = "agent.reviewed"
 
     outcome: _Reviewed
     """`allowed`, `blocked` (the report goes on with a warning), or `failed`: it goes on, and says that it is unreviewed."""
     reason: str
-    """What the review found, or why there is none, in at most 500 characters."""
+    """The finding of the review, or why there is none, in at most 500 characters."""
 
 
 EVENTS: Final = (

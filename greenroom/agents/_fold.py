@@ -1,4 +1,4 @@
-"""What agents have used and done, folded from their events."""
+"""The usage and the activity of agents, folded from their events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AgentView:
     failed_calls: int = 0
     usage: Usage = attrs.field(factory=Usage)
     doing: str = ""
-    """What its turn did last, or does now: `thinking`, or a tool and what it is about."""
+    """The latest activity of its turn: `thinking`, or a tool and what it is about."""
 
     def lost(self) -> AgentView:
         """Return what is left when the process is gone: everything but what it was doing."""

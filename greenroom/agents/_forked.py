@@ -1,24 +1,23 @@
 """A run beside the conversation: it begins like the agent's own requests, and what it says stays out of them.
 
-Rule 1: its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
-the provider has cached is read; calls that still run have a result that says so, in this copy alone. Rule 2: what it says goes to the service that called, and into nobody's conversation or
-transcript. Rule 3: each of its requests is on record and counts as the agent's; the run has one beginning and one end.
-Must not know: what it is good for.
+Its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
+the provider has cached is read; calls that still run have a result that says so, in this copy alone. What it says goes to the service that called, and into nobody's conversation or
+transcript. Each of its requests is on record and counts as the agent's; the run has one beginning and one end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeAlias, final
+from contextlib import nullcontext
+from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._asking import Asking, Keep
+from greenroom.agents._asking import Asker
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.agents._repair import is_sound, repair
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.core import PeerError, error_text
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
@@ -30,21 +29,10 @@ RunCall: TypeAlias = Callable[[ToolUseBlock], Awaitable[ToolResultBlock]]
 """Runs a call of the model; what it decides about calls is its own matter."""
 
 
-class Asker(Asking, Protocol):
-    """The turn in which a run takes place, or the place beside all turns: its turn is number 0."""
-
-    conversation: Conversation
-    seq: int
-
-    async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
-        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
-        ...
-
-
 @final
 @attrs.frozen(kw_only=True)
 class ForkedResult:
-    """What a forked run came to."""
+    """The result of a forked run."""
 
     text: str
     usage: Usage
@@ -67,7 +55,7 @@ class ForkFailed(PeerError):
         self.rounds = rounds
 
 
-def make_request(home: AgentHome, messages: tuple[Message, ...], *, max_tokens: int | None = None) -> ModelRequest:
+def make_request(home: AgentState, messages: tuple[Message, ...], *, max_tokens: int | None = None) -> ModelRequest:
     """Return a request of an agent: all that its requests have in common is said here and nowhere else.
 
     Messages that a provider would refuse are repaired; those that it takes are sent as they are.
@@ -77,17 +65,17 @@ def make_request(home: AgentHome, messages: tuple[Message, ...], *, max_tokens: 
         messages: What the model reads.
         max_tokens: The most that the model may write, where it is not what the definition says.
     """
-    definition = home.definition
+    definition = home.profile.definition
     return ModelRequest(
         messages=messages if is_sound(messages) else repair(messages).messages,
         system=definition.system_prompt,
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
         definition=definition.name,
-        agent=home.id,
-        model=home.grants.model or home.model,
-        effort=home.grants.effort or home.effort,
-        thinking=home.services.thinking,
+        agent=home.profile.id,
+        model=home.grants.model or home.profile.model,
+        effort=home.grants.effort or home.profile.effort,
+        thinking=home.services.settings.thinking,
     )
 
 
@@ -101,7 +89,7 @@ async def run_forked(
     run_call: RunCall | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> ForkedResult:
-    """Let the model answer `directive` behind the conversation as it is now, and return the answer.
+    """Ask the model to answer `directive` behind the conversation as it is now, and return the answer.
 
     The conversation stays as it is. Cancelled, the run ends, and is on record as killed.
 
@@ -124,11 +112,11 @@ async def run_forked(
     began = turn.emit(ForkBegan, *place, turn.seq, *number, purpose)
     run = _Run(turn, began, max_tokens, run_call, turn.conversation.messages if messages is None else messages)
     state, error = KILLED, ""
-    activity = home.activity
-    if turn.turn:  # what an agent does is what its turn does
-        home.activity = purpose
+    # What an agent does is what its turn does.
+    showing = home.doing(purpose) if turn.turn else nullcontext()
     try:
-        response = await run.until_text(directive, max_rounds)
+        with showing:
+            response = await run.until_text(directive, max_rounds)
         if response is None:
             raise ForkFailed(purpose, max_rounds)
         state = COMPLETED
@@ -136,8 +124,6 @@ async def run_forked(
         state, error = FAILED, error_text(problem)
         raise
     finally:
-        if turn.turn:
-            home.activity = activity
         used = turn.usage - before
         turn.emit(ForkEnded, *place, began, *number, purpose, state, run.rounds, used.total, error)
     return ForkedResult(text=response.text, usage=used, rounds=run.rounds, stop_reason=response.stop_reason or "")

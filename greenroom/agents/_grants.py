@@ -1,6 +1,6 @@
-"""What skills that were taken up give and take away, until a person says something again (agents 4.11, 4.12).
+"""The grants of skills that were taken up, which hold until a person says something again.
 
-Rule 1: a grant is about the turn, and ends with it. Rule 2: what is taken away is refused when it is called: the list of tools
+A grant is about the turn, and ends with it. What is taken away is refused when it is called: the list of tools
 stays as it is, because the provider has cached it.
 """
 
@@ -18,7 +18,7 @@ from greenroom.skills import Rendered
 @final
 @attrs.frozen(kw_only=True)
 class Grants:
-    """What is in force beside the agent's own."""
+    """Rules, a model and an effort besides the agent's own."""
 
     rules: tuple[Rule, ...] = ()
     removed: tuple[tuple[str, str], ...] = ()

@@ -1,15 +1,15 @@
-"""What stands before a tool call, and what is said of its result: hooks, rules, and whoever can be asked.
+"""The decision about a tool call before it runs: hooks, rules, the reviewer, and people.
 
-The order (agents 1.122): PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
-the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. Rule 1: a refusal is
-an error result, and the agent goes on (agents 1.49). Rule 2: an input that was put in the place of the model's is decided
-about anew. Rule 3: nobody's text counts as consent: an answer comes through the host. Rule 4: a reviewer allows a call by saying so, and by
+The order: PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
+the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. A refusal is
+an error result, and the agent goes on. An input that was put in the place of the model's is decided
+about anew. Nobody's text counts as consent: an answer comes through the host. A reviewer allows a call by saying so, and by
 nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 import trio
 
+from greenroom.agents._call_hooks import CallHooks
 from greenroom.agents._confinement import why_outside
 from greenroom.agents._events import (
     CallDeferred,
@@ -25,27 +26,20 @@ from greenroom.agents._events import (
     PermissionDenied,
     PermissionReviewed,
 )
-from greenroom.agents._hooking import Hooking, told_input
+from greenroom.agents._hooking import Hooking
 from greenroom.agents._reviewing import review_call
-from greenroom.agents._services import AgentHome, Denial, Question
+from greenroom.agents._run import Denial
+from greenroom.agents._services import Question
+from greenroom.agents._state import AgentState
 from greenroom.agents.review import AutoMode, Outcome, Review
 from greenroom.hooks import HookEvent, HookOutcome, Permission
-from greenroom.hooks.inputs import (
-    CwdChangedInput,
-    NotificationInput,
-    PermissionDeniedInput,
-    PermissionRequestInput,
-    PostToolUseFailureInput,
-    PostToolUseInput,
-    PreToolUseInput,
-)
+from greenroom.hooks.inputs import NotificationInput, PermissionRequestInput, PreToolUseInput
 from greenroom.mcp import McpTool, names_tool
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import (
     Allow,
     Deny,
     Effect,
-    Mode,
     Request,
     ToolKind,
     ToolTraits,
@@ -60,12 +54,12 @@ from greenroom.tools import Tool, ToolError, acts_on_session
 
 REASON_CHARS: Final = 500
 REMARKS: Final = 100
-"""So many remarks of hooks on calls a reviewer reads, the latest; each is cut to `REMARK_CHARS`."""
+"""Maximum number of remarks of hooks that a reviewer is shown."""
 REMARK_CHARS: Final = 2_000
 NOBODY: Final = "nobody"
-"""Who answered a question that nobody could be asked."""
+"""The value of `who` for a question that nobody could be asked."""
 _MAX_ROUNDS: Final = 3
-"""How often one call is decided about, when each answer rewrites it."""
+"""Maximum number of decisions about one call, when each answer rewrites it."""
 
 Emit: TypeAlias = Callable[..., int]
 
@@ -89,21 +83,35 @@ class Deferred(Exception):
 class Guard:
     """Stands before the calls of one turn."""
 
-    home: AgentHome
+    home: AgentState
     hooking: Hooking
-    place: tuple[str, int, int, int]
-    """Agent, incarnation, `seq` of the turn's begin, turn: what each event begins with."""
-    emit: Emit
     interrupt: Callable[[str], object]
     """Ends the turn, when a person wants that together with a refusal."""
-    given: dict[str, Allow] = attrs.field(factory=dict)
-    """What a person has allowed already, by the call's id; used once, where the rules want somebody asked."""
-    is_alone: bool = False
-    """Whether the call that stands before it is the only one of its message."""
-    _stood: dict[str, Path] = attrs.field(factory=dict)
-    """Of each call: where the agent stood when it was made."""
+    hooks: CallHooks = attrs.field(init=False)
+    """The hooks of the calls."""
+    _place: tuple[str, int, int, int] = attrs.field(init=False)
+    """Agent, incarnation, `seq` of the turn's begin, turn: the fields that each event begins with."""
+    _emit: Emit = attrs.field(init=False)
+    _given: dict[str, Allow] = attrs.field(factory=dict)
+    """The answers of a person that were given before the call was decided about, by its id; used once, where the rules ask."""
+    _is_alone: bool = False
+    """True if the message makes one call only."""
     _paths: dict[str, tuple[Path, ...]] = attrs.field(factory=dict)
-    """Of each call that was decided about: where its paths led then."""
+    """The places that the paths of each call led to when it was decided about, by its id."""
+
+    def __attrs_post_init__(self) -> None:
+        turn = self.hooking.turn
+        agent, incarnation, number = turn.token
+        self._place, self._emit = (agent, incarnation, turn.seq, number), turn.recorder.emit_fields
+        self.hooks = CallHooks(self.home, self.hooking)
+
+    def expect(self, calls: Sequence[ToolUseBlock]) -> None:
+        """Note the calls of a message, before they are run."""
+        self._is_alone = len(calls) == 1
+
+    def give(self, call_id: str, answer: Allow) -> None:
+        """Note a person's answer about a call that is decided about later."""
+        self._given[call_id] = answer
 
     async def _ask_hooks(self, call: ToolUseBlock, round_number: int) -> tuple[Mapping[str, Any], Effect | None]:
         """Return the input that hooks leave or make of a call's, and what they want to become of it.
@@ -113,22 +121,18 @@ class Guard:
         values: Mapping[str, Any] = call.input
         if not self.hooking.has(HookEvent.PRE_TOOL_USE):
             return values, None
-        told = PreToolUseInput(tool_name=call.name, tool_input=self.told(call, values), tool_use_id=call.id)
+        told = PreToolUseInput(tool_name=call.name, tool_input=self.hooks.told(call, values), tool_use_id=call.id)
         outcome = await self.hooking.run(told)
         if outcome.is_blocked or outcome.permission is Permission.DENY:
             why = outcome.reason or outcome.permission_reason or "no reason was given"
             raise self._refused(call, values, f"a hook denies it: {why}", round_number)
-        if outcome.permission is Permission.DEFER and self.is_alone and self.home.may_defer:
-            agent, incarnation, began, turn = self.place
-            self.emit(CallDeferred, agent, incarnation, began, turn, round_number, call.id, call.name)
+        if outcome.permission is Permission.DEFER and self._is_alone and self.home.profile.may_defer:
+            agent, incarnation, began, turn = self._place
+            self._emit(CallDeferred, agent, incarnation, began, turn, round_number, call.id, call.name)
             raise Deferred(call)
         if outcome.updated_input is not None:
             values = outcome.updated_input
         return values, _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
-
-    def told(self, call: ToolUseBlock, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return an input of a call as hooks are told of it, from where the agent stood when it was made."""
-        return told_input(call.name, values, self._stood.get(call.id, self.home.cwd))
 
     async def admit(self, call: ToolUseBlock, tool: Tool, round_number: int) -> Mapping[str, Any]:
         """Return the input that a call is to run with.
@@ -141,7 +145,7 @@ class Guard:
             StoppedByHook: Nothing may.
             AutoModeEnded: It may not, after too many others, and nobody can be asked.
         """
-        self._stood[call.id] = self.home.cwd
+        self.hooks.stand(call)
         values, hook = await self._ask_hooks(call, round_number)
         why = await self._why_never(call.name, values)
         if why:
@@ -157,9 +161,9 @@ class Guard:
             if verdict.effect is Effect.ALLOW:
                 return values
             if verdict.effect is Effect.DENY:
-                await self._tell_denied(call, values, verdict.reason)
+                await self.hooks.tell_denied(call, values, verdict.reason)
                 raise self._refused(call, values, verdict.reason, round_number)
-            if self.home.must_plan and traits.kind not in _LOOKS:
+            if self.home.profile.must_plan and traits.kind not in _LOOKS:
                 why = "your plan is not approved yet: until then you may look at things, and change nothing"
                 raise self._refused(call, values, why, round_number)
             decide = partial(self._decide, call, traits, values, hook)
@@ -175,12 +179,12 @@ class Guard:
         for tool_name, skill in home.grants.removed:
             if names_tool(tool_name, name):
                 return f"the skill {skill} takes it away until the user says something"
-        refused = "" if home.refusals is None else home.refusals.refused(home.id, name, values)
+        refused = "" if home.profile.refusals is None else home.profile.refusals.refused(home.profile.id, name, values)
         if refused:
             return f"the user refused this very call to {refused}, and it stays refused until the user says otherwise"
-        if home.checkout is None:
+        if home.profile.checkout is None:
             return ""
-        return await home.services.blocking.run(why_outside, home, home.checkout, name, values)
+        return await home.services.blocking.run(why_outside, home, home.profile.checkout, name, values)
 
     def granted(self, call_id: str) -> tuple[Path, ...]:
         """Return where the paths of an admitted call led when it was decided about; once.
@@ -215,16 +219,6 @@ class Guard:
             self._paths[call.id] = tuple(map(Path, verdict.paths))
         return verdict
 
-    async def _tell_denied(self, call: ToolUseBlock, values: Mapping[str, Any], reason: str) -> bool:
-        """Tell hooks of a refusal in the mode auto; says whether one of them lets the model try again."""
-        policy = self.home.policy
-        if policy is None or policy.mode is not Mode.AUTO or not self.hooking.has(HookEvent.PERMISSION_DENIED):
-            return False
-        told = PermissionDeniedInput(
-            tool_name=call.name, tool_input=self.told(call, values), tool_use_id=call.id, reason=reason
-        )
-        return bool((await self.hooking.run(told)).extras.retry)
-
     async def _settle(
         self,
         call: ToolUseBlock,
@@ -240,18 +234,15 @@ class Guard:
             AutoModeEnded: It may not, the reviewer is paused, and nobody can be asked.
         """
         auto = self.home.services.auto
-        if verdict.reviewer != "classifier" or auto is None or call.id in self.given:
+        if verdict.reviewer != "classifier" or auto is None or call.id in self._given:
             return await self._ask(call, values, verdict, round_number)
         why = ""
         if not auto.count.is_paused:
-            agent, incarnation, began, turn = self.place
-            activity, self.home.activity = self.home.activity, f"is reviewed: {call.name}"
-            try:
-                review = await review_call(self.home, auto, agent=agent, emit=self.emit, call=call, values=values)
-            finally:
-                self.home.activity = activity
+            agent, incarnation, began, turn = self._place
+            with self.home.doing(f"is reviewed: {call.name}"):
+                review = await review_call(self.home, auto, agent=agent, emit=self._emit, call=call, values=values)
             place = (agent, incarnation, began, turn, round_number, call.id, call.name)
-            self.emit(PermissionReviewed, *place, review.outcome.value, review.reason)
+            self._emit(PermissionReviewed, *place, review.outcome.value, review.reason)
             if review.outcome is Outcome.ALLOWED:
                 never = await self._why_never(call.name, values)
                 if never:
@@ -263,7 +254,7 @@ class Guard:
                 raise self._refused(call, values, why, round_number)
             why = _not_allowed(review)
             if not auto.count.is_paused:
-                may_retry = await self._tell_denied(call, values, why)
+                may_retry = await self.hooks.tell_denied(call, values, why)
                 retry = "; a hook says that you may try it again" if may_retry else ""
                 raise self._refused(call, values, f"{why}{retry}", round_number)
         reason = f"{why or verdict.reason}; {_PAUSED}"
@@ -290,24 +281,23 @@ class Guard:
             Refused: It may not.
             AutoModeEnded: Nobody can be asked, and that in the place of a reviewer.
         """
-        agent, incarnation, began, turn = self.place
-        began = self.emit(
+        agent, incarnation, began, turn = self._place
+        began = self._emit(
             PermissionAsked, agent, incarnation, began, turn, round_number, call.id, call.name, verdict.reason
         )
-        activity, self.home.activity = self.home.activity, f"waits for permission: {call.name}"
-        progress = self.home.progress
+        progress = self.home.run.progress
         if progress is not None:
             progress.note_question(call.id, call.name, trio.current_time())
         answer: Allow | Deny | None = None
         who = ""
         try:
-            answer, who = await self._answer(call, values, verdict)
+            with self.home.doing(f"waits for permission: {call.name}"):
+                answer, who = await self._answer(call, values, verdict)
         finally:
-            self.home.activity = activity
             if progress is not None:
                 progress.note_answer(call.id, trio.current_time())
             how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
-            self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
+            self._emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
         self._note_word(call.name, values, answer, who)
         if isinstance(answer, Deny):
             if answer.interrupts:
@@ -326,22 +316,22 @@ class Guard:
         self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict
     ) -> tuple[Allow | Deny, str]:
         services = self.home.services
-        if call.id in self.given:
-            return self.given.pop(call.id), "person"
+        if call.id in self._given:
+            return self._given.pop(call.id), "person"
         if self.hooking.has(HookEvent.PERMISSION_REQUEST):
-            suggestions = [one.to_json() for one in verdict.suggestions]
-            shown = self.told(call, values)
+            suggestions = [suggestion.to_json() for suggestion in verdict.suggestions]
+            shown = self.hooks.told(call, values)
             told = PermissionRequestInput(tool_name=call.name, tool_input=shown, permission_suggestions=suggestions)
             answer = _read_decision(await self.hooking.run(told))
             if answer is not None:
                 return answer, "hook"
-        label = self.home.label or self.home.definition.name
+        label = self.home.profile.display_name
         if services.can_use_tool is not None or (services.approvals is not None and services.approvals.has_approver):
             message = f"{label} needs your permission to use {call.name}"
             self.hooking.tell(NotificationInput(message=message, notification_type="permission_prompt"))
         if services.can_use_tool is not None:
             question = Question(
-                agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
+                agent=self.home.profile.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
             )
             answer = await services.can_use_tool(question)
             if answer is not None:
@@ -349,7 +339,7 @@ class Guard:
         if services.approvals is None:
             return Deny(message=f"{verdict.reason}, and nobody can be asked in this session", cause="closed"), NOBODY
         ended = await services.approvals.ask(
-            agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
+            agent=self.home.profile.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
         )
         if ended.answer is None:
             return Deny(message="the question was withdrawn", cause="closed"), NOBODY
@@ -360,103 +350,40 @@ class Guard:
         return attrs.evolve(ended.answer, message=why), who
 
     def _note_word(self, name: str, values: Mapping[str, Any], answer: Allow | Deny, who: str) -> None:
-        """Let the user's word about a call hold for the others of the team as well."""
+        """Apply the user's answer about a call to the others of the team as well."""
         home = self.home
-        if home.refusals is None or who not in _USER:
+        if home.profile.refusals is None or who not in _USER:
             return
         if isinstance(answer, Allow):
-            home.refusals.lift(name, values)
-        elif answer.cause == "person":  # else whoever speaks for the user could not decide
-            home.refusals.note(home.id, home.label or home.definition.name, name, values)
+            home.profile.refusals.lift(name, values)
+        elif answer.cause == "person":  # else nobody decided
+            home.profile.refusals.note(home.profile.id, home.profile.display_name, name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
         """Return what the model reads of a call that a person refused before it was decided about; it is on record."""
         return str(self._refused(call, call.input, why, round_number))
 
     def _refused(self, call: ToolUseBlock, values: Mapping[str, Any], why: str, round_number: int) -> Refused:
-        agent, incarnation, began, turn = self.place
-        self.home.denials += (Denial(tool=call.name, call=call.id, input=values),)
-        self.emit(
+        agent, incarnation, began, turn = self._place
+        self.home.run.refuse(Denial(tool=call.name, call=call.id, input=values))
+        self._emit(
             PermissionDenied, agent, incarnation, began, turn, round_number, call.id, call.name, why[:REASON_CHARS]
         )
         return Refused(
             f"{call.name} was not run: {why}. The refusal is about this call alone; go on another way, or say what you need."
         )
 
-    # --- afterwards ------------------------------------------------------------------------------------------------
-
-    async def tell_result(self, call: ToolUseBlock, values: Mapping[str, Any], text: str, took_s: float) -> str:
-        """Tell hooks of a result, and return what the model is to read.
-
-        Raises:
-            StoppedByHook: A hook wants an end of everything.
-        """
-        if not self.is_heard:
-            return text
-        outcome = await self.hooking.run(
-            PostToolUseInput(
-                tool_name=call.name,
-                tool_input=self.told(call, values),
-                tool_use_id=call.id,
-                tool_response=self._response(call, text),
-                duration_ms=round(took_s * 1000),
-            )
-        )
-        self._remind(call, outcome)
-        extras = outcome.extras
-        if extras.classifier_context:
-            remark = f"{call.name}: {extras.classifier_context[:REMARK_CHARS]}"
-            self.home.for_reviewer = (*self.home.for_reviewer, remark)[-REMARKS:]
-        is_mcp = call.name.startswith("mcp__") and extras.updated_mcp_tool_output is not None
-        updated = extras.updated_mcp_tool_output if is_mcp else extras.updated_tool_output
-        return text if updated is None else str(updated)
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether hooks are told of results."""
-        return self.hooking.has(HookEvent.POST_TOOL_USE)
-
-    def _response(self, call: ToolUseBlock, text: str) -> Mapping[str, Any] | str:
-        """Return a result as programs read it, as far as its tool says more than the text."""
-        workspace = self.home.workspace
-        response = workspace.attachments.get(call.id) or workspace.responses.get(call.id)
-        return text if response is None else response
-
-    async def tell_cwd(self, before: Path) -> None:
-        """Tell hooks if the agent's next commands run in another folder than before a call."""
-        if self.home.cwd != before and self.hooking.has(HookEvent.CWD_CHANGED):
-            await self.hooking.run(CwdChangedInput(old_cwd=before, new_cwd=self.home.cwd))
-
-    async def tell_failure(self, call: ToolUseBlock, values: Mapping[str, Any], error: str, took_s: float) -> None:
-        """Tell hooks that a call failed; a refusal and a cancel are no failures."""
-        if self.hooking.has(HookEvent.POST_TOOL_USE_FAILURE):
-            outcome = await self.hooking.run(
-                PostToolUseFailureInput(
-                    tool_name=call.name,
-                    tool_input=self.told(call, values),
-                    tool_use_id=call.id,
-                    error=error,
-                    duration_ms=round(took_s * 1000),
-                )
-            )
-            self._remind(call, outcome)
-
-    def _remind(self, call: ToolUseBlock, outcome: HookOutcome) -> None:
-        """Let the model read what hooks say of a result: the call is done, so nothing is blocked by it."""
-        for reason in outcome.block_reasons:
-            self.hooking.reminders.append(f"A hook objects to {call.name}: {reason}")
-
 
 _PAUSED: Final = "auto mode is paused because it did not allow too many calls, so a person has to decide"
 _ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
 _USER: Final = frozenset(("person", "host"))
-"""Whose word is the user's."""
+"""The values of `who` that stand for the user."""
 _ACTS_ON_SESSION: Final = ToolTraits(kind=ToolKind.SESSION)
 _LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
-    Permission.DEFER: Effect.ASK,  # where it cannot be put off, whoever can be asked is
+    Permission.DEFER: Effect.ASK,  # where it cannot be put off, people are asked
 }
 
 
@@ -479,5 +406,7 @@ def _read_decision(outcome: HookOutcome) -> Allow | Deny | None:
         return None
     if not decision.is_allowed:
         return Deny(message=decision.message or "a hook denies it", interrupts=decision.interrupt)
-    updates: tuple[Update, ...] = tuple(read_update(one) for one in decision.updated_permissions)
+    updates: tuple[Update, ...] = tuple(
+        read_update(updated_permission) for updated_permission in decision.updated_permissions
+    )
     return Allow(input=decision.updated_input, updates=updates)

@@ -1,7 +1,7 @@
 """The hooks of one turn: what each is told of the agent, and what they add to what the model reads.
 
-Rule 1: what hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
-3.41). Rule 2: what they say for people is an event.
+What hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
+3.41). What they say for people is an event.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import attrs
 
 from greenroom.agents._events import AgentNoticed
 from greenroom.agents._inputs import Input, prompt_id_of
-from greenroom.agents._services import AgentHome
-from greenroom.core import PeerError, Recorder, reminder
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn_state import TurnState
+from greenroom.core import PeerError, reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import BackgroundTask, HookContext, HookInput
 from greenroom.permissions import ToolKind, traits_of
@@ -55,24 +56,17 @@ class PromptBlocked(PeerError):
 class Hooking:
     """Runs the hooks of one turn."""
 
-    home: AgentHome
-    token: tuple[str, int, int]
-    """Agent, incarnation, turn."""
-    seq: int
-    recorder: Recorder
-    prompt_id: str | None = None
-    """The id of the user's message whose turn runs; None where it is none, or no turn runs."""
-    reminders: list[str] = attrs.field(factory=list)
-    """What the model reads with the next message."""
+    home: AgentState
+    turn: TurnState
 
     def name_prompt(self) -> None:
         """Give the user's message whose turn runs the id that its line is going to have, if it has none yet."""
-        if self.prompt_id is None and self.home.conversation is not None:
-            self.prompt_id = self.home.conversation.new_uuid()
+        if self.turn.prompt_id is None and self.home.conversation is not None:
+            self.turn.name_prompt(self.home.conversation.new_uuid())
 
     def has(self, event: HookEvent) -> bool:
-        """Whether anything could run at this event."""
-        hooks = self.home.hooks
+        """Return whether anything could run at this event."""
+        hooks = self.home.profile.hooks
         return hooks is not None and hooks.has(event)
 
     async def run(self, told: HookInput, *, about: Input | None = None) -> HookOutcome:
@@ -85,13 +79,13 @@ class Hooking:
         Raises:
             StoppedByHook: One of them wants an end of everything.
         """
-        hooks = self.home.hooks
+        hooks = self.home.profile.hooks
         assert hooks is not None
         context = self._context()
         if about is not None:
             context = attrs.evolve(context, prompt_id=prompt_id_of(about))
         outcome = await hooks.run(told, context)
-        self.reminders += outcome.contexts
+        self.turn.remind(outcome.contexts)
         watch, paths = self.home.services.watch_files, outcome.extras.watch_paths
         if watch is not None and paths is not None:
             watch(paths)
@@ -106,48 +100,52 @@ class Hooking:
         """Give the session the title that a hook said; not of a conversation that was compacted, nor from a child."""
         change = self.home.services.set_title
         is_late = told.event is HookEvent.SESSION_START and told.subject in _GOES_ON
-        if change is not None and title is not None and not is_late and not self.home.is_child:
+        if change is not None and title is not None and not is_late and not self.home.profile.is_child:
             change(title)
 
     def tell(self, told: HookInput) -> None:
-        """Let the hooks of an event run without waiting for them."""
-        if self.home.hooks is not None:
-            self.home.hooks.tell(told, self._context())
+        """Start the hooks of an event without waiting for them."""
+        if self.home.profile.hooks is not None:
+            self.home.profile.hooks.tell(told, self._context())
 
     def notice(self, source: str, text: str) -> None:
         """Tell people."""
-        agent, incarnation, _ = self.token
-        self.recorder.emit_fields(AgentNoticed, agent, incarnation, self.seq, source, text[:NOTICE_CHARS])
+        agent, incarnation, _ = self.turn.token
+        emit = self.turn.recorder.emit_fields
+        emit(AgentNoticed, agent, incarnation, self.turn.seq, source, text[:NOTICE_CHARS])
 
     def take_reminders(self) -> list[str]:
         """Return what waits for the model, wrapped; it waits no more."""
-        if not self.reminders and not self.home.reminders:
+        if not self.turn.reminders and not self.home.pending.reminders:
             return []
-        waiting, self.reminders = [*self.home.reminders, *self.reminders], []
-        self.home.reminders = ()
-        return [reminder(text) for text in waiting]
+        return [reminder(text) for text in (*self.home.pending.take_reminders(), *self.turn.take_reminders())]
 
     def _context(self) -> HookContext:
         home = self.home
-        agent, incarnation, _ = self.token
-        agent_id = home.id if home.is_child else None
+        agent, incarnation, _ = self.turn.token
+        agent_id = home.profile.id if home.profile.is_child else None
         return HookContext(
             session_id=home.services.session_id,
             cwd=home.cwd,
             transcript_path=home.services.main_transcript,
-            prompt_id=self.prompt_id,
-            permission_mode=home.policy.mode.value if home.policy is not None else None,
-            effort=home.grants.effort or home.effort,
+            prompt_id=self.turn.prompt_id,
+            permission_mode=home.profile.policy.mode.value if home.profile.policy is not None else None,
+            effort=home.grants.effort or home.profile.effort,
             agent_id=agent_id,
-            agent_type=home.told_type,
+            agent_type=home.profile.hook_type,
             actor=agent,
             incarnation=incarnation,
-            parent=self.seq,
+            parent=self.turn.seq,
         )
 
 
+def latest_hooking(home: AgentState) -> Hooking | None:
+    """Return what runs hooks as in the latest turn of an agent, for others while no turn runs; None before the first."""
+    return None if home.turn is None else Hooking(home=home, turn=home.turn)
+
+
 def told_input(tool: str, values: Mapping[str, Any], cwd: Path) -> Mapping[str, Any]:
-    """Return the input of a call as hooks are told of it: the path of a file tool is absolute (agents 3.21).
+    """Return the input of a call as hooks are told of it: the path of a file tool is absolute.
 
     Args:
         tool: The tool's name.
@@ -162,24 +160,24 @@ def told_input(tool: str, values: Mapping[str, Any], cwd: Path) -> Mapping[str, 
     return values if whole == path else {**values, traits.subject: whole}
 
 
-def running_tasks(home: AgentHome) -> tuple[BackgroundTask, ...]:
+def running_tasks(home: AgentState) -> tuple[BackgroundTask, ...]:
     """Return what runs in the background of the session, besides the agent itself, as hooks are told of it."""
     table = home.services.background
     if table is None:
         return ()
     return tuple(
         BackgroundTask(
-            id=one.info.id,
-            type=_KINDS.get(one.info.kind, one.info.kind),
-            status=one.state,
-            description=one.info.description,
-            command=one.info.command or None,
-            agent_type=one.info.agent_type or None,
-            server=one.info.server or None,
-            tool=one.info.tool or None,
+            id=task.info.id,
+            type=_KINDS.get(task.info.kind, task.info.kind),
+            status=task.state,
+            description=task.info.description,
+            command=task.info.command or None,
+            agent_type=task.info.agent_type or None,
+            server=task.info.server or None,
+            tool=task.info.tool or None,
         )
-        for one in table.running()
-        if one.is_background and one.info.id != home.id
+        for task in table.running()
+        if task.is_background and task.info.id != home.profile.id
     )
 
 

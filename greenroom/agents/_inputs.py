@@ -1,4 +1,4 @@
-"""What an agent can be sent."""
+"""The messages that an agent can be sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
 from greenroom.core import frame
-from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Kind, Origin, OriginKind, peer
+from greenroom.inbox import HUMAN, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
 from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
 
@@ -18,7 +18,7 @@ from greenroom.skills import Rendered
 @final
 @attrs.frozen(kw_only=True)
 class Answer:
-    """How a turn of an agent ended when it ended well."""
+    """The answer of a turn that completed."""
 
     text: str
     """The last thing it said."""
@@ -28,7 +28,7 @@ class Answer:
     """Model requests in this turn."""
     stop_reason: str
     structured: Mapping[str, Any] | None = None
-    """What it answered by the `answer_schema` of its definition; None without one."""
+    """The answer in the form of the definition's `answer_schema`; None without one."""
     deferred: ToolUseBlock | None = None
     """The call that a hook has put off, and that is still open; with `stop_reason` `tool_deferred` or `tool_deferred_unavailable`."""
 
@@ -38,27 +38,27 @@ def _note_origin(note: Note) -> Origin:
 
 
 @attrs.frozen
-class Note(Entry):
+class Note(WaitingEntry):
     """Text for an agent, with where it came from; nobody waits for an answer. It never counts as the user's consent."""
 
     text: str
     sender: str = ""
     """Name of the agent that sent it; empty for the host."""
     is_hidden: bool = attrs.field(default=False, kw_only=True)
-    """Whether it is for the model only; people who look at the conversation are not shown it."""
+    """True if it is for the model only; people who look at the conversation are not shown it."""
     notice: str = attrs.field(default="", kw_only=True)
-    """Which end of a task it tells of, as `<task id>.<run>`; empty for all else."""
+    """The end of a task that it tells of, as `<task id>.<run>`; empty for all else."""
     status: str = attrs.field(default="", kw_only=True)
-    """How that task ended."""
+    """The state in which that task ended."""
     origin: Origin = attrs.field(default=attrs.Factory(_note_origin, takes_self=True), kw_only=True)
-    """Where it comes from; by default from the agent that sent it."""
+    """Its origin; by default the agent that sent it."""
 
     is_answered: Callable[[], bool] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
-    """Whether what it tells was told otherwise meanwhile, as by the answer of a call; then nobody reads it."""
+    """True if what it tells was told otherwise meanwhile, as by the answer of a call; then nobody reads it."""
     on_read: Callable[[], None] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     """Called in the step in which it has become part of the conversation; never before, and never twice."""
     about: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
-    """What the model reads of it beside its text and its sender, such as `color` and `summary`."""
+    """Attributes that the model reads besides its text and its sender, such as `color` and `summary`."""
 
     @property
     def is_meta(self) -> bool:
@@ -66,7 +66,7 @@ class Note(Entry):
         return self.is_hidden
 
     def is_expired(self, now_s: float) -> bool:
-        """Whether it counts no more."""
+        """Return whether it counts no more."""
         return super().is_expired(now_s) or (self.is_answered is not None and self.is_answered())
 
 
@@ -77,7 +77,7 @@ class Work:
 
     text: str
     label: str
-    """Names the work for whoever gave it, such as the id of an item on a board."""
+    """Names the work for its giver, such as the id of an item on a board."""
 
 
 @final
@@ -93,48 +93,50 @@ class Prompt(Request[Answer]):
     skills: tuple[Rendered, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
     """The skills that the user called; their text is in the prompt, and the turn has what they grant."""
     typed: str = attrs.field(default="", kw_only=True)
-    """What the user typed, where the text stands in its place, as for a command by `/name`; empty where it is the text."""
+    """The text that the user typed, where another stands in its place, as for a command by `/name`; empty where it is the text."""
     settles: str = attrs.field(default="", kw_only=True)
     """The id of the call that was put off, and that is to run now; nothing is said to the model then."""
     said: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
-    """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
+    """The last text of the turn, for an asker who gets an error instead of an answer."""
 
 
-Input: TypeAlias = Note | Work | Prompt | Compact | Item
-"""What an agent can be sent."""
+Input: TypeAlias = Note | Work | Prompt | Compact | InboxItem
+"""The messages that an agent can be sent."""
 
 
-def origin_of(message: Note | Work | Prompt | Item) -> Origin:
+def origin_of(message: Note | Work | Prompt | InboxItem) -> Origin:
     """Return where something comes from; who asks a prompt speaks for the user."""
-    if isinstance(message, Entry):
+    if isinstance(message, WaitingEntry):
         return message.origin
     return HUMAN if isinstance(message, Prompt) else UNCLASSIFIED
 
 
 def prompt_id_of(message: Input) -> str | None:
-    """Return the id of the user's message, which its line in the transcript has too; None of all else (agents 3.20)."""
-    if not isinstance(message, Prompt | Item) or not message.uuid or not origin_of(message).is_consent:
+    """Return the id of the user's message, which its line in the transcript has too; None of all else."""
+    if not isinstance(message, Prompt | InboxItem) or not message.uuid or not origin_of(message).is_consent:
         return None
-    is_answer = isinstance(message, Item) and message.kind is Kind.ORPHANED_PERMISSION  # it has no line
+    is_answer = isinstance(message, InboxItem) and message.kind is EntryKind.ORPHANED_PERMISSION  # it has no line
     return None if is_answer else message.uuid
 
 
-def is_meta(message: Note | Work | Prompt | Item) -> bool:
-    """Whether it is for the model only."""
-    return message.is_meta if isinstance(message, Entry) else isinstance(message, Prompt) and message.is_hidden
+def is_meta(message: Note | Work | Prompt | InboxItem) -> bool:
+    """Return whether it is for the model only."""
+    return message.is_meta if isinstance(message, WaitingEntry) else isinstance(message, Prompt) and message.is_hidden
 
 
 def notices_of(messages: Iterable[object]) -> dict[str, str]:
     """Return the ends of tasks that messages tell of: the ids of the notices, and how each task ended."""
-    return {one.notice: one.status for one in messages if isinstance(one, Note) and one.notice}
+    return {message.notice: message.status for message in messages if isinstance(message, Note) and message.notice}
 
 
-def render(message: Note | Work | Prompt | Item) -> str:
+def render(message: Note | Work | Prompt | InboxItem) -> str:
     """Return what the model reads; a message from another agent, or from a channel, says whose it is."""
-    name = message.origin.name if isinstance(message, Item) else message.sender if isinstance(message, Note) else ""
+    name = (
+        message.origin.name if isinstance(message, InboxItem) else message.sender if isinstance(message, Note) else ""
+    )
     if not name:
         return message.text
-    if isinstance(message, Item) and message.origin.kind is OriginKind.CHANNEL:
+    if isinstance(message, InboxItem) and message.origin.kind is OriginKind.CHANNEL:
         return frame("channel", message.text, {"source": name})
     about = message.about if isinstance(message, Note) else {}
     return frame("teammate-message", message.text, {"teammate_id": name, **about})

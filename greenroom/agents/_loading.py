@@ -1,4 +1,4 @@
-"""From a transcript file back to a conversation that can be gone on with."""
+"""Loading a conversation from a transcript file, to be continued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
 
 CONTINUE: Final = "Continue from where you left off."
-"""What an agent reads whose turn was cut (the leading coding agent's text)."""
+"""The prompt of an agent whose turn was cut (the leading coding agent's text)."""
 
 
 @final
@@ -28,23 +28,23 @@ class Loaded:
     agent_id: str
     session_id: str
     last_uuid: str | None
-    """What the transcript's next line follows."""
+    """The uuid that the transcript's next line follows."""
     is_torn: bool
-    """Whether the transcript does not end with a whole line."""
+    """True if the transcript does not end with a whole line."""
     said: tuple[str, ...] = ()
-    """What the user said in it, oldest first; of an agent that another one started, what it was told."""
+    """The user's words in it, oldest first; for an agent that another one started, what it was told."""
     notes: tuple[str, ...]
-    """What was left out or repaired, each in one sentence."""
+    """The parts that were left out or repaired, each in one sentence."""
     lines: int | None = None
-    """How many lines of transcripts they are; None where a beginning was left out."""
+    """The number of lines of the transcripts; None where a beginning was left out."""
     is_at_rest: bool = False
-    """Whether it ends with a summary that no turn went on with, or with what nobody is to answer."""
+    """True if it ends with a summary that no turn went on with, or with what nobody is to answer."""
     ends_in_part: bool = False
-    """Whether it ends with what the model had said when it was cut off."""
+    """True if it ends with what the model had said when it was cut off."""
 
     @property
     def was_cut(self) -> bool:
-        """Whether the last turn did not come to its end: the model has not answered it all, or its calls have no results."""
+        """True if the last turn did not come to its end: the model has not answered it all, or its calls have no results."""
         if self.is_at_rest or not self.messages:
             return False
         last = self.messages[-1]
@@ -90,7 +90,7 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES, follows: 
 def _said(line: Line, message: Message) -> tuple[str, ...]:
     """Return the user's own words in a line, by what stands beside the message: of all others it says whose they are."""
     is_other = any(line.get(key) for key in _NOT_THE_USERS)
-    if message.role != "user" or is_other or any(isinstance(one, ToolResultBlock) for one in message.content):
+    if message.role != "user" or is_other or any(isinstance(each, ToolResultBlock) for each in message.content):
         return ()
     typed = line.get(TYPED)
     if isinstance(typed, str):

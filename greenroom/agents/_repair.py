@@ -1,9 +1,8 @@
-"""What a provider accepts as a conversation, and how any other one becomes one that it does.
+"""The rules of providers for a conversation, and the repair of one that breaks them.
 
-Rule 1: it begins with the user, roles alternate, no message and no text is empty. Rule 2: the calls of an answer have
+It begins with the user, roles alternate, no message and no text is empty. The calls of an answer have
 exactly one result each, all in the next message and in front of its text; there are no other results, and no two calls
-share an id; ids and names have the characters that providers take. Rule 3: an answer does not end with thinking, and thinking has its signature. Rule 4: what is sound already is returned as it is.
-Must not know: clock, disk, Trio.
+share an id; ids and names have the characters that providers take. An answer does not end with thinking, and thinking has its signature. What is sound already is returned as it is.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Repaired:
 
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
-    """What was done, each in one sentence; empty where nothing had to be."""
+    """The repairs, each in one sentence; empty where nothing had to be done."""
 
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
@@ -95,7 +94,7 @@ def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
 
     Args:
         messages: Anything that was read, in order.
-        closes: Whether calls at the very end get their results too; else they stay open for whoever goes on.
+        closes: True if calls at the very end get their results too; else they stay open for the next turn.
     """
     notes: list[str] = []
     sound: list[Message] = []
@@ -153,7 +152,7 @@ class _Group:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is one message as it was read."""
+        """True if it is one message as it was read."""
         return self.message is not None
 
     def replace(self, blocks: Sequence[Block]) -> None:
@@ -232,7 +231,7 @@ def _belongs(block: Block, role: Role) -> bool:
 
 
 def _answers(calls: Sequence[ToolUseBlock], blocks: Sequence[Block]) -> bool:
-    """Whether the blocks begin with exactly one result for each call, in their order, and have no other one."""
+    """Return whether the blocks begin with exactly one result for each call, in their order, and have no other one."""
     count = len(calls)
     if len(blocks) < count:
         return False

@@ -1,6 +1,6 @@
 """Calls that fail again and again in one turn, with the same input and the same error.
 
-Rule 1: any call that succeeds begins the count anew: what is tried after a change is not a repetition. Rule 2: the model is
+Any call that succeeds begins the count anew: what is tried after a change is not a repetition. The model is
 reminded first; the turn ends only where that did not help.
 """
 
@@ -41,7 +41,7 @@ class RepeatedCall(PeerError):
 @final
 @attrs.frozen(kw_only=True)
 class RepetitionLimits:
-    """How often a call may fail in the same way.
+    """Limits of repeated calls that fail in the same way.
 
     Attributes:
         noted_after: The model is reminded then, and each time that it fails again.

@@ -1,7 +1,7 @@
 """Asking the reviewer of auto mode: about a call before it runs, about an agent when it has ended.
 
-Rule 1: whatever goes wrong with a review, it allows nothing. Rule 2: a review is on record as a run beside the conversation, with a
-purpose of its own, and counts as the agent's: so what reviews cost can be told from the rest. Rule 3: who is asked about a call while
+Whatever goes wrong with a review, it allows nothing. A review is on record as a run beside the conversation, with a
+purpose of its own, and counts as the agent's: so what reviews cost can be told from the rest. Who is asked about a call while
 the reviewer is paused, and what a refusal looks like, is not said here.
 """
 
@@ -14,7 +14,7 @@ import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentReviewed, ForkBegan, ForkEnded
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.review import (
     AutoMode,
     History,
@@ -46,13 +46,13 @@ HANDOFF_S: Final = 30.0
 CUT_SHORT: Final = "the session ended before the review did"
 
 
-def is_in_auto(home: AgentHome | None) -> bool:
-    """Whether what an agent does is reviewed."""
-    return home is not None and home.policy is not None and home.policy.mode is Mode.AUTO
+def is_in_auto(home: AgentState | None) -> bool:
+    """Return whether what an agent does is reviewed."""
+    return home is not None and home.profile.policy is not None and home.profile.policy.mode is Mode.AUTO
 
 
 async def review_call(
-    home: AgentHome, auto: AutoMode, *, agent: str, emit: Emit, call: ToolUseBlock, values: Mapping[str, Any]
+    home: AgentState, auto: AutoMode, *, agent: str, emit: Emit, call: ToolUseBlock, values: Mapping[str, Any]
 ) -> Review:
     """Return what the reviewer finds about a call of an agent that would run with that input.
 
@@ -78,7 +78,7 @@ async def review_call(
     return review
 
 
-async def review_handoff(home: AgentHome, auto: AutoMode, *, agent: str, emit: Emit) -> Review:
+async def review_handoff(home: AgentState, auto: AutoMode, *, agent: str, emit: Emit) -> Review:
     """Return what the reviewer finds about all that an agent has done.
 
     Cancelled, there is no review, and it is on record as killed.
@@ -94,7 +94,7 @@ async def review_handoff(home: AgentHome, auto: AutoMode, *, agent: str, emit: E
     return review
 
 
-def _history(home: AgentHome, auto: AutoMode, *, until: str = "") -> History:
+def _history(home: AgentState, auto: AutoMode, *, until: str = "") -> History:
     messages = () if home.conversation is None else home.conversation.messages
     calls = [call for message in messages for call in message.tool_uses]
     if until:
@@ -103,9 +103,9 @@ def _history(home: AgentHome, auto: AutoMode, *, until: str = "") -> History:
     return History(
         cwd=str(home.cwd),
         user=auto.user,
-        tasks=home.tasks,
-        hooks=home.for_reviewer,
-        earlier=home.earlier_calls,
+        tasks=home.review.tasks,
+        hooks=home.review.remarks,
+        earlier=home.review.earlier_calls,
         calls=calls,
     )
 
@@ -131,10 +131,10 @@ async def _ask(place: Beside, auto: AutoMode, definition: str, system: str, text
         state, error = FAILED, error_text(problem)
         return Review(outcome=Outcome.FAILED, reason=f"the reviewer could not be asked: {problem}")
     finally:
-        auto.usage += place.usage
+        auto.add_usage(place.usage)
         place.emit(ForkEnded, place.agent, place.incarnation, began, *at, purpose, state, 1, place.usage.total, error)
 
 
 def _drop(response: ModelResponse) -> ModelResponse:
-    """Keep nothing: an answer of a reviewer is no part of any conversation."""
+    """Keep nothing: an answer of a reviewer belongs to no conversation."""
     return response

@@ -1,8 +1,7 @@
 """The MCP servers of one agent: the session's, those that it requires, and its own, which live and die with it.
 
-Rule 1: what an agent requires is there before anything of its own is started. Rule 2: whoever opens them gives them an owner
-or closes them. Rule 3: an entry that cannot be used is one line, and takes nothing else away.
-Must not know: how servers are connected, and where files lie.
+What an agent requires is there before anything of its own is started. The caller gives them an owner
+or closes them. An entry that cannot be used is one line, and takes nothing else away.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from greenroom.mcp import (
 )
 
 _GIVEN: Final = frozenset((Scope.CLI, Scope.BUILTIN, Scope.MANAGED))
-"""Whose definitions may bring servers also where files may not name any."""
+"""The scopes whose definitions may bring servers also where files may not name any."""
 _OF_ADMINISTRATOR: Final = frozenset((Scope.BUILTIN, Scope.MANAGED))
-"""Whose definitions may where an administrator says which servers there are."""
+"""The scopes whose definitions may where an administrator says which servers there are."""
 
 
 @final
@@ -46,7 +45,7 @@ class AgentServers:
     own: McpServers | None = None
     """Those of its definition; None where it has none that can run."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What of the definition has no effect."""
+    """The parts of the definition without effect."""
 
     def tools(self, definition: AgentDefinition) -> tuple[McpTool, ...]:
         """Return the tools of connected servers that a definition allows, as of now; its own come first.
@@ -54,11 +53,11 @@ class AgentServers:
         In both of its lists `mcp__server`, `mcp__server__*` and `mcp__*` mean what they say. An entry with parentheses denies
         single calls, and takes no tool away.
         """
-        denied = [one for one in definition.disallowed_tools if "(" not in one]
+        denied = [disallowed_tool for disallowed_tool in definition.disallowed_tools if "(" not in disallowed_tool]
         found: dict[str, McpTool] = {}
         for tool in self._all():
-            is_listed = definition.tools is None or any(names_tool(one, tool.name) for one in definition.tools)
-            if is_listed and not any(names_tool(one, tool.name) for one in denied):
+            is_listed = definition.tools is None or any(names_tool(each, tool.name) for each in definition.tools)
+            if is_listed and not any(names_tool(name, tool.name) for name in denied):
                 found.setdefault(tool.name, tool)
         return tuple(found.values())
 
@@ -68,35 +67,35 @@ class AgentServers:
         """Return the tools for resources that a definition allows; none where no server that it may reach has any.
 
         Args:
-            definition: Whoever is denied all tools of a server does not see its resources either.
+            definition: The agent's; if it is denied all tools of a server, it does not see its resources either.
             may_reach: Whether rules let the agent reach the tools that begin with a name, such as `mcp__server__`.
         """
-        groups = [one for one in (self.own, self.session) if one is not None]
+        groups = [folder for folder in (self.own, self.session) if folder is not None]
         if not groups:
             return ()
-        denied = [one for one in definition.disallowed_tools if "(" not in one]
+        denied = [disallowed_tool for disallowed_tool in definition.disallowed_tools if "(" not in disallowed_tool]
 
         def servers() -> list[Server]:
             found = [server for group in groups for server in group.with_resources()]
             begins = [(server, tool_name(server.name, "")) for server in found]
-            free = [one for one in begins if not any(names_tool(pattern, one[1]) for pattern in denied)]
+            free = [begin for begin in begins if not any(names_tool(pattern, begin[1]) for pattern in denied)]
             return [server for server, name in free if may_reach(name)]
 
         listed = definition.tools
         return tuple(
-            one
-            for one in make_resource_tools(groups[0].library(servers))
-            if (listed is None or any(names_tool(entry, one.name) for entry in listed))
-            and not any(names_tool(entry, one.name) for entry in denied)
+            make_resource_tool
+            for make_resource_tool in make_resource_tools(groups[0].library(servers))
+            if (listed is None or any(names_tool(entry, make_resource_tool.name) for entry in listed))
+            and not any(names_tool(entry, make_resource_tool.name) for entry in denied)
         )
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` whenever something of these servers changes, in that step; return what ends that."""
-        stops = [one.on_change(listener) for one in (self.own, self.session) if one is not None]
+        stops = [folder.on_change(listener) for folder in (self.own, self.session) if folder is not None]
 
         def stop() -> None:
-            for one in stops:
-                one()
+            for stop in stops:
+                stop()
 
         return stop
 
@@ -106,7 +105,7 @@ class AgentServers:
                 yield from servers.tools
 
     def end_with(self, agent: Ref[Any]) -> None:
-        """Let its own servers end when the agent is gone for good, across its restarts; at once when it is."""
+        """End its own servers when the agent has terminated, across its restarts; at once if it has."""
         if self.own is not None:
             self.own.end_with(agent)
 

@@ -1,7 +1,7 @@
 """The tool Skill, and the skills that a definition starts with.
 
-Rule 1: a model calls only what models may call. Rule 2: what a call grants (tools, a model, hooks) is handed to whoever keeps
-the turn, before the model reads the text. Rule 3: a skill that forks is never rendered into the conversation that called it.
+A model calls only what models may call. What a call grants (tools, a model, hooks) is applied to
+the turn, before the model reads the text. A skill that forks is never rendered into the conversation that called it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ForkSkill(Protocol):
         """Run it and return what the model that called it reads: the result, or that it runs in the background.
 
         Raises:
-            ToolError: It cannot be run, or runs already further up (a skill may not call itself for ever).
+            ToolError: It cannot be run, or runs already further up (a skill may not call itself endlessly).
         """
         ...
 
@@ -103,7 +103,7 @@ class SkillTool:
     def _found(self, name: str) -> Skill:
         skills = self.skills()
         skill = skills.find(name)
-        for_models = [one.name for one in skills.values() if one.for_models]
+        for_models = [each.name for each in skills.values() if each.for_models]
         if skill is None:
             near = difflib.get_close_matches(name.removeprefix("/"), for_models, n=3)
             hint = f"did you mean {', '.join(near)}?" if near else f"there are: {', '.join(for_models[:50]) or 'none'}"

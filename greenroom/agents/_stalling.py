@@ -1,8 +1,7 @@
-"""A request whose answer stands still while nobody waits for its agent: it is given up (agents 1.74).
+"""A request whose answer stands still while nobody waits for its agent: it is given up.
 
-Rule 1: every piece of the answer begins the time anew, save what it has used so far; another attempt at the request does not,
+Every piece of the answer begins the time anew, save what it has used so far; another attempt at the request does not,
 beyond the wait before it.
-Must not know: why there is a limit.
 """
 
 from __future__ import annotations

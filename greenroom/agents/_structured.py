@@ -1,8 +1,7 @@
 """An answer in a form that a program can read: the tool by which an agent gives it, and what makes it do so.
 
-Rule 1: what is given has passed the schema, or the agent reads what is wrong with it. Rule 2: a turn that has to give one does
-not end before it has, and fails when the agent could not be brought to it (agents 13.13).
-Must not know: turns, conversations.
+What is given has passed the schema, or the agent reads what is wrong with it. A turn that has to give one does
+not end before it has, and fails when the agent could not be brought to it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ STRUCTURED_OUTPUT: Final = "StructuredOutput"
 MAX_RETRIES: Final = 5
 """Times in one turn that an answer may be missing or wrong before the turn fails."""
 _DEEPEST: Final = 20
-"""So many references are followed, one behind the other."""
+"""Maximum number of references that are followed, one behind the other."""
 _CALL_IT: Final = f"You have not given your final answer yet. Call the tool {STRUCTURED_OUTPUT} with it now."
 _TAKEN: Final = "Your answer was taken."
 _DESCRIPTION: Final = (
@@ -60,7 +59,7 @@ class AnswerTool:
     def __init__(self, schema: Mapping[str, Any], owner: Callable[[], str]) -> None:
         self.input_schema = schema
         self.given: dict[str, Any] | None = None
-        """What the agent gave in its latest turn."""
+        """The answer of the agent in its latest turn."""
         self._checked = checked_schema(schema)
         self._owner = owner
         self._is_wanted = False
@@ -68,7 +67,7 @@ class AnswerTool:
         self._why = ""
 
     def begin(self, *, is_wanted: bool) -> None:
-        """Hear of a new turn, and whether it has to give an answer."""
+        """Start a new turn, which has to give an answer if one is wanted."""
         self.given, self._is_wanted, self._failures, self._why = None, is_wanted, 0, ""
 
     def remind(self) -> str:
@@ -150,7 +149,7 @@ class _Reader:
             return self.read(inner[0], depth) | self.read(rest, depth)
         choices = schema.get("anyOf", schema.get("oneOf"))
         if isinstance(choices, list) and choices:
-            return {"anyOf": [self.read(one, depth) for one in choices]}
+            return {"anyOf": [self.read(choice, depth) for choice in choices]}
         return self._read_plain(schema, depth)
 
     def _follow(self, reference: str, depth: int) -> dict[str, Any]:
@@ -169,7 +168,7 @@ class _Reader:
         made: dict[str, Any] = {}
         kinds = schema.get("type", "object" if "properties" in schema else None)
         named = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
-        unknown = [one for one in named if one not in _TYPES]
+        unknown = [each for each in named if each not in _TYPES]
         if unknown:
             raise UsageError(f"a schema has no type {unknown[0]!r}; there are {', '.join(sorted(_TYPES))}")
         if named:
@@ -180,7 +179,7 @@ class _Reader:
         if isinstance(members, Mapping):
             made["properties"] = {str(name): self.read(one, depth) for name, one in members.items()}
         if isinstance(required, list):
-            made["required"] = [str(one) for one in required]
+            made["required"] = [str(each) for each in required]
             made["properties"] = {name: {} for name in made["required"]} | made.get("properties", {})
         if "additionalProperties" in schema:
             others = schema["additionalProperties"]

@@ -1,7 +1,6 @@
 """The system prompt of an agent, from its parts.
 
-Rule 1: parts that never change come first, so that prompts stay cached. Rule 2: a part that is empty leaves nothing behind.
-Must not know: where parts come from.
+Parts that never change come first, so that prompts stay cached. A part that is empty leaves nothing behind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line: `greenroom swarm` and `greenroom replay`."""
+"""The command line: arguments and exit codes."""
 
 from greenroom.cli._app import main
 

@@ -1,7 +1,7 @@
-"""The commands `greenroom agents list | show | check`: which agents there are here, and what is wrong with their files.
+"""The commands `greenroom agents list | show | check`: the agents of a project, and the problems in their files.
 
-Rule 1: it only reads, and runs nothing that a definition names. Rule 2: exit codes are 0, 1 for an agent that is not there
-or a file that should be changed, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its keys.
+It only reads, and runs nothing that a definition names. Exit codes are 0, 1 for an agent that is not there or a file that
+should be changed, 2 for a mistake in the command. What `--json` prints keeps its keys.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ def list_command(*, agents: AgentsJson = None, plugin_dir: PluginDirs = None, js
     found = _load(agents, plugin_dir)
     if json:
         Page(
-            facts={"agents": [_row(one) for one in found.values()], "found": _facts(found.diagnostics)}, lines=()
+            facts={"agents": [_row(agent) for agent in found.values()], "found": _facts(found.diagnostics)}, lines=()
         ).print(is_json=True)
         return FOUND
     print_table(_table(found))
-    given = [one for one in found.problems if one.source == GIVEN]
-    files = {one.source for one in found.problems} - {GIVEN}
+    given = [problem for problem in found.problems if problem.source == GIVEN]
+    files = {problem.source for problem in found.problems} - {GIVEN}
     if files or given:
         print()
-    for one in given:
-        print(printable(_line(one), 400))
+    for value in given:
+        print(printable(_line(value), 400))
     if files:
         print(f"{counted(len(files), 'file')} should be changed: greenroom agents check")
     size = len(agent_listing(found.values(), most=sys.maxsize))
@@ -126,17 +126,17 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
         found = read_files(path.absolute())
     else:
         raise UsageError(f"{str(path)!r} is not there; name a file of an agent, or a folder of them")
-    loaded = [one for one in found.values() if one.origin.scope.value != "builtin"]
-    parts = [each for one in loaded for each in _parts(one)]
-    diagnostics = [*found.diagnostics, *parts, *(each for one in loaded for each in _unknown(one))]
+    loaded = [agent for agent in found.values() if agent.origin.scope.value != "builtin"]
+    parts = [each for agent in loaded for each in _parts(agent)]
+    diagnostics = [*found.diagnostics, *parts, *(each for agent in loaded for each in _unknown(agent))]
     problems = [*found.problems, *parts]
     verdict = "nothing to change" if not problems else f"{counted(len(problems), 'problem')} to repair"
     facts = {
         "ok": not problems,
-        "loaded": [{"name": one.name, "source": one.origin.source} for one in loaded],
+        "loaded": [{"name": agent.name, "source": agent.origin.source} for agent in loaded],
         "found": _facts(diagnostics),
     }
-    lines = [f"{one.name}: {_short(one.origin.source)}" for one in loaded]
+    lines = [f"{agent.name}: {_short(agent.origin.source)}" for agent in loaded]
     lines += [*map(_line, diagnostics), f"{counted(len(loaded), 'agent')}, {verdict}"]
     Page(facts=facts, lines=lines).print(is_json=json)
     return NOT_FOUND if problems else FOUND
@@ -159,7 +159,7 @@ def _of_plugins(places: Places, folders: Sequence[Path], **options: Any) -> Defi
     except SettingsError as error:
         wrong.append(Diagnostic(kind=Kind.BROKEN, source=error.source, text="; ".join(error.problems)))
         settings = load_settings(places)
-    plugins = find_session_plugins(settings, places, [one.absolute() for one in folders])
+    plugins = find_session_plugins(settings, places, [folder.absolute() for folder in folders])
     found = load_definitions(places.with_plugins(plugins.loaded), **options)
     return attrs.evolve(found, diagnostics=(*wrong, *plugins.diagnostics, *found.diagnostics))
 
@@ -172,9 +172,9 @@ def _parsed(agents: str | None) -> dict[str, Any] | None:
     try:
         values = orjson.loads(agents)
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"--agents is no JSON (column {error.colno}: {error.msg})") from None
+        raise UsageError(f"--agents is not valid JSON (column {error.colno}: {error.msg})") from None
     if not isinstance(values, dict):
-        raise UsageError("--agents has to be a JSON object of definitions by their names")
+        raise UsageError("--agents must be a JSON object of definitions by their names")
     return values
 
 
@@ -206,7 +206,7 @@ def _parts(one: AgentDefinition) -> Iterator[Diagnostic]:
 
 def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
     """Return notes on names that mean nothing here; programs and servers may bring tools and models of their own."""
-    from greenroom.models import INHERIT, family_of
+    from greenroom.models.choice import INHERIT, family_of
     from greenroom.permissions import ToolTraits, traits_of
     from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -219,7 +219,7 @@ def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
         if name in _ELSEWHERE:
             yield say(f"names the tool {name!r}, which no session here has{_INSTEAD.get(name, '')}")
         elif name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
-            yield say(f"names the tool {name!r}, which is no built-in one; check its name")
+            yield say(f"names the tool {name!r}, which is not built in; check its name")
     if one.model != INHERIT and family_of(one.model) is None:
         yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
 
@@ -259,7 +259,10 @@ def _worded(value: object) -> str:
 
 
 def _facts(found: Sequence[Diagnostic]) -> list[dict[str, Any]]:
-    return [{"kind": one.kind.value, "source": one.source, "line": one.line, "text": one.text} for one in found]
+    return [
+        {"kind": diagnostic.kind.value, "source": diagnostic.source, "line": diagnostic.line, "text": diagnostic.text}
+        for diagnostic in found
+    ]
 
 
 def _line(one: Diagnostic) -> str:
@@ -278,7 +281,7 @@ def _table(found: Definitions) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("name", "from", "model", "tools", "description"):
         table.add_column(title, overflow="ellipsis", no_wrap=title in {"name", "from"})
-    for one in found.values():
-        row = (one.name, one.origin.scope.value, one.model, one.tools_in_words(), one.description)
+    for agent in found.values():
+        row = (agent.name, agent.origin.scope.value, agent.model, agent.tools_in_words(), agent.description)
         table.add_row(*(Text(printable(each, 100)) for each in row))
     return table

@@ -1,8 +1,8 @@
-"""The command `greenroom`: reading the command line, and what a mistake in it looks like.
+"""The command `greenroom`: its subcommands, and how mistakes are reported.
 
-Rule 1: a mistake of the user's is one line on standard error and exit code 2, never a trace. Rule 2: exit codes are 0
-done, 1 not done, 2 misuse, 130 and 143 ended by a signal. Rule 3: output that cannot be written is one line and exit
-code 1; a swarm whose reader has gone ends without a word and with 1, a replay answers as if all of it had been read.
+A mistake of the user's is one line on standard error and exit code 2, never a trace. Exit codes are 0 done, 1 not done, 2
+misuse, 130 and 143 ended by a signal. Output that cannot be written is one line and exit code 1; a swarm whose reader has
+gone ends without a word and with 1, a replay answers as if all of it had been read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MISUSE: Final = 2
 INTERRUPTED: Final = 130
 
 HELP: Final = "The actor runtime for teams of LLM agents."
-RUN_HELP: Final = """Let one agent do what a prompt says, and print its answer.
+RUN_HELP: Final = """Run one agent on a prompt, and print its answer.
 
 The prompt is the argument, what comes on standard input, or both. Calls
 that would need somebody's permission are refused, and the agent goes on.
@@ -34,7 +34,7 @@ that would need somebody's permission are refused, and the agent goes on.
 Ctrl+C ends the turn. Exit codes: 0 done, 1 not done, 2 misuse,
 130 interrupted, 143 terminated; --resume goes on after either.
 """
-SWARM_HELP: Final = """Let a team of agents survey a folder and write a report.
+SWARM_HELP: Final = """Run a team of agents that surveys a folder and writes a report.
 
 A lead looks at the folder and puts items on a shared board; teammates
 claim them, read and search the files, and send their findings to the lead,
@@ -126,7 +126,7 @@ def _check_folder() -> None:
     try:
         Path.cwd()
     except OSError:
-        raise UsageError("the current folder is gone; change to one that is there") from None
+        raise UsageError("the current directory no longer exists; change to another one") from None
 
 
 def _worded(error: CycloptsError) -> str:
@@ -177,7 +177,7 @@ def _converted(wanted: Any, tokens: Sequence[Token]) -> Any:
     try:
         return int(tokens[0].value)
     except ValueError:
-        raise ValueError(f"{tokens[0].value!r} is no whole number") from None
+        raise ValueError(f"{tokens[0].value!r} is not a whole number") from None
 
 
 def _show_default(value: object) -> str | None:

@@ -1,8 +1,8 @@
-"""The commands `greenroom mcp list | login | logout`: which MCP servers there are here, how they stand, and logins in a browser.
+"""The commands `greenroom mcp list | login | logout`: the MCP servers of a project, their status, and logins in a browser.
 
-Rule 1: what a project's own files name is neither started nor asked without `--trust`. Rule 2: exit codes are 0, 1 for a
-server that is not there or a login that came to nothing, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its
-keys, and no secret is printed.
+What a project's own files name is neither started nor asked without `--trust`. Exit codes are 0, 1 for a server that is not
+there or a login that came to nothing, 2 for a mistake in the command. What `--json` prints keeps its keys, and no secret is
+printed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ T = TypeVar("T")
 DONE: Final = 0
 NOT_DONE: Final = 1
 _WAIT_S: Final = 60.0
-"""How long servers are waited for; what is not connected then is told as it stands."""
+"""Seconds to wait for servers to connect."""
 
 Given = Annotated[list[str] | None, Parameter(name="--mcp-config")]
 PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
@@ -88,10 +88,10 @@ def list_command(
     if states is None:
         return ladder.exit_code or NOT_DONE
     found = here.found
-    configs = {one.name: one for one in (*found.configs, *(each.config for each in found.disabled))}
+    configs = {config.name: config for config in (*found.configs, *(each.config for each in found.disabled))}
     if json:
-        facts = [_row(one, configs[one.name]) for one in states]
-        broken = [{"name": one.name, "type": one.type, "message": one.message} for one in found.broken]
+        facts = [_row(state, configs[state.name]) for state in states]
+        broken = [{"name": server.name, "type": server.type, "message": server.message} for server in found.broken]
         Page(facts={"servers": facts, "broken": broken, "found": list(map(str, found.diagnostics))}, lines=()).print(
             is_json=True
         )
@@ -177,7 +177,7 @@ def logout_command(
 
 @attrs.frozen
 class _Here:
-    """What the files of the current folder say."""
+    """The servers that the files of the current folder define."""
 
     found: FoundServers
     places: Places
@@ -194,7 +194,7 @@ def _look(given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted
     logging.getLogger("greenroom").addHandler(logging.NullHandler())  # what a server does wrong is told once, below
     places = find_places(Path.cwd())
     said = load_settings(places, SettingSource, is_trusted=is_trusted)
-    plugins = find_session_plugins(said, places, [one.absolute() for one in plugin_dirs or ()])
+    plugins = find_session_plugins(said, places, [folder.absolute() for folder in plugin_dirs or ()])
     places = places.with_plugins(plugins.loaded)
     environ = ChainMap(dict(said.env), dict(os.environ))
     settings, _ = with_environment(said.scalars.mcp, environ)
@@ -208,20 +208,20 @@ def _look(given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted
         is_trusted=is_trusted,
         rules=rules,
     )
-    kept = tuple(one for one in found.configs if one.name not in said.scalars.disabledMcpjsonServers)
+    kept = tuple(config for config in found.configs if config.name not in said.scalars.disabledMcpjsonServers)
     diagnostics = (*said.diagnostics, *plugins.diagnostics, *unread, *found.diagnostics)
     return _Here(attrs.evolve(found, configs=kept, diagnostics=diagnostics), places, settings, said)
 
 
 def _named(name: str, found: FoundServers) -> ServerConfig | None:
     """Return a server by its name; says so where there is none."""
-    configs = (*found.configs, *(one.config for one in found.disabled))
-    config = next((one for one in configs if one.name == name), None)
+    configs = (*found.configs, *(server.config for server in found.disabled))
+    config = next((config for config in configs if config.name == name), None)
     if config is not None:
         return config
-    about = next((one for one in found.diagnostics if f"{name!r}" in one.text), None)
-    known = ", ".join(sorted(one.name for one in configs)) or "none"
-    text = str(about) if about else f"there is no MCP server {name!r} here; there is: {known}"
+    about = next((diagnostic for diagnostic in found.diagnostics if f"{name!r}" in diagnostic.text), None)
+    known = ", ".join(sorted(config.name for config in configs)) or "none"
+    text = str(about) if about else f"unknown MCP server {name!r}; expected one of: {known}"
     complain(text + ("; --trust does that here" if text.endswith(" first") else ""), code=NOT_DONE)
     return None
 
@@ -316,16 +316,16 @@ def _table(states: tuple[ServerState, ...], configs: dict[str, ServerConfig]) ->
     table = Table(box=None, pad_edge=False, header_style="bold", expand=False)
     for title in ("name", "status", "type", "from", "tools", "where"):
         table.add_column(title, overflow="ellipsis", no_wrap=True)
-    for one in states:
-        way = configs[one.name].way
-        row = (one.name, one.status.value, one.type, one.scope, str(len(one.tools)), _where(way))
+    for state in states:
+        way = configs[state.name].way
+        row = (state.name, state.status.value, state.type, state.scope, str(len(state.tools)), _where(way))
         table.add_row(*(Text(printable(each, 100)) for each in row))
     return table
 
 
 def _reasons(states: tuple[ServerState, ...]) -> list[str]:
-    why = [f"{one.name}: {one.why}" for one in states if one.status is not ServerStatus.CONNECTED and one.why]
-    return [*why, *(f"{one.name}: {line}" for one in states for line in one.left_out)]
+    why = [f"{state.name}: {state.why}" for state in states if state.status is not ServerStatus.CONNECTED and state.why]
+    return [*why, *(f"{state.name}: {line}" for state in states for line in state.left_out)]
 
 
 def _where(way: Way) -> str:

@@ -25,7 +25,7 @@ _PLACES: Final = frozenset({"actor", "inc", "parent"})
 @final
 @attrs.frozen(kw_only=True)
 class Page:
-    """What is printed."""
+    """A page of output."""
 
     facts: Mapping[str, Any]
     """For `--json`."""

@@ -1,4 +1,4 @@
-"""The answer to `greenroom replay --check`."""
+"""The answers to `greenroom replay --check` and `--diff`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from greenroom.cli._replay_table import rows
 from greenroom.terminal import printable
 from greenroom.trace import (
     CHECKS,
+    Divergence,
     Fold,
     JournalText,
     check_journal,
+    diff_runs,
     find_slowness,
     full_actors,
     has_ended,
@@ -45,8 +47,8 @@ def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing, 
     facts: dict[str, Any] = {
         "run": journal.header.run,
         "events": len(entries),
-        "violations": [attrs.asdict(one) for one in violations],
-        "slow": [attrs.asdict(one) for one in find_slowness(entries)],
+        "violations": [attrs.asdict(violation) for violation in violations],
+        "slow": [attrs.asdict(slowness) for slowness in find_slowness(entries)],
         "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
         "standing": standing.value,
@@ -67,8 +69,8 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         yield f"unsound: {counted(len(violations), 'violation')}, the first at event {first['seq']} ({first['id']})"
         yield from rows([entry for entry in journal.entries if entry.seq == first["seq"]], paths)
         shown, left = first_of(violations, MAX_VIOLATIONS)
-        for one in shown:
-            yield f"  {one['seq']:>6} {one['id']:<5} {one['text']}"
+        for line in shown:
+            yield f"  {line['seq']:>6} {line['id']:<5} {line['text']}"
         if left:
             yield f"  ... {left:,} more; --json has all"
     else:
@@ -101,7 +103,35 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
 
 def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     shown, left = first_of(found, MAX_SLOW)
-    for one in shown:
-        yield f"slow: {printable(one['text'])} (event {one['seq']})"
+    for line in shown:
+        yield f"slow: {printable(line['text'])} (event {line['seq']})"
     if left:
         yield f"  ... {left:,} more; --json has all"
+
+
+def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -> tuple[Page, bool]:
+    """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
+    found = diff_runs(left.entries, right.entries)
+    facts = {
+        "left": left.header.run,
+        "right": right.header.run,
+        "is_same": found is None,
+        "divergence": None if found is None else attrs.asdict(found),
+    }
+    if found is None:
+        lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
+    else:
+        lines = list(_divergence_lines(found, names))
+    return Page(facts=facts, lines=lines), found is None
+
+
+def _divergence_lines(found: Divergence, names: tuple[str, str]) -> Iterator[str]:
+    yield f"different: the first divergence is event {found.place} of {found.actor}"
+    yield f"- {printable(names[0])}, {'event ' + str(found.left_seq) if found.left_seq else 'no such event'}"
+    yield f"+ {printable(names[1])}, {'event ' + str(found.right_seq) if found.right_seq else 'no such event'}"
+    yield ""
+    for same in found.context:
+        yield f"  {printable(same)}"
+    for sign, text in (("-", found.left), ("+", found.right)):
+        if text:
+            yield f"{sign} {printable(text)}"

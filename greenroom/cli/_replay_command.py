@@ -1,8 +1,8 @@
 """The command `greenroom replay`: what a run did, as its journal tells it.
 
-Rule 1: it only reads, so a run that still goes on can be looked at. Rule 2: what is asked for decides the view: a check, a
-comparison, one moment, or the whole run. Rule 3: exit codes are 0, 1 for an unsound or different run, 2 for a mistake; a
-reader that goes away early, such as `head`, does not change them.
+It only reads, so a run that still goes on can be looked at. What is asked for decides the view: a check, a comparison, one
+moment, or the whole run. Exit codes are 0, 1 for an unsound or different run, 2 for a mistake; a reader that goes away
+early, such as `head`, does not change them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 
 from greenroom.cli._page import Page, paths_of
-from greenroom.cli._replay_check import checked
-from greenroom.cli._replay_diff import compared
+from greenroom.cli._replay_check import checked, compared
 from greenroom.cli._replay_export import Format, exported
 from greenroom.cli._replay_moment import moment
-from greenroom.cli._replay_recent import recent as what_led_to
 from greenroom.cli._replay_standing import Standing, Writer, cut_at, standing_of, writer_of
 from greenroom.cli._replay_summary import summary
+from greenroom.cli._replay_table import recent as what_led_to
 from greenroom.cli._replay_table import transitions
 from greenroom.core import JournalError, UsageError
 from greenroom.session import EVENTS, FOLDS

@@ -15,7 +15,7 @@ from greenroom.trace import Entry, Header, JournalText, as_json, chrome_trace, o
 
 
 class Format(StrEnum):
-    """What a run can be exported to."""
+    """The formats of an export."""
 
     CHROME = "chrome"
     OTLP = "otlp"
@@ -44,7 +44,7 @@ def exported(journal: JournalText, wanted: Format, output: Path | None) -> None:
             sys.stdout.buffer.write(content)
         return
     if not output.parent.is_dir():
-        raise UsageError(f"--output {output}: there is no folder {output.parent}")
+        raise UsageError(f"cannot write --output {output}: the folder {output.parent} does not exist")
     if output.exists() and output.samefile(journal.path):
         raise UsageError(f"--output {output}: that is the journal itself")
     with os.fdopen(open_private(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:

@@ -61,7 +61,7 @@ def _lines(journal: JournalText, world: World, chosen: AbstractSet[str] | None) 
 
 
 def _fits(subject: Any, chosen: AbstractSet[str] | None) -> bool:
-    """Whether a subject is, or belongs to, one of the chosen actors."""
+    """Return True if a subject is, or belongs to, one of the chosen actors."""
     return chosen is None or not chosen.isdisjoint(subject if isinstance(subject, tuple) else (subject,))
 
 
@@ -84,8 +84,8 @@ def _with_those_above(actors: Mapping[str, ActorView], chosen: AbstractSet[str] 
     if chosen is None:
         return actors.keys()
     shown = set()
-    for one in chosen:
-        above: str = one
+    for actor in chosen:
+        above: str = actor
         while above in actors and above not in shown:
             shown.add(above)
             above = actors[above].supervisor

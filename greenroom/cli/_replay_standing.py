@@ -1,4 +1,4 @@
-"""Where a run stands after the last event that is looked at: ended, cut off by `--at`, still going on, or broken off."""
+"""The state of a run after the last event read: ended, cut by `--at`, still running, or broken off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_OPEN: Final = 3
 
 
 class Standing(StrEnum):
-    """What is known of the run beyond the events that are looked at."""
+    """Facts about the run beyond the events that were read."""
 
     ENDED = "ended"
     CUT = "cut"
@@ -50,7 +50,7 @@ class Writer:
     """The process that writes a run, or wrote it last."""
 
     standing: Standing
-    """How the run stands if it has no end."""
+    """The state of a run that has no end."""
     pid: int | None
     idle_s: float
     """Seconds since it last wrote, by the clock of the machine."""
@@ -79,7 +79,7 @@ def running_in_words(facts: Mapping[str, Any]) -> str:
     """Return the same on one line."""
     pid = f" (pid {facts['pid']})" if facts["pid"] else ""
     shown, left = first_of(facts["open"], MAX_OPEN)
-    work = [f"{one['what']} for {seconds(one['for_s'])}" for one in shown] + ([f"{left:,} more"] if left else [])
+    work = [f"{line['what']} for {seconds(line['for_s'])}" for line in shown] + ([f"{left:,} more"] if left else [])
     return f"running{pid}, last event {seconds(facts['idle_s'])} ago, open: {', '.join(work) or 'nothing'}"
 
 

@@ -1,4 +1,4 @@
-"""`greenroom run --resume RUN --rewind-files MESSAGE`: files are set back, and nothing else is done; no model is asked."""
+"""`greenroom run --resume RUN --rewind-files MESSAGE`: restore files, and do nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a headless run is given: the prompt, from the command line and from standard input, and JSON, as it stands or in a file.
+"""The inputs of a headless run: the prompt, from the command line and standard input, and JSON arguments, literal or in a file.
 
-Rule 1: what cannot be used is one line that says what, where and what to do. Rule 2: standard input that nobody writes to
-and nobody closes holds no run up that has a prompt already.
+What cannot be used is one line that says what, where and what to do. Standard input that nobody writes to and nobody closes
+holds no run up that has a prompt already.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from greenroom.agents import checked_schema
 from greenroom.core import UsageError
-from greenroom.core.sources import Entry, words
+from greenroom.core.sources import FieldEntry, words
 from greenroom.permissions import Effect, Scope, Source, parse_rule
 
 InputFormat: TypeAlias = Literal["text", "stream-json"]
@@ -42,7 +42,7 @@ def read_prompt(argument: str | None, *, may_be_missing: bool = False) -> str:
     piped = _piped(has_prompt=bool(said), may_be_missing=may_be_missing)
     prompt = "\n".join(part for part in (said, piped.strip()) if part)
     if not prompt and not may_be_missing:
-        raise UsageError('there is no prompt: give one in quotes (greenroom run "..."), or on standard input')
+        raise UsageError('a prompt is missing: give one in quotes (greenroom run "..."), or on standard input')
     return prompt
 
 
@@ -51,7 +51,7 @@ def _piped(*, has_prompt: bool, may_be_missing: bool) -> str:
     if stdin is None or stdin.closed or stdin.isatty():
         return ""
     if (has_prompt or may_be_missing) and not _is_ready(stdin):
-        print(f"greenroom: nothing came on standard input within {FIRST_BYTE_S:g} s; going on without", file=sys.stderr)
+        print(f"greenroom: no data on standard input within {FIRST_BYTE_S:g} s; continuing without it", file=sys.stderr)
         return ""
     content = stdin.buffer.read(MAX_BYTES + 1) if isinstance(stdin, io.TextIOWrapper) else stdin.read().encode()
     if len(content) > MAX_BYTES:
@@ -93,9 +93,11 @@ def read_object(flag: str, given: str | None) -> dict[str, Any] | None:
     try:
         values = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"{where} is no JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+        raise UsageError(
+            f"{where} is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+        ) from None
     if not isinstance(values, dict):
-        raise UsageError(f"{where} has to be a JSON object, not {type(values).__name__}")
+        raise UsageError(f"{where} must be a JSON object, got {type(values).__name__}")
     return values
 
 
@@ -121,7 +123,7 @@ def read_rules(flag: str, given: Sequence[str], effect: Effect) -> list[str]:
         UsageError: One of them is none.
     """
     split = words(on_spaces=True)
-    rules = [rule for one in given for rule in split(Entry(one, one))]
+    rules = [rule for value in given for rule in split(FieldEntry(value, value))]
     for rule in rules:
         _, problem = parse_rule(rule, effect, Source(scope=Scope.CLI, name=flag))
         if problem is not None:
@@ -139,15 +141,15 @@ def with_permissions(
     """
     made = dict(settings or {})
     permissions = made.get("permissions", {})
-    more = {"allow": list(allow), "deny": list(deny), "additionalDirectories": [_folder(one) for one in folders]}
+    more = {"allow": list(allow), "deny": list(deny), "additionalDirectories": [_folder(folder) for folder in folders]}
     if not isinstance(permissions, dict):
-        raise UsageError("--settings: permissions has to be an object")
+        raise UsageError("--settings: permissions must be an object")
     permissions = dict(permissions)
     for key, values in more.items():
         if values:
             before = permissions.get(key, [])
             if not isinstance(before, list):
-                raise UsageError(f"--settings: permissions.{key} has to be a list")
+                raise UsageError(f"--settings: permissions.{key} must be a list")
             permissions[key] = [*before, *values]
     if permissions:
         made["permissions"] = permissions
@@ -163,11 +165,11 @@ def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> di
     if servers is None:
         return settings
     named = servers.get("mcpServers", servers)
-    if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
+    if not isinstance(named, dict) or not all(isinstance(name, dict) for name in named.values()):
         raise UsageError('--mcp-config: give {"mcpServers": {"name": {"command": ...}}}')
     before = settings.get("mcpServers", {})
     if not isinstance(before, dict):
-        raise UsageError("--settings: mcpServers has to be an object")
+        raise UsageError("--settings: mcpServers must be an object")
     return {**settings, "mcpServers": {**before, **named}}
 
 
@@ -188,7 +190,7 @@ def with_mcp(settings: dict[str, Any], **more: bool) -> dict[str, Any]:
     """
     before = settings.get("mcp", {})
     if not isinstance(before, dict):
-        raise UsageError("--settings: mcp has to be an object")
+        raise UsageError("--settings: mcp must be an object")
     return {**settings, "mcp": {**before, **more}}
 
 
@@ -200,11 +202,11 @@ def with_delegation(settings: dict[str, Any], **more: str | bool) -> dict[str, A
     """
     before = settings.get("delegation", {})
     if not isinstance(before, dict):
-        raise UsageError("--settings: delegation has to be an object")
+        raise UsageError("--settings: delegation must be an object")
     return {**settings, "delegation": {**before, **more}}
 
 
 def _folder(path: Path) -> str:
     if not path.is_dir():
-        raise UsageError(f"--add-dir: {str(path)!r} is no folder")
+        raise UsageError(f"--add-dir: {str(path)!r} is not a directory")
     return str(path.absolute())

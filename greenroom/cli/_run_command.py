@@ -1,8 +1,8 @@
 """The command `greenroom run`: one prompt, one agent, no questions; for scripts, pipes and other programs.
 
-Rule 1: what the user got wrong is said before anything starts or is written. Rule 2 (agents 13.2): standard output is the
-answer, in the format that was asked for; all else goes to standard error. Rule 3 (agents 13.3): exit codes are 0 for a
-success, 1 for an error, 2 for misuse, 130 and 143 for a signal.
+What the user got wrong is said before anything starts or is written. Standard output is the answer, in the format that was
+asked for; all else goes to standard error. Exit codes are 0 for a success, 1 for an error, 2 for misuse, 130 and 143 for a
+signal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag,
 from greenroom.cli._run_model import PLAYBOOK, managed_model, model_for
 from greenroom.core import UsageError, calm_collector, read_switch
 from greenroom.headless import HeadlessOptions, key_source, read_ceiling, run_headless, tool_of
-from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
+from greenroom.models import ModelRequest, with_events
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording
 from greenroom.permissions import Effect, Mode
 from greenroom.session import MAIN, Fork, MainFor, SessionSettings, find_session, main_of_settings, read_beginning
 from greenroom.terminal import note, noting_log
@@ -46,8 +47,6 @@ from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run, prepare_runs_folder
 
-NOT_DONE: Final = 1
-MISUSE: Final = 2
 _CHANGES: Final = re.compile(r"^Today: [\d-]+$|^# Git\n\nWhen the session began(?:.+\n?)+", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
@@ -56,11 +55,11 @@ SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
 
 
 async def _permit(address: str, ctx: ToolContext) -> None:
-    """Let WebFetch go on: the call was decided about, and a redirect to another host is not followed."""
+    """Allow WebFetch: the call itself was permitted, and redirects to other hosts are not followed."""
 
 
 TOOLS: Final = (
-    *(one for one in STANDARD_TOOLS if one is not ask_user_question_tool),
+    *(tool for tool in STANDARD_TOOLS if tool is not ask_user_question_tool),
     *AGENT_TOOLS,
     *WORKTREE_TOOLS,
     make_web_fetch_tool(HttpFetcher(), permit=_permit),
@@ -79,12 +78,12 @@ def chosen_tools(names: str | None) -> tuple[Tool, ...]:
     """
     if names is None:
         return TOOLS
-    by_name = {one.name: one for one in TOOLS}
+    by_name = {tool.name: tool for tool in TOOLS}
     wanted = names.replace(",", " ").split()
-    missing = [one for one in wanted if one not in by_name]
+    missing = [name for name in wanted if name not in by_name]
     if missing:
-        raise UsageError(f"--tools: there is no tool {missing[0]!r}; there are {', '.join(sorted(by_name))}")
-    return tuple(one for one in TOOLS if one.name in wanted)
+        raise UsageError(f"--tools: unknown tool {missing[0]!r}; expected one of: {', '.join(sorted(by_name))}")
+    return tuple(tool for tool in TOOLS if tool.name in wanted)
 
 
 def run_command(
@@ -93,7 +92,7 @@ def run_command(
     *,
     flags: RunFlags = AS_BY_DEFAULT,
 ) -> int:
-    """Let one agent do what the prompt says, print its answer, and return the exit code."""
+    """Run one agent on a prompt, print its answer, and return the exit code."""
     if flags.rewind_files is not None:
         return rewind_command(flags, prompt)
     flags, earlier = as_before(with_last(flags))
@@ -234,9 +233,7 @@ def with_last(flags: RunFlags) -> RunFlags:
     if not flags.continue_:
         return flags
     if flags.resume is not None:
-        raise UsageError(
-            "--continue goes on with the last run, --resume with the one that it names: leave out one of them"
-        )
+        raise UsageError("--continue and --resume cannot be combined: --continue resumes the last run")
     return attrs.evolve(flags, resume="last")
 
 
@@ -244,7 +241,7 @@ def as_before(flags: RunFlags) -> tuple[RunFlags, str]:
     """Return the flags of a run that goes on with another one, and the agent that this one had.
 
     Model and mode are as before unless they are said; the modes that let everything run, or nothing be changed, are never taken
-    over (agents 10.21). A model that the agent's definition names is that of the definition, as it is now.
+    over. A model that the agent's definition names is that of the definition, as it is now.
 
     Raises:
         UsageError: There is no such run.
@@ -270,7 +267,7 @@ def read_recorded(flags: RunFlags) -> RecordedModel:
     place = find_run(flags.recorded, prepare_runs_folder(flags.runs))
     folder = place if place.is_dir() else place.parent
     if not (folder / MODEL_FILE).is_file():
-        raise UsageError(f"the run {folder.name} was not recorded; record one with --record")
+        raise UsageError(f"the run {folder.name} has no recording; record one with --record")
     return RecordedModel(read_recording(folder), normalize=_without_day)
 
 
@@ -309,5 +306,5 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
     try:
         return found.find(earlier)
     except UsageError as error:
-        note(f"this run goes on with the default agent: {error}")
+        note(f"resuming with the default agent: {error}")
         return MAIN

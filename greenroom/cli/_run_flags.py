@@ -1,7 +1,4 @@
-"""The flags of `greenroom run`, and what can be seen to be wrong with them before anything is read.
-
-Must not know: how a run goes.
-"""
+"""The flags of `greenroom run`, and the checks that need nothing but the flags."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from greenroom.headless import OutputFormat, check_approver
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 
-ALL_SOURCES: Final = ",".join(one for one in SettingSource if one is not SettingSource.MANAGED)
+ALL_SOURCES: Final = ",".join(source for source in SettingSource if source is not SettingSource.MANAGED)
 
 
 def flag(text: str, *names: str) -> Any:
@@ -77,7 +74,7 @@ class RunFlags:
     ] = None
     resume: Annotated[
         str | None,
-        flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
+        flag('A run to resume with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
     continue_: Annotated[bool, flag("Go on with the last run; the same as --resume last.", "-c")] = False
     fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False
@@ -206,9 +203,9 @@ AS_BY_DEFAULT: Final = RunFlags()
 
 
 def sources_of(flags: RunFlags) -> list[str]:
-    """Return whose files are read; an administrator's in any case (agents 13.40)."""
+    """Return whose files are read; an administrator's in any case."""
     named = "" if flags.bare else flags.setting_sources
-    return [SettingSource.MANAGED, *(name for one in named.split(",") if (name := one.strip()))]
+    return [SettingSource.MANAGED, *(name for part in named.split(",") if (name := part.strip()))]
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:
@@ -250,14 +247,14 @@ def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persist
             "settings as delegation.coordinator_prompt"
         )
     if flags.max_turns is not None and flags.max_turns < 1:
-        raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
+        raise UsageError(f"--max-turns must be at least 1, got {flags.max_turns}")
     max_usd = flags.max_budget_usd
     if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):
-        raise UsageError(f"--max-budget-usd has to be a number above 0, not {max_usd}")
+        raise UsageError(f"--max-budget-usd must be a number above 0, got {max_usd}")
     if flags.permission_mode is not None:
         parse_mode(flags.permission_mode)
     if not flags.cwd.is_dir():
-        raise UsageError(f"--cwd: {str(flags.cwd)!r} is no folder")
+        raise UsageError(f"--cwd: {str(flags.cwd)!r} is not a directory")
 
 
 def _check_streams(flags: RunFlags) -> None:
@@ -287,6 +284,6 @@ def _check_session(flags: RunFlags, keeping_nothing: str) -> None:
         return
     if not is_uuid(flags.session_id):
         example = "such as 123e4567-e89b-42d3-a456-426614174000"
-        raise UsageError(f"--session-id has to be a UUID in small letters, {example}, not {flags.session_id!r}")
+        raise UsageError(f"--session-id must be a lowercase UUID, {example}, got {flags.session_id!r}")
     if flags.resume is not None and not flags.fork_session:
         raise UsageError("--session-id is for a new run: leave out --resume, or add --fork-session")

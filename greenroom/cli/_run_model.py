@@ -1,13 +1,12 @@
 """The model of a headless run: by the command line, the environment, the agent's definition, the settings, or the default.
 
-Rule 1: a model that cannot be meant is refused before a run folder is made. Rule 2: without a key nothing is asked of
-anybody: the playbook, which answers by rules, is chosen by its name only.
+A model that cannot be meant is refused before a run folder is made. Without a key nothing is asked of anybody: the
+playbook, which answers by rules, is chosen by its name only.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -17,32 +16,24 @@ from greenroom.core import UsageError
 from greenroom.core.sources import find_places
 from greenroom.headless import KEYS, key_source
 from greenroom.models import (
-    DEFAULT_CLAUDE_MODEL,
-    INHERIT,
-    AnswerLike,
     AnthropicModel,
     Budget,
-    Call,
     Limits,
     Model,
-    ModelRequest,
     ModelSettings,
     PlaybookModel,
-    ToolResultBlock,
     budgeted,
-    choose_main_model,
-    family_of,
     with_events,
     with_settings,
 )
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT, choose_main_model, family_of
 from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
-from greenroom.swarm.survey import keywords_of
+from greenroom.swarm.survey import play_search
 from greenroom.terminal import note
 
 PLAYBOOK: Final = "playbook"
 MODEL_VARIABLE: Final = "GREENROOM_MODEL"
 _BASE_URL: Final = "ANTHROPIC_BASE_URL"
-_SHOWN_LINES: Final = 5
 
 
 def managed_model(cwd: Path) -> str | None:
@@ -60,7 +51,7 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str
     Args:
         asked: What the command line said; None for nothing.
         max_usd: The most that the run may cost.
-        managed: The model that an administrator wants, before all else (agents 13.40).
+        managed: The model that an administrator wants, before all else.
     """
     if managed is not None and asked not in (None, managed):
         note(f"the model is {managed!r}, as an administrator set it, and not {asked!r}")
@@ -91,29 +82,7 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str
 def _check(name: str) -> None:
     if family_of(name) is None and not os.environ.get(_BASE_URL):
         raise UsageError(
-            f"there is no model {name!r}; there are Claude's, such as {DEFAULT_CLAUDE_MODEL!r}, and {PLAYBOOK!r}"
+            f"unknown model {name!r}; expected a Claude model such as {DEFAULT_CLAUDE_MODEL!r}, or {PLAYBOOK!r}"
         )
     if key_source() == "none":
         raise UsageError(f"the model {name!r} needs a key: set {KEYS[0]}, or use --model {PLAYBOOK}")
-
-
-def play_search(request: ModelRequest) -> AnswerLike:
-    """Search for the words of what was asked last, and say where they stand: all that rules can do."""
-    asked = [message for message in request.messages if message.role == "user" and message.text.strip()]
-    if request.messages[-1] in asked:
-        words = keywords_of(asked[-1].text)
-        if not words:
-            return "There is no word in that to search for, and this model can do nothing else."
-        return [Call("Grep", {"pattern": re.escape(word), "-i": True, "output_mode": "count"}) for word in words]
-    calls = request.messages[-2].tool_uses
-    results = {
-        block.tool_use_id: block.content for block in request.messages[-1].content if isinstance(block, ToolResultBlock)
-    }
-    found = [_found(str(call.input.get("pattern", "")), results.get(call.id, "")) for call in calls]
-    return "\n".join(["A search for the words of the question, by rules, without a language model.", *found])
-
-
-def _found(pattern: str, result: str) -> str:
-    lines = result.strip().splitlines()
-    shown = [f"    {line}" for line in lines[:_SHOWN_LINES]]
-    return "\n".join([f"{pattern}:", *shown, *(["    ..."] if len(lines) > _SHOWN_LINES else [])])

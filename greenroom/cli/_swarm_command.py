@@ -1,6 +1,6 @@
-"""The command line of `greenroom swarm`: its flags, and what is wrong with them.
+"""The command line of `greenroom swarm`: its flags and their checks.
 
-Rule 1: a mistake is said before anything starts. Must not know: what a swarm does.
+A mistake is said before anything starts.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def swarm_command(
         list_recipes()
         return DONE
     if not 1 <= flags.agents <= MAX_AGENTS:
-        raise UsageError(f"--agents has to be between 1 and {MAX_AGENTS}, not {flags.agents}")
+        raise UsageError(f"--agents must be between 1 and {MAX_AGENTS}, got {flags.agents}")
     if not (math.isfinite(flags.latency) and flags.latency >= 0):
-        raise UsageError(f"--latency has to be a number of seconds from 0, not {flags.latency}")
+        raise UsageError(f"--latency must be a number of seconds, at least 0, got {flags.latency}")
     max_usd = flags.max_budget_usd
     if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):
         raise UsageError(f"--max-budget-usd must be a number above 0, got {max_usd}")
@@ -108,6 +108,6 @@ def swarm_command(
     )
     if flags.resume is not None:
         if path != Path() or flags.task or flags.recipe:
-            raise UsageError("--resume goes on with what a run was begun as: leave out the folder, --task and --recipe")
+            raise UsageError("--resume cannot be combined with PATH, --task or --recipe")
         options = resumed(options, flags.resume)
     return run_swarm(options)

@@ -1,7 +1,7 @@
-"""The command `greenroom sweep`: remove old runs, and worktrees of agents that are no more, and say what became of each.
+"""The command `greenroom sweep`: remove old runs, and worktrees of agents that no longer exist, and print what was done with each.
 
-Rule 1: exit codes are 0, 1 when something could not be removed, 2 for a mistake in the command. Rule 2: what `--json` prints
-keeps its keys.
+Exit codes are 0, 1 when something could not be removed, 2 for a mistake in the command. What `--json` prints keeps its
+keys.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import trio
 
 from greenroom.cli._page import Page, counted
 from greenroom.core import SystemClock, UsageError
-from greenroom.core.sources import Kind, find_places
+from greenroom.core.sources import Diagnostic, Kind, find_places
 from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
-from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
+from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, RetentionVerdict
 from greenroom.terminal import note, typed
 from greenroom.trace import runs_folder
 from greenroom.worktrees import Fate, NoRepository, Release, WorktreeError, Worktrees, WorktreeSettings
@@ -60,10 +60,10 @@ def sweep_command(
     """
     for flag, number, least in (("--days", days, 1), ("--max-bytes", max_bytes, 1), ("--keep-newest", keep_newest, 0)):
         if number is not None and number < least:
-            raise UsageError(f"{flag} has to be at least {least}, not {number}")
+            raise UsageError(f"{flag} must be at least {least}, got {number}")
     # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
     found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
-    unclear = [one for one in found.diagnostics if one.kind is Kind.BROKEN or any(key in one.text for key in _PERIODS)]
+    unclear = [problem for problem in found.diagnostics if _may_hide_period(problem)]
     if unclear and days is None:
         raise UsageError(f"{unclear[0]}; nothing is removed: correct it, or say --days")
     for diagnostic in found.diagnostics:
@@ -76,7 +76,7 @@ def sweep_command(
     )
     folder = runs_folder(runs)
     if runs is not None and not folder.is_dir():
-        raise UsageError(f"--runs: {folder} is no folder; leave it out for the runs of the current project")
+        raise UsageError(f"--runs: {folder} is not a directory; leave it out for the runs of the current project")
     report = sweep_runs(folder, settings, now=SystemClock().wall(), is_dry_run=dry_run)
     trees: list[Release] | None = None
     errors = list(report.errors)
@@ -101,10 +101,10 @@ def _page(
         "freed_bytes": report.freed_bytes,
     }
     if trees is not None:
-        facts["worktrees"] = [_fact(one) for one in trees]
-    lines = [f"{one.run.id}  {verb}: {one.why}" for one in report.removed]
-    lines += [f"{one.run.id}  kept: {one.why}" for one in report.kept]
-    lines += [f"{typed(one.worktree.path)}  {_became(one)}" for one in trees or ()]
+        facts["worktrees"] = [_fact(tree) for tree in trees]
+    lines = [f"{verdict.run.id}  {verb}: {verdict.why}" for verdict in report.removed]
+    lines += [f"{verdict.run.id}  kept: {verdict.why}" for verdict in report.kept]
+    lines += [f"{typed(tree.worktree.path)}  {_became(tree)}" for tree in trees or ()]
     lines += errors
     lines.append(
         f"{typed(folder)}: {counted(len(report.removed), 'run')} {verb} ({report.freed_bytes:,} bytes), "
@@ -131,10 +131,15 @@ def _fact(one: Release) -> dict[str, str]:
     return {"path": str(one.worktree.path), "branch": one.worktree.branch, "fate": one.fate.value, "why": one.why}
 
 
+def _may_hide_period(problem: Diagnostic) -> bool:
+    """Return True if a file that was not understood may say how long runs are kept."""
+    return problem.kind is Kind.BROKEN or any(key in problem.text for key in _PERIODS)
+
+
 def _first(*values: Any) -> Any:
     """Return the first that was said."""
-    return next((one for one in values if one is not None), None)
+    return next((value for value in values if value is not None), None)
 
 
-def _facts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    return [{"run": one.run.id, "bytes": one.run.size_bytes, "why": one.why} for one in verdicts]
+def _facts(verdicts: Sequence[RetentionVerdict]) -> list[dict[str, Any]]:
+    return [{"run": verdict.run.id, "bytes": verdict.run.size_bytes, "why": verdict.why} for verdict in verdicts]

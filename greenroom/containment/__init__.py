@@ -1,4 +1,4 @@
-"""What programs that greenroom starts get to see and may do: their environment, git's settings, the sandbox."""
+"""Containment of programs that greenroom starts: their environment, git's settings, the sandbox."""
 
 from greenroom.containment._environment import (
     HARMLESS,
@@ -11,7 +11,7 @@ from greenroom.containment._environment import (
     child_environment,
     holds_secret,
 )
-from greenroom.containment._git import Git, GitCall, GitTooOld, clean_environment, run_git
+from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, clean_environment, run_git
 from greenroom.containment._masked_disk import MaskedDisk
 from greenroom.containment._repository import repository_programs
 from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
@@ -25,8 +25,8 @@ __all__ = [
     "SECRET_WORDS",
     "SERVER_VARIABLES",
     "ChildKind",
-    "Git",
     "GitCall",
+    "GitCalls",
     "GitTooOld",
     "MaskedDisk",
     "Sandbox",

@@ -1,9 +1,9 @@
 """The environment of every program that greenroom starts.
 
-Rule 1: nobody else passes the environment of the process on; `tests/architecture/test_containment.py` holds that. Rule 2: a
-variable whose name says that it holds a secret reaches no program, unless somebody names it: the settings under `env` or
-`pass_env`, a server under its own `env`. Rule 3: an MCP server, which is a program of strangers more often than not, gets a
-small set of variables and what is named.
+Rule 1: no other module passes the environment of the process on; `tests/architecture/test_containment.py` checks that.
+Rule 2: a variable whose name indicates a secret is passed to no program unless it is named: in the settings under `env`
+or `pass_env`, or by a server under its own `env`. Rule 3: an MCP server, which is often a stranger's program, gets a
+small set of variables and the named ones.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 SECRET_PREFIXES: Final = ("ANTHROPIC_", "AWS_", "AZURE_", "CLOUDSDK_AUTH_", "GOOGLE_", "OPENAI_", "VERTEX_")
-"""Variables of providers; all of them but those of `HARMLESS`."""
+"""Prefixes of providers' variables; secret unless listed in `HARMLESS`."""
 SECRET_WORDS: Final = (
     *("APIKEY", "API_KEY", "ACCESS_KEY", "ACCOUNT_KEY", "AUTH_KEY", "ENCRYPTION_KEY", "MASTER_KEY", "PRIVATE_KEY"),
     *("SECRET", "SECRETS", "SIGNING_KEY", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS"),
 )
-"""Words that make a name one of a secret, between underscores or at its ends."""
+"""Words that indicate a secret, between underscores or at either end."""
 SECRET_ENDS: Final = (
     *("TOKEN", "TOKENS", "PAT", "JWT", "BEARER", "COOKIE", "PASS", "PWD", "AUTH", "AUTHORIZATION"),
     *("CONNECTION_STRING", "DATABASE_URL", "DSN", "WEBHOOK_URL"),
 )
-"""Words that do so as the last one."""
+"""Words that indicate a secret as the last one."""
 SECRET_TAILS: Final = ("PASSWORD", "SECRET", "APIKEY", "TOKEN")
-"""Letters that do so at the end, also without an underscore before them, as in `PGPASSWORD`."""
+"""Endings that indicate a secret even without an underscore before them, as in `PGPASSWORD`."""
 HARMLESS: Final = frozenset(
     (
         *("PWD", "OLDPWD", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"),
@@ -36,14 +36,14 @@ HARMLESS: Final = frozenset(
         *("OPENAI_API_BASE", "OPENAI_BASE_URL", "OPENAI_MODEL", "SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM"),
     )
 )
-"""Names that look like one and hold none."""
+"""Names that look like secrets but are not."""
 SERVER_VARIABLES: Final = (
     *("HOME", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER"),
     *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "all_proxy", "https_proxy", "http_proxy", "no_proxy"),
     *("CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE"),
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
 )
-"""What an MCP server gets of the environment of the process; `*` stands for any end."""
+"""Variables of the process that an MCP server gets; `*` stands for any ending."""
 _SECRET: Final = re.compile(
     rf"(?:^|_)(?:{'|'.join(SECRET_WORDS)})(?:_|$)"
     rf"|(?:(?:^|_)(?:{'|'.join(SECRET_ENDS)})|{'|'.join(SECRET_TAILS)})(?:_\d+|_B64|_BASE64)*$"
@@ -51,16 +51,16 @@ _SECRET: Final = re.compile(
 
 
 class ChildKind(StrEnum):
-    """What a program is started as."""
+    """Kind of a started program."""
 
     COMMAND = "command"
-    """A command of an agent, a hook, git: it gets the environment, less what holds secrets."""
+    """A command of an agent, a hook, git: it gets the environment without secrets."""
     SERVER = "server"
-    """An MCP server, or what finds its headers: it gets the small set."""
+    """An MCP server, or the program that computes its headers: it gets the small set."""
 
 
 def holds_secret(name: str) -> bool:
-    """Return True if the name of a variable says that it holds a secret."""
+    """Return True if the name of a variable indicates a secret."""
     upper = name.upper()
     if upper in HARMLESS:
         return False
@@ -68,7 +68,9 @@ def holds_secret(name: str) -> bool:
 
 
 def names_secret_value(name: str) -> bool:
-    """Return True if the value of a variable is a secret by itself, and not only told by it, as a profile or a path is."""
+    """Return True if the value of a variable is itself a secret, rather than a reference to one, such as a profile or a
+    path.
+    """
     upper = name.upper()
     return upper not in HARMLESS and (upper == "AWS_ACCESS_KEY_ID" or _SECRET.search(upper) is not None)
 
@@ -83,10 +85,10 @@ def child_environment(
     """Return the environment of a program.
 
     Args:
-        kind: What the program is.
-        environ: The environment that a part is taken of; by default that of the process.
-        named: Variables that somebody named with their values, such as `env` of the settings; all of them are in it.
-        passed: Names of variables of `environ` that are passed on whatever they hold; `*` stands for any characters.
+        kind: The kind of program.
+        environ: The base environment; by default that of the process.
+        named: Variables given with their values, such as `env` of the settings; all are included.
+        passed: Names of variables of `environ` that are passed on in any case; `*` stands for any characters.
     """
     patterns = tuple(passed)
 

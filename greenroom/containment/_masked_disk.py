@@ -1,4 +1,4 @@
-"""A disk that masks secrets in the files of a run that hold no conversation: the journal and what was kept of failures."""
+"""A disk that masks secrets in the files of a run other than conversations: the journal and kept failures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from greenroom.core import Disk
 
 @final
 class MaskedDisk:
-    """Passes everything on to another disk; the content of some files is masked, and stays as long as it was.
+    """Forwards everything to another disk; the content of some files is masked, with its length unchanged.
 
     Args:
-        disk: Where files are kept.
-        secrets: What is masked.
-        names: The names of the files that it is masked in. Transcripts are not among them: a resumed conversation has to be the
-            one that there was, so what it holds was masked before.
+        disk: The other disk.
+        secrets: The secrets to mask.
+        names: Names of the masked files. Transcripts are not among them: a resumed conversation must equal the
+            original, so its content was masked before.
     """
 
     def __init__(self, disk: Disk, secrets: Secrets, names: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.containment._git import Git, GitTooOld, run_git
+from greenroom.containment._git_calls import GitCalls, GitTooOld, run_git
 
 TIMEOUT_S: Final = 5.0
 """Seconds that each call of git may take."""
@@ -70,7 +70,7 @@ def repository_programs(folder: Path, environ: Mapping[str, str] | None = None) 
     Returns:
         Names of settings, hooks and submodules, or why they cannot be told; empty if nothing would run.
     """
-    git = Git(environ=environ)
+    git = GitCalls(environ=environ)
     try:
         return tuple(dict.fromkeys(_named(git, folder, [MAX_SUBMODULES], depth=0)))
     except (OSError, GitTooOld, subprocess.TimeoutExpired, UnicodeError) as error:
@@ -81,7 +81,7 @@ def _is_git_there(error: Exception) -> bool:
     return not isinstance(error, FileNotFoundError)
 
 
-def _named(git: Git, folder: Path, left: list[int], *, depth: int) -> Iterator[str]:
+def _named(git: GitCalls, folder: Path, left: list[int], *, depth: int) -> Iterator[str]:
     listed = run_git(git, folder, "config", "--list", "--show-scope", "-z", timeout_s=TIMEOUT_S)
     if listed.returncode:
         yield "settings that cannot be read"
@@ -107,7 +107,7 @@ def _named(git: Git, folder: Path, left: list[int], *, depth: int) -> Iterator[s
     yield from _submodules(git, top, left, depth=depth)
 
 
-def _submodules(git: Git, top: Path, left: list[int], *, depth: int) -> Iterator[str]:
+def _submodules(git: GitCalls, top: Path, left: list[int], *, depth: int) -> Iterator[str]:
     """Yield what is named by the repositories that git goes into to find out whether they have changed."""
     listed = run_git(git, top, "ls-files", "--stage", "-z", timeout_s=TIMEOUT_S)
     if listed.returncode:

@@ -1,9 +1,9 @@
-"""The sandbox: commands of agents with the project as the only place that they can write to.
+"""The sandbox: agents' commands with the project as the only writable place.
 
-It is bubblewrap's, and the wall behind the permission rules. Rule 1: where it is asked for and cannot be had, no command runs; a
-try shows whether it can. Rule 2: what decides about later sessions stays as it is in a writable project too: settings, hooks of
-git, its configuration. Rule 3: the process group of a command is ended as without it: what is in the sandbox ends with the
-process that is first in it.
+It is bubblewrap, the barrier behind the permission rules. Rule 1: if it is enabled but not available, no command runs;
+a trial shows whether it is. Rule 2: files that affect later sessions stay read-only in a writable project too:
+settings, git hooks, git configuration. Rule 3: the process group of a command is ended as without it: processes in the
+sandbox end with its first process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from greenroom.core.sources import OWN, THEIRS, Unusable, read_start
 
 PROGRAM: Final = "bwrap"
 TRY_S: Final = 10.0
-"""How long the sandbox gets to show that it works."""
+"""Timeout of the trial."""
 _KEPT: Final = (OWN, THEIRS, ".mcp.json", ".git/hooks", ".git/config")
 _EMPTY: Final = ("/tmp", "/var/tmp", "/run/user")  # noqa: S108 - the private ones of the sandbox
 _SOCKETS: Final = (
@@ -32,23 +32,23 @@ _SOCKETS: Final = (
     "/run/podman/podman.sock",
     "/run/crio/crio.sock",
 )
-"""Whoever may talk to these is root outside."""
+"""Access to these sockets means being root outside the sandbox."""
 _GITFILE_BYTES: Final = 4096
 
 
 @final
 @attrs.frozen(kw_only=True)
 class SandboxSettings:
-    """Whether commands run in a sandbox, and what is in it."""
+    """Whether commands run in a sandbox, and its contents."""
 
     enabled: bool = False
-    """Whether commands run in one; where it cannot be had, they are refused."""
+    """True if commands run in a sandbox; if it is not available, they are refused."""
     network: bool = True
-    """Whether the network can be reached from it."""
+    """True if the network can be reached from it."""
     writable: tuple[str, ...] = ()
-    """Folders that can be written to besides those that the agent works in; `~` is the home folder."""
+    """Writable folders besides the agent's working folders; `~` is the home folder."""
     unreadable: tuple[str, ...] = ()
-    """Files and folders that look empty in it; `~` is the home folder."""
+    """Files and folders that appear empty in it; `~` is the home folder."""
 
 
 @final
@@ -61,7 +61,7 @@ class Sandbox:
         self._refusal: str | None = None
 
     def why_not(self) -> str:
-        """Return why no command can run in it; empty where one can. It is tried once."""
+        """Return the reason why no command can run in it; empty if one can. It is tried once."""
         with self._lock:
             if self._refusal is None:
                 self._refusal = self._try()
@@ -70,13 +70,13 @@ class Sandbox:
     def command(
         self, command: Sequence[str], *, cwd: Path, roots: Sequence[Path], files: Sequence[Path] = ()
     ) -> list[str]:
-        """Return what runs a command in it.
+        """Return the command line that runs a command in it.
 
         Args:
             command: The program and its arguments.
-            cwd: The absolute folder that it starts in.
-            roots: The folders that can be written to, with links resolved.
-            files: Files that can be written to besides; they are there.
+            cwd: Its absolute initial folder.
+            roots: The writable folders, with links resolved.
+            files: Further writable files, which must exist.
         """
         mounts = [*self._mounts(roots)]
         mounts += [part for path in files for part in ("--bind", str(path), str(path))]
@@ -93,7 +93,7 @@ class Sandbox:
         ]
 
     def _mounts(self, roots: Sequence[Path]) -> Iterator[str]:
-        # Later ones lie over earlier ones: what is kept from writing comes behind the folder that it lies in.
+        # Later mounts cover earlier ones: read-only parts come after the folder that contains them.
         writable = [*roots, *filter(None, map(_repository_of, roots))]
         writable += [_expanded(path) for path in self._settings.writable]
         for root in sorted(dict.fromkeys(writable), key=lambda path: len(path.parts)):
@@ -125,9 +125,11 @@ class Sandbox:
                 start_new_session=True,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"bubblewrap cannot be run: {' '.join(str(error).split())}"
+            return f"cannot run bubblewrap: {' '.join(str(error).split())}"
         said = " ".join(done.stderr.decode(errors="replace").split())[:300]
-        return f"bubblewrap cannot make one: {said or f'exit status {done.returncode}'}" if done.returncode else ""
+        return (
+            f"bubblewrap cannot create a sandbox: {said or f'exit status {done.returncode}'}" if done.returncode else ""
+        )
 
 
 def _repository_of(root: Path) -> Path | None:
@@ -145,9 +147,9 @@ def _expanded(path: str) -> Path:
     return Path(os.path.realpath(Path(path).expanduser()))
 
 
-_UNKNOWN: Final = "has no counterpart here and counts for nothing"
+_UNKNOWN: Final = "has no counterpart here and is ignored"
 _LEFT_OUT: Final[Mapping[str, str]] = {
-    "excludedCommands": "commands do not leave the sandbox",
+    "excludedCommands": "commands cannot leave the sandbox",
     "network.allowedDomains": "there is no filter by name: sandboxed commands have no network",
     "autoAllowBashIfSandboxed": "permission rules decide in the sandbox as well",
     "allowUnsandboxedCommands": "no call can leave the sandbox",
@@ -155,7 +157,7 @@ _LEFT_OUT: Final[Mapping[str, str]] = {
 
 
 def read_their_sandbox(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return what `sandbox` of a `.claude` settings file means as our own, and what of it is not obeyed.
+    """Return `sandbox` of a `.claude` settings file converted to greenroom's, and notes on ignored parts.
 
     Args:
         values: The object under `sandbox`.
@@ -179,7 +181,7 @@ def read_their_sandbox(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[
 
 
 def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _flat(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -1,8 +1,8 @@
-"""The known values of secrets, which are kept out of what is recorded.
+"""Known values of secrets, which are masked in recordings.
 
-Rule 1: a value is known if a variable holds it whose name says that it is a secret. Rule 2: a mask is as long as what it hides, so
-that offsets in files stay true and a secret that came in two parts is hidden as one. Rule 3: what a model reads is masked before
-it enters the conversation: afterwards the transcript, the request and a replay hold the same text.
+Rule 1: a value is known if a variable holds it whose name indicates a secret. Rule 2: a mask is as long as the secret,
+so that offsets in files stay valid and a secret that arrived in two parts is masked as one. Rule 3: text for a model is
+masked before it enters the conversation, so that the transcript, the request and a replay hold the same text.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Final, final
 from greenroom.containment._environment import names_secret_value
 
 MIN_CHARS: Final = 8
-"""A shorter value is not masked: it would be found in ordinary text."""
+"""Minimum length of a masked value: a shorter one occurs in ordinary text."""
 _PLAIN_CHARS: Final = 16
-"""From this length on a value is masked although it is one word: a shorter one, such as `postgres`, is a word of many files."""
+"""Minimum length of a masked value that is a single word: shorter ones, such as `postgres`, occur in many files."""
 _BLOCK_BYTES: Final = 1 << 20
 
 
 def _is_telling(value: str) -> bool:
-    """Return True if a value is hardly found by chance in an ordinary text."""
+    """Return True if a value is unlikely to occur by chance in an ordinary text."""
     if len(value) < MIN_CHARS or value.isspace() or value.startswith(("/", "~", "./")):
         return False
     mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
@@ -33,7 +33,7 @@ def _is_telling(value: str) -> bool:
 
 @final
 class Secrets:
-    """The values that are masked.
+    """The values to mask.
 
     Args:
         environments: Variables, such as those of the process and of the settings.
@@ -58,15 +58,15 @@ class Secrets:
         return f"<Secrets {'some' if self else 'none'}>"
 
     def mask(self, text: str) -> str:
-        """Return a text with a star in the place of each character of a secret."""
+        """Return a text with each character of a secret replaced by a star."""
         return text if self._text is None else self._text.sub(lambda found: "*" * len(found[0]), text)
 
     def mask_bytes(self, content: bytes) -> bytes:
-        """Return bytes of the same length with stars in the place of secrets."""
+        """Return bytes of the same length with secrets replaced by stars."""
         return content if self._bytes is None else self._bytes.sub(lambda found: b"*" * len(found[0]), content)
 
     def mask_value(self, value: Any) -> Any:
-        """Return what JSON can hold with all of its texts masked."""
+        """Return a JSON value with all of its texts masked."""
         if self._text is None:
             return value
         if isinstance(value, str):
@@ -78,10 +78,10 @@ class Secrets:
         return value
 
     def mask_file(self, path: Path, start: int = 0) -> int:
-        """Mask a file in its place, also while it is appended to; returns where to begin the next time. It looks at the disk.
+        """Mask a file in place, also while it is appended to; return the offset for the next call. It reads the disk.
 
         Args:
-            path: The file; nothing happens where it is not there.
+            path: The file; nothing happens if it does not exist.
             start: The offset that an earlier call returned.
         """
         if self._bytes is None:

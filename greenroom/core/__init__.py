@@ -1,8 +1,7 @@
-"""Words that everything above shares: ids, errors, the event base, the recorder, ports, the settings loader."""
+"""Foundations shared by all folders: ids, errors, the event base, the recorder, ports, the settings reader."""
 
-from greenroom.core._async_library import require_trio
-from greenroom.core._collector import calm_collector
 from greenroom.core._control_characters import printable_json, printable_text, without_control
+from greenroom.core._error_text import MAX_ERROR_CHARACTERS, cut_text, error_text, message_of, stand_in
 from greenroom.core._errors import (
     ActorEnded,
     AskCycle,
@@ -44,15 +43,12 @@ from greenroom.core._events import (
     field_values,
     words_of,
 )
-from greenroom.core._failures import MAX_ERROR_CHARACTERS, cut_text, error_text, message_of, stand_in
 from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, escape_text, fields, frame, reminder, wrap
 from greenroom.core._hosts import address_of, canonical_host, is_loopback_host, is_private_address, is_private_host
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._listings import LISTING_CHARACTERS, Listed, bounded_listing
-from greenroom.core._nurseries import is_cancelled, open_bare_nursery, split_cancelled
-from greenroom.core._paths import whole_path
-from greenroom.core._points import AtPoint, arm_points, point
+from greenroom.core._local_paths import make_private_folder, open_private, whole_path
 from greenroom.core._ports import (
     Blocking,
     Chance,
@@ -64,11 +60,11 @@ from greenroom.core._ports import (
     SystemDisk,
     ThreadBlocking,
 )
-from greenroom.core._private import make_private_folder, open_private
+from greenroom.core._process import AtPoint, arm_points, calm_collector, point
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
-from greenroom.core._settings import read_settings
-from greenroom.core._switches import read_switch
+from greenroom.core._settings_reader import read_settings, read_switch
 from greenroom.core._transport import transport_words
+from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, split_cancelled
 from greenroom.core._validators import (
     BadValue,
     as_tuple,

@@ -1,7 +1,7 @@
-"""Characters that act instead of being read: which a terminal must not get, and which a model must not get.
+"""Removal of control characters from text for terminals and for models.
 
-Rule 1: each character is judged by itself, so a text may be cut anywhere before or after. Rule 2: what is taken out is replaced by
-U+FFFD, so that a reader sees that something was there.
+Each character is judged by itself, so a text may be cut anywhere before or after. Removed characters are replaced by
+U+FFFD so that a reader sees that something was there.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _TAG_CHARACTERS: Final = "\U000e0000-\U000e007f"  # a second, invisible ASCII
 _C0_C1: Final = "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f"
 _SURROGATES: Final = "\ud800-\udfff"
 _NONCHARACTERS: Final = "\ufffe\uffff"
-# Blanks of no width and marks of direction, which hide or reorder what a person reads. The two joiners stay: emoji, Persian and
-# the scripts of India need them.
+# Characters of no width and direction marks, which hide or reorder text. The two joiners stay: emoji, Persian and the
+# Indic scripts need them.
 _INVISIBLE: Final = (
     "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164\ufeff\ufff9-\ufffb"
 )
@@ -25,12 +25,12 @@ _FOR_TERMINALS: Final = re.compile(f"[\r{_C0_C1}{_SURROGATES}{_NONCHARACTERS}{_B
 
 
 def without_control(text: str) -> str:
-    """Return text for a model: line breaks, tabs and every visible character stay; the rest is U+FFFD."""
+    """Return text for a model: line breaks, tabs and visible characters stay; other characters become U+FFFD."""
     return _FOR_MODELS.sub(REPLACEMENT, text)
 
 
 def printable_text(text: str) -> str:
-    """Return text for a terminal: nothing in it moves the cursor, changes colors, or hides or reorders what a person reads.
+    """Return text for a terminal: nothing in it moves the cursor, changes colors, or hides or reorders text.
 
     Line feeds and tabs stay, and a carriage return before a line feed is dropped.
     """
@@ -38,7 +38,9 @@ def printable_text(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return JSON text for a terminal: what `printable_text` would take out is written as an escape, so it stays the same JSON."""
+    """Return JSON text for a terminal: characters that `printable_text` would replace are escaped, so the value is
+    unchanged.
+    """
     return _FOR_TERMINALS.sub(_as_escape, text)
 
 

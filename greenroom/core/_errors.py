@@ -1,7 +1,7 @@
-"""Errors that say whose fault it is, with the facts as attributes.
+"""Errors by who is responsible, with the facts as attributes.
 
-`UsageError` is the caller's, `PeerError` the outside world's, `InternalError` ours. The rest tell how a piece of
-work ended, and carry the errors that ended it.
+`UsageError` is the caller's mistake, `PeerError` the outside world's, `InternalError` a bug in greenroom. `WorkEnded`
+and its subclasses report how a piece of work ended and carry the errors that ended it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import final
 
 
 class GreenroomError(Exception):
-    """The root of every error that greenroom raises."""
+    """Root of all errors raised by greenroom."""
 
 
 # --- the caller ------------------------------------------------------------------------------------------------
@@ -22,47 +22,47 @@ class UsageError(GreenroomError):
 
 @final
 class Closed(UsageError):
-    """What was used has been closed from this side."""
+    """The object has already been closed."""
 
 
 @final
 class Busy(UsageError):
-    """Somebody else is already waiting there; only one may."""
+    """Another task is already waiting."""
 
 
 @final
 class Stopping(UsageError):
-    """A spawn came while its supervisor was stopping.
+    """A child cannot be spawned because its supervisor is stopping.
 
     Attributes:
-        supervisor: Its path in the tree, or `root`.
+        supervisor: Path of the supervisor in the tree, or `root`.
     """
 
     def __init__(self, supervisor: str) -> None:
-        super().__init__(f"supervisor {supervisor!r} is stopping and starts nothing any more")
+        super().__init__(f"cannot spawn: supervisor {supervisor!r} is stopping")
         self.supervisor = supervisor
 
 
 @final
 class NameTaken(UsageError):
-    """A name is registered once; it is free again when its owner is gone for good.
+    """The name is already registered; it becomes free when its owner has terminated permanently.
 
     Attributes:
         name: The name.
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the name {name!r} is taken")
+        super().__init__(f"the name {name!r} is already taken")
         self.name = name
 
 
 @final
 class SettingsError(UsageError):
-    """A settings file or mapping holds something that cannot be used.
+    """A settings file or mapping holds values that cannot be used.
 
     Attributes:
-        source: The file, or what else the settings came from.
-        problems: Everything that is wrong, each with its path.
+        source: The file or other origin of the settings.
+        problems: All problems, each with its path.
     """
 
     def __init__(self, source: str, problems: tuple[str, ...]) -> None:
@@ -73,16 +73,18 @@ class SettingsError(UsageError):
 
 @final
 class StashFull(UsageError):
-    """A turn postponed its message, and as many as may wait for another state already did.
+    """The actor already has as many postponed messages as `stash_capacity` allows.
 
     Attributes:
         actor: Id of the actor.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        postponed: How many messages were waiting.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        postponed: Number of messages that were already postponed.
     """
 
     def __init__(self, actor: str, postponed: int, *, path: str = "") -> None:
-        super().__init__(f"actor {path or actor!r} has postponed {postponed} messages, and may not postpone more")
+        super().__init__(
+            f"cannot postpone: actor {path or actor!r} already has {postponed} postponed messages (stash_capacity)"
+        )
         self.actor = actor
         self.path = path
         self.postponed = postponed
@@ -90,14 +92,14 @@ class StashFull(UsageError):
 
 @final
 class AskCycle(UsageError):
-    """An actor was to wait for another one that waits for it, directly or through others: no answer would ever come.
+    """The ask would deadlock: the target is (transitively) waiting for the caller.
 
     Attributes:
-        path: The actors' paths in the order in which each waits for the next; the first again at the end.
+        path: Paths of the actors in the order in which each waits for the next; the first again at the end.
     """
 
     def __init__(self, path: tuple[str, ...]) -> None:
-        super().__init__(f"this would wait for ever: {' -> '.join(path)}; answer first, or tell instead of asking")
+        super().__init__(f"ask would deadlock: {' -> '.join(path)}; reply first, or use tell()")
         self.path = path
 
 
@@ -105,17 +107,17 @@ class AskCycle(UsageError):
 
 
 class PeerError(GreenroomError):
-    """Something beyond this program failed, or ended before it answered."""
+    """Something outside this program failed, or ended before it answered."""
 
 
 class ProviderError(PeerError):
     """A model provider refused, failed or cut the connection.
 
     Attributes:
-        kind: What went wrong, as a word that can be branched on.
-        status: The HTTP status, or None where there was none.
-        retry_after_s: How long the provider asks us to wait, in seconds.
-        is_retryable: Whether the same request may succeed later.
+        kind: Kind of failure, a word to branch on.
+        status: The HTTP status, or None if there was none.
+        retry_after_s: Delay that the provider asks for before a retry, in seconds.
+        is_retryable: True if the same request may succeed later.
     """
 
     def __init__(
@@ -135,11 +137,11 @@ class ProviderError(PeerError):
 
 
 class JournalError(PeerError):
-    """The journal cannot be written or read: where, and why.
+    """The journal cannot be written or read.
 
     Attributes:
         where: The file or folder.
-        why: What happened, and what can be done.
+        why: The reason, and what can be done.
     """
 
     def __init__(self, where: str, why: str) -> None:
@@ -150,17 +152,17 @@ class JournalError(PeerError):
 
 @final
 class JournalBusy(JournalError):
-    """Too much waits to be written for anything new to begin; when it is on disk, it may."""
+    """The journal has too many unwritten events to start new work; retry once they are on disk."""
 
 
 @final
 class ActorEnded(PeerError):
-    """The actor that was asked or watched is gone and will not answer.
+    """The actor that was asked or watched has ended and will not answer.
 
     Attributes:
         actor: Id of the actor.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        state: Its state, such as `completed`; one that drains is still `running`.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        state: Its state, such as `completed`; a draining actor is still `running`.
     """
 
     def __init__(self, actor: str, state: str, *, path: str = "") -> None:
@@ -172,12 +174,12 @@ class ActorEnded(PeerError):
 
 @final
 class AskTimedOut(PeerError):
-    """No answer came within the time that the asker gave.
+    """The ask was not answered within its timeout.
 
     Attributes:
         actor: Id of the actor that was asked.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        timeout_s: The time, in seconds.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        timeout_s: The timeout, in seconds.
     """
 
     def __init__(self, actor: str, timeout_s: float, *, path: str = "") -> None:
@@ -193,8 +195,8 @@ class Undelivered(PeerError):
 
     Attributes:
         actor: Id of the actor that was asked.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        delivery: What a send is answered, such as `full`.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        delivery: The result of the send, such as `full`.
     """
 
     def __init__(self, actor: str, delivery: str, *, path: str = "") -> None:
@@ -208,7 +210,7 @@ class Undelivered(PeerError):
 
 
 class InternalError(GreenroomError):
-    """A promise of greenroom does not hold; please report it."""
+    """An invariant of greenroom is broken; please report it."""
 
 
 @final
@@ -216,8 +218,8 @@ class IllegalTransition(InternalError):
     """An event arrived in a state whose row in the table does not list it.
 
     Attributes:
-        state: The state that it was in.
-        event: The event that has no place there.
+        state: The state of the machine.
+        event: The event that is not allowed in it.
     """
 
     def __init__(self, *, state: str, event: str) -> None:
@@ -238,10 +240,10 @@ class TurnFailed(WorkEnded):
     """The turn raised; the error is the `__cause__`.
 
     Attributes:
-        actor: The id of the actor whose turn it was.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        why: What happened.
-        partial: Text that was there before the failure, if any.
+        actor: Id of the actor whose turn it was.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        why: The reason.
+        partial: Text produced before the failure, if any.
     """
 
     def __init__(self, actor: str, why: str, *, partial: str = "", path: str = "") -> None:
@@ -254,14 +256,14 @@ class TurnFailed(WorkEnded):
 
 @final
 class TurnKilled(WorkEnded):
-    """The turn was aborted, or its actor killed, on somebody's request.
+    """The turn was aborted, or its actor killed, on request.
 
     Attributes:
-        actor: The id of the actor whose turn it was.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        who: Who asked for it.
-        why: Why, in the words of whoever asked.
-        partial: Text that was there before, if any.
+        actor: Id of the actor whose turn it was.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        who: The requester.
+        why: The reason that the requester gave.
+        partial: Text produced before the end, if any.
     """
 
     def __init__(self, actor: str, *, who: str, why: str, partial: str = "", path: str = "") -> None:
@@ -275,12 +277,12 @@ class TurnKilled(WorkEnded):
 
 @final
 class StartFailed(WorkEnded):
-    """An actor did not become ready: its start raised, was killed or took too long.
+    """An actor did not become ready: its start raised, was killed or timed out.
 
     Attributes:
         actor: Id of the actor.
-        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
-        why: What happened.
+        path: Its readable path in the tree, which ends with its name; empty if only the id is known.
+        why: The reason.
     """
 
     def __init__(self, actor: str, why: str, *, path: str = "") -> None:
@@ -292,12 +294,12 @@ class StartFailed(WorkEnded):
 
 @final
 class SupervisorFailed(WorkEnded):
-    """A supervisor restarted a child as often as it may and gave up; the last errors are the `__cause__`.
+    """A supervisor used up its restart budget and gave up; the last errors are the `__cause__`.
 
     Attributes:
-        supervisor: Its path in the tree, or `root`.
-        child: Path of the child that ended once too often.
-        restarts: How often children were restarted within the window.
+        supervisor: Path of the supervisor in the tree, or `root`.
+        child: Path of the child whose failure exceeded the budget.
+        restarts: Number of restarts within the window.
     """
 
     def __init__(self, supervisor: str, child: str, restarts: int) -> None:
@@ -309,10 +311,10 @@ class SupervisorFailed(WorkEnded):
 
 @final
 class RuntimeFailed(WorkEnded):
-    """The root supervisor gave up; what made it give up is the `__cause__`, an exception group where it was several.
+    """The root supervisor gave up; the `__cause__` is the reason, an exception group if there were several.
 
     Attributes:
-        why: What happened.
+        why: The reason.
     """
 
     def __init__(self, why: str) -> None:

@@ -1,11 +1,12 @@
-"""Frames: how a model is shown the words of others, so that they cannot pass for those of the runtime.
+"""Frames around other people's words in prompts, so that these cannot be mistaken for the runtime's own.
 
-Rule 1: every tag that the runtime writes is written here. Rule 2: whatever stands in a text, its frame begins and ends once, and a
-reader that undoes the escapes gets the text back. Rule 3: only what imitates the runtime is escaped: its tags, the beginnings of
-the sentences by which it marks its own words, and control characters. Code is left as it is.
+All tags of the runtime are written here. A frame begins and ends exactly once whatever its text holds, and undoing the
+escapes restores the text. Only imitations of the runtime are escaped: its tags, the openings of the sentences that mark
+its own words, and control characters. Code is left alone.
 
-The escapes: `<` of a tag of ours becomes `&lt;`; the bracket at the beginning of a sentence of ours becomes `&#40;` or `&#91;`;
-where one of these stands in the text already, its `&` becomes `&amp;`; a control character becomes U+FFFD. Work is linear in the text.
+Escapes: `<` of one of these tags becomes `&lt;`; the bracket that opens one of these sentences becomes `&#40;` or
+`&#91;`; if such an escape already occurs in the text, its `&` becomes `&amp;`; a control character becomes U+FFFD. The
+work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from greenroom.core._control_characters import without_control
 
 REMINDER: Final = "system-reminder"
 NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
-"""Stands before a notice, for the model: it is nobody's consent to anything."""
+"""Opens a notice for the model: it does not count as anybody's consent."""
 FRAMES: Final = (
     *(REMINDER, "task-notification", "teammate-message", "cross-session-message", "fork-boilerplate", "channel"),
     *("command-name", "command-message", "command-args", "command-result"),
     *("local-command-stdout", "local-command-stderr", "bash-input", "bash-stdout", "bash-stderr"),
     *("user-prompt-submit-hook", "persisted-output"),
 )
-"""Tags around the words of others, and those that models take for such tags; they are escaped in every text."""
+"""Tags around other people's words, and those that models mistake for such tags; they are escaped in every text."""
 
-# Characters without a width do not keep a reader from seeing a word.
+# Characters of no width do not stop a reader from seeing a word.
 _NO_WIDTH: Final = r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
 _SKIPPED: Final = f"[{_NO_WIDTH}]*+"
 _HARNESS: Final = ("harness:",)
@@ -36,57 +37,57 @@ _SENTENCES: Final = {
     "(": (("a", "notice", "of", "the", "runtime"),),
     "[": (("request", "interrupted", "by", "user"), _HARNESS),
 }
-"""How the sentences begin by which the runtime marks its own words, behind their bracket."""
+"""Openings of the sentences that mark the runtime's own words, without their bracket."""
 _ESCAPES: Final = {"<": "&lt;", "(": "&#40;", "[": "&#91;"}
 
 
 def frame(tag: str, text: str, attributes: Mapping[str, str] | None = None, *, keeps_marks: bool = False) -> str:
-    """Return text of somebody else between two tags of their own lines.
+    """Return other people's text between two tags on lines of their own.
 
     Args:
         tag: One of `FRAMES`.
-        text: Anything; it is escaped.
-        attributes: What the opening tag says beside its name; empty values are left out.
-        keeps_marks: As of `escape_text`.
+        text: Any text; it is escaped.
+        attributes: Attributes of the opening tag; empty values are left out.
+        keeps_marks: As for `escape_text`.
     """
     return wrap(tag, escape_text(text, keeps_marks=keeps_marks), attributes)
 
 
 def wrap(tag: str, content: str, attributes: Mapping[str, str] | None = None) -> str:
-    """Return what the runtime has written, or framed already, between two tags. For the words of others use `frame`."""
+    """Return text of the runtime, or text framed already, between two tags. Use `frame` for other people's words."""
     more = "".join(f' {key}="{escape_attribute(value)}"' for key, value in (attributes or {}).items() if value)
     return f"<{tag}{more}>\n{content}\n</{tag}>"
 
 
 def fields(values: Mapping[str, str], *, inside: tuple[str, ...] = (), keeps_marks: bool = False) -> list[str]:
-    """Return `<name>text</name>` for each text; none of the texts can close a field or begin another one.
+    """Return `<name>text</name>` for each text; no text can close a field or begin another one.
 
     Args:
-        values: The texts by the names of their fields.
+        values: Texts by field name.
         inside: Names of further fields of the same frame.
-        keeps_marks: As of `escape_text`.
+        keeps_marks: As for `escape_text`.
     """
     names = (*values, *inside)
     return [f"<{name}>{escape_text(text, names, keeps_marks=keeps_marks)}</{name}>" for name, text in values.items()]
 
 
 def reminder(text: str) -> str:
-    """Return text as a model reads what no person said."""
+    """Return text in a `system-reminder` frame, for words that no person said."""
     return frame(REMINDER, text.strip())
 
 
 def begins_with(text: str, tag: str) -> bool:
-    """True if a text begins with a frame without attributes."""
+    """True if a text begins with a frame of this tag without attributes."""
     return text.startswith(f"<{tag}>")
 
 
 def escape_text(text: str, more: tuple[str, ...] = (), *, keeps_marks: bool = False) -> str:
-    """Return text of somebody else, with what imitates the runtime escaped.
+    """Return other people's text with imitations of the runtime escaped.
 
     Args:
-        text: Anything.
-        more: Names of further tags, besides `FRAMES`, that must not stand in it.
-        keeps_marks: Whether `[harness: ...]` stays: for reports, in which the runtime has marked what imitates it already.
+        text: Any text.
+        more: Further tags, besides `FRAMES`, that must not occur in it.
+        keeps_marks: True to keep `[harness: ...]`: for reports in which the runtime has marked imitations already.
     """
     return _imitations(more, keeps_marks=keeps_marks).sub(_escaped, without_control(text))
 
@@ -103,10 +104,10 @@ def _escaped(match: re.Match[str]) -> str:
 
 @functools.cache
 def _imitations(more: tuple[str, ...], *, keeps_marks: bool) -> re.Pattern[str]:
-    """Return what finds the one character, or its escape, with which an imitation begins."""
+    """Return the pattern of the first character, or its escape, of an imitation."""
     names = sorted({*FRAMES, *more}, key=len, reverse=True)
     certain = "|".join(_spelled(name) for name in names if not name.isalpha())
-    # A plain word is a tag only in the form of one: `i<channel && j>0` is none.
+    # A plain word counts as a tag only in tag form: `i<channel && j>0` does not.
     words = "|".join(_spelled(name) for name in names if name.isalpha())
     tag = (
         rf"[\s/{_NO_WIDTH}]*+(?:\w{{1,20}}:)?(?:(?:{certain})(?![\w-])|(?:{words})(?![\w-])[\w\s:./-]*+(?:>|\Z|=(?!=)))"
@@ -114,7 +115,9 @@ def _imitations(more: tuple[str, ...], *, keeps_marks: bool) -> re.Pattern[str]:
     found = [_beginning("<", "lt", tag)]
     for bracket, sentences in _SENTENCES.items():
         kept = (_HARNESS,) if keeps_marks else ()
-        said = "|".join(rf"[\s{_NO_WIDTH}]++".join(map(_spelled, each)) for each in sentences if each not in kept)
+        said = "|".join(
+            rf"[\s{_NO_WIDTH}]++".join(map(_spelled, sentence)) for sentence in sentences if sentence not in kept
+        )
         found.append(_beginning(bracket, f"#{ord(bracket)}", rf"[\s{_NO_WIDTH}]*+(?:{said})"))
     return re.compile("|".join(found), re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""Hosts of URLs: one form for all spellings of an address, and which ones lead to this machine or its network."""
+"""Hosts of URLs: canonical form, and whether one belongs to this machine or its network."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 
 
 def canonical_host(host: str) -> str | None:
-    """Return the one form of a host; None where it is not valid or programs could differ about it.
+    """Return the canonical form of a host; None if it is invalid or ambiguous.
 
-    Names are in lower case without dots at their end; an IPv4 address has four decimal numbers, however it was written
+    Names are in lower case without trailing dots; an IPv4 address has four decimal numbers, however it was written
     (`2130706433`, `0x7f.1`, `[::ffff:127.0.0.1]`); an IPv6 address is compressed and in brackets.
     """
     host = host.lower()
@@ -30,13 +30,13 @@ def canonical_host(host: str) -> str | None:
             return None
         return str(address) if address.version == 4 else f"[{address}]"
     host = host.rstrip(".")
-    if _NUMBER.fullmatch(host.rpartition(".")[2]):  # as in the URL standard: then all of it is an address
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):  # as in the URL standard: the whole host is then an address
         return _numeric(host.split("."))
     return host if _NAME.fullmatch(host) else None
 
 
 def address_of(host: str) -> Address | None:
-    """Return the address that a canonical host is; None for a name."""
+    """Return the address of a canonical host; None for a name."""
     try:
         return ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -44,19 +44,19 @@ def address_of(host: str) -> Address | None:
 
 
 def is_private_address(address: Address) -> bool:
-    """True if an address is not a public one: loopback, private, link-local (metadata of clouds), shared or reserved."""
+    """True if an address is not public: loopback, private, link-local (cloud metadata), shared or reserved."""
     inner = _inner(address) if isinstance(address, ipaddress.IPv6Address) else address
     return not inner.is_global or inner.is_multicast
 
 
 def is_private_host(host: str) -> bool:
-    """True if a canonical host is a private address, or a name that means this machine."""
+    """True if a canonical host is a private address, or a name of this machine."""
     address = address_of(host)
     return is_loopback_host(host) if address is None else is_private_address(address)
 
 
 def is_loopback_host(host: str) -> bool:
-    """True if a canonical host means this machine, whichever of its loopback addresses or names it is."""
+    """True if a canonical host is this machine, by any of its loopback addresses or names."""
     address = address_of(host)
     if address is None:
         return host in {"localhost", "ip6-localhost", "ip6-loopback"} or host.endswith(".localhost")

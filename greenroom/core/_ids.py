@@ -1,7 +1,7 @@
-"""Ids: what names what, where the characters come from, and nothing about what they are used for.
+"""Ids of actors, tasks and sessions.
 
-Rule 1: an id is never used again. Rule 2: no id is made from text of a model or a user.
-Must not know: clock, disk, Trio. Randomness comes in through the port `Ids`.
+Rule 1: an id is never reused. Rule 2: no id is made from text of a model or a user. This module must not depend on the
+clock, the disk or Trio; randomness comes in through the port `Ids`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SESSION: Final = re.compile(rf"\d{{8}}-\d{{6}}-[0-9a-z]{{6}}|{_UUID.pattern}")
 
 
 class Ids(Protocol):
-    """Where the random part of every id comes from."""
+    """Source of the random part of every id."""
 
     def bits(self, count: int) -> int:
         """Return `count` random bits as a non-negative integer."""
@@ -28,7 +28,9 @@ class Ids(Protocol):
 
 @final
 class SystemIds:
-    """Ids from a generator that the operating system seeded once: unique, and 20 times cheaper than asking it each time."""
+    """Ids from a generator that is seeded once by the operating system: unique, and 20 times cheaper than asking it
+    each time.
+    """
 
     __slots__ = ("bits",)
 
@@ -38,7 +40,7 @@ class SystemIds:
 
 @final
 class SeededIds:
-    """The same ids in the same order for the same seed."""
+    """Reproducible ids: the same seed gives the same ids in the same order."""
 
     __slots__ = ("bits",)
 
@@ -52,25 +54,25 @@ def actor_id(ids: Ids) -> str:
 
 
 def task_id(ids: Ids, prefix: str) -> str:
-    """Return a new id of a shell (`b`), remote agent (`r`) or call of an MCP server (`m`): the prefix and 8 of `[0-9a-z]`."""
+    """Return a new task id: a prefix (`b` shell, `r` remote agent, `m` MCP call) and 8 characters of `[0-9a-z]`."""
     return prefix + _letters(ids, 8)
 
 
 def session_id(ids: Ids, wall: datetime) -> str:
     """Return a new session id such as `20261120-225103-k3f9qz` (UTC); it also names the run folder.
 
-    Ids of one machine sort by start time, to the second.
+    Ids made on one machine sort by start time, to the second.
     """
     return f"{wall:%Y%m%d-%H%M%S}-{_letters(ids, 6)}"
 
 
 def is_session_id(text: str) -> bool:
-    """Whether `text` has the form of a session id: of one that is made here, or of a UUID, which a program may choose."""
+    """True if `text` is a session id: one of the generated form, or a UUID, which a program may choose."""
     return _SESSION.fullmatch(text) is not None
 
 
 def is_uuid(text: str) -> bool:
-    """Whether `text` is a UUID in its usual form, in small letters."""
+    """True if `text` is a UUID in its usual form, in lower case."""
     return _UUID.fullmatch(text) is not None
 
 

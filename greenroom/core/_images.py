@@ -1,8 +1,7 @@
-"""Images that a model can be shown: what their bytes say of them, and about what they cost.
+"""Images for models: their type and size from their bytes, and their approximate cost.
 
-Rule 1: bytes say what an image is, and nobody's word for it: a provider refuses a request whose image is of another kind than it
-is said to be, and with it every later one of the conversation. Rule 2: only the first bytes are looked at; nothing is decoded.
-Must not know: providers' clients, disk.
+The bytes decide the type, not a declared one: a provider refuses a request whose image is of another type than
+declared, and with it every later request of the conversation. Only the first bytes are read; nothing is decoded.
 """
 
 from __future__ import annotations
@@ -17,34 +16,34 @@ import attrs
 from greenroom.core._errors import PeerError
 
 MAX_BASE64: Final = 5 * 1024**2
-"""The longest image that the Messages API takes, as base64."""
+"""Maximum length of an image in the Messages API, as base64."""
 MAX_SIDE: Final = 8_000
-"""The longest side that it takes, in pixels."""
+"""Maximum side of an image in the Messages API, in pixels."""
 MAX_TOKENS: Final = 1_600
-"""About what an image costs at most: a larger one is made smaller before the model sees it."""
+"""Approximate maximum cost of an image: larger ones are scaled down before the model sees them."""
 _PIXELS_PER_TOKEN: Final = 750
 _HEAD_BASE64: Final = 256 * 1024
-"""So much of an image is looked at for its size; a multiple of four."""
+"""Length of the base64 that is searched for the size; a multiple of four."""
 
 Size: TypeAlias = tuple[int, int]
 
 
 @final
 class BadImage(PeerError):
-    """These bytes are no image that a model can be shown; the message says why."""
+    """The bytes are not an image that a model can be shown; the message says why."""
 
 
 @final
 @attrs.frozen
 class Image:
-    """An image as a model is shown it. Made by `read_image`, or of what a transcript holds."""
+    """An image for a model. Made by `read_image`, or from a transcript."""
 
     media_type: str
     base64: str = attrs.field(repr=False)
 
     @cached_property
     def tokens(self) -> int:
-        """About what it costs: a token for 750 pixels, 1,600 at most, which is also what an unknown size is taken for."""
+        """Approximate cost: one token for 750 pixels, at most 1,600, which is also the value for an unknown size."""
         try:
             _, size = _look(base64.b64decode(self.base64[:_HEAD_BASE64]))
         except (BadImage, ValueError):
@@ -54,31 +53,31 @@ class Image:
 
 
 def read_image(content: bytes) -> Image:
-    """Return the image that these bytes are.
+    """Return the image of these bytes.
 
     Raises:
-        BadImage: They are no PNG, JPEG, GIF or WebP, or more than providers take.
+        BadImage: The bytes are not a PNG, JPEG, GIF or WebP image, or exceed the limits of providers.
     """
     media_type, (width, height) = _look(content)
     if max(width, height) > MAX_SIDE:
-        raise BadImage(f"it has {width} x {height} pixels, and no side may have more than {MAX_SIDE:,}")
+        raise BadImage(f"it has {width} x {height} pixels; no side may exceed {MAX_SIDE:,}")
     text = base64.b64encode(content).decode()
     if len(text) > MAX_BASE64:
-        raise BadImage(f"it has {len(content):,} bytes, and an image may have {MAX_BASE64 // 4 * 3:,}")
+        raise BadImage(f"it has {len(content):,} bytes; the maximum is {MAX_BASE64 // 4 * 3:,}")
     return Image(media_type, text)
 
 
 def _look(content: bytes) -> tuple[str, Size]:
-    for media_type, (is_one, size_of) in _KINDS.items():
-        if is_one(content):
+    for media_type, (matches, size_of) in _KINDS.items():
+        if matches(content):
             try:
                 size = size_of(content)
             except IndexError:
                 size = (0, 0)
             if min(size) < 1:
-                raise BadImage(f"it begins as {media_type} does, and does not say how large it is")
+                raise BadImage(f"it begins as {media_type} but does not state its size")
             return media_type, size
-    raise BadImage(f"it is none of {', '.join(IMAGE_TYPES)}")
+    raise BadImage(f"it is not an image of a supported type: {', '.join(IMAGE_TYPES)}")
 
 
 def _number(content: bytes, at: int, count: int, *, is_little: bool = False) -> int:
@@ -111,7 +110,7 @@ def _webp_size(content: bytes) -> Size:
 
 
 _ALONE: Final = frozenset((0x01, *range(0xD0, 0xD9)))
-"""Marks of a JPEG that nothing belongs to."""
+"""JPEG markers without a segment."""
 _FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
@@ -136,4 +135,4 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "image/webp": (lambda content: content.startswith(b"RIFF") and content[8:12] == b"WEBP", _webp_size),
 }
 IMAGE_TYPES: Final = tuple(_KINDS)
-"""The kinds of images that models are shown."""
+"""Media types of images that models can be shown."""

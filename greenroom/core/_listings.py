@@ -1,7 +1,7 @@
-"""Lists of what a model may choose from, agents or skills, in a bounded text.
+"""Bounded lists of agents or skills for a model to choose from.
 
-Rule 1: every name is listed, as long as names fit; descriptions become shorter first, then fall away. Rule 2: a list that leaves
-something out says so at its end. Rule 3: the same entries give the same bytes, so that prompts stay cached.
+Every name is listed as long as the names fit; descriptions are shortened first, then dropped. A list that omits
+something says so at its end. The same entries give the same bytes, so that prompts stay cached.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from typing import Final, final
 import attrs
 
 LISTING_CHARACTERS: Final = 16_000
-"""The most that a list of agents comes to, unless a setting says otherwise; some 4,000 tokens, 2 % of a context of 200,000."""
+"""Default maximum length of a list of agents: some 4,000 tokens, 2 % of a context of 200,000."""
 _SHORTEST: Final = 20
 
 
 @final
 @attrs.frozen
 class Listed:
-    """One entry of a list."""
+    """An entry of a list."""
 
     name: str
     words: str
-    """What it is for; may be cut."""
+    """Description; may be cut."""
     behind: str = ""
-    """What follows its words; left out with them."""
+    """Text behind the description; dropped together with it."""
 
 
 def bounded_listing(entries: Sequence[Listed], *, most: int, words: int, left_out: str) -> str:
     """Return one line for each entry.
 
     Args:
-        entries: In the order in which they are listed.
-        most: Characters of the whole list.
-        words: Characters of one description at most.
-        left_out: What the last line of a list without descriptions says; empty for nothing.
+        entries: The entries, in listing order.
+        most: Maximum length of the whole list, in characters.
+        words: Maximum length of one description, in characters.
+        left_out: Last line of a list without descriptions; empty for none.
     """
     room = words
     while room >= _SHORTEST:
-        text = "\n".join(_line(one, room) for one in entries)
+        text = "\n".join(_line(entry, room) for entry in entries)
         if len(text) <= most:
             return text
         room = room * 3 // 4
-    names = [f"- {one.name}" for one in entries]
+    names = [f"- {entry.name}" for entry in entries]
     end = [left_out] if left_out else []
     if len("\n".join([*names, *end])) <= most:
         return "\n".join([*names, *end])
@@ -57,8 +57,8 @@ def bounded_listing(entries: Sequence[Listed], *, most: int, words: int, left_ou
     return "\n".join([*kept, f"- and {len(names) - len(kept)} more", *end])
 
 
-def _line(one: Listed, room: int) -> str:
-    if not one.words:
-        return f"- {one.name}{one.behind}"
-    shown = one.words if len(one.words) <= room else one.words[: room - 1] + "…"
-    return f"- {one.name}: {shown}{one.behind}"
+def _line(entry: Listed, room: int) -> str:
+    if not entry.words:
+        return f"- {entry.name}{entry.behind}"
+    shown = entry.words if len(entry.words) <= room else entry.words[: room - 1] + "…"
+    return f"- {entry.name}: {shown}{entry.behind}"

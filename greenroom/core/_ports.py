@@ -1,7 +1,8 @@
-"""The ports: everything that a run takes from the world, so that a test can hold all of it.
+"""Ports: everything that a run takes from the outside, so that a test can replace it.
 
-Clock, Ids, Chance, Disk, Blocking and Tracer. Nothing else in greenroom reads the time, draws a random number, opens a
-file or starts a thread. The production side is here; the test kit has its own.
+Rule 1: the ports are `Clock`, `Ids`, `Chance`, `Disk` and `Blocking`; the tracer is made from them. Rule 2: nothing
+else in greenroom reads the time, draws a random number, opens a file of a run or starts a thread. The production
+implementations are here; the test kit has its own.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ import attrs
 import trio
 
 from greenroom.core._ids import Ids, SystemIds
-from greenroom.core._private import make_private_folder, open_private
+from greenroom.core._local_paths import make_private_folder, open_private
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_OPEN: Final = 4_096
-"""Files that a disk keeps open at most, and never more than a quarter of what the process may have open."""
+"""Maximum number of files that a disk keeps open; never more than a quarter of the process limit."""
 
 
 class Clock(Protocol):
-    """The run's time. Deadlines follow Trio's clock, so this one has to agree with it."""
+    """Time of the run. Deadlines follow Trio's clock, so an implementation must agree with it."""
 
     def bind(self) -> Callable[[], float]:
         """Return the function that reads this run's time in seconds; call it inside the run.
 
-        Only differences mean anything. A bound function costs a third of a look-up at every reading.
+        Only differences are meaningful. A bound function costs a third of a lookup at each reading.
         """
         ...
 
@@ -47,7 +48,7 @@ class Clock(Protocol):
 
 
 class Chance(Protocol):
-    """Randomness that may decide something (jitter), as opposed to naming something."""
+    """Randomness for decisions (jitter), as opposed to names."""
 
     def random(self) -> float:
         """Return a number in [0, 1)."""
@@ -55,18 +56,18 @@ class Chance(Protocol):
 
 
 class Disk(Protocol):
-    """Where run folders are kept. Calls block; go through `Blocking`."""
+    """Storage of run folders. Calls block; make them through `Blocking`."""
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder and its parents, mode 0700; an existing one is fine."""
+        """Create a folder and its parents, mode 0700; an existing one is fine."""
         ...
 
     def append(self, path: Path, content: bytes) -> None:
-        """Append to a file, made with mode 0600 on first use; all of it or an `OSError`."""
+        """Append to a file, created with mode 0600 on first use; write all of it or raise `OSError`."""
         ...
 
     def sync(self, path: Path) -> None:
-        """Return when what was appended to `path` survives a power cut."""
+        """Return when everything appended to `path` would survive a power cut."""
         ...
 
     def write(self, path: Path, content: bytes) -> None:
@@ -82,17 +83,17 @@ class Disk(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what was kept open; using the disk again opens it again."""
+        """Close open files; later calls open them again."""
         ...
 
 
 class Blocking(Protocol):
-    """Where blocking calls run. No thread is started anywhere else (DESIGN 12.27)."""
+    """Runner of blocking calls; no thread is started anywhere else."""
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a blocking function and return its result.
 
-        A cancelled caller still waits for the function to end, so that no write is ever abandoned.
+        A cancelled caller still waits for the function to end, so that no write is abandoned.
         """
         ...
 
@@ -114,13 +115,13 @@ class SystemClock:
 
 @final
 class SystemDisk:
-    """The file system; keeps the descriptors open of the files that were appended to last.
+    """The file system; keeps the most recently used files open.
 
-    A session of many agents appends to many more files than a process may have open.
+    A session of many agents appends to more files than a process may have open.
 
     Args:
-        is_durable: Whether `sync` and `write` wait for the device. A disk that need not outlast the machine, such as
-            that of a test, does without.
+        is_durable: True if `sync` and `write` wait for the device. Storage that need not outlast the machine, such as a
+            test's, does not need that.
     """
 
     def __init__(self, *, is_durable: bool = True) -> None:
@@ -128,10 +129,10 @@ class SystemDisk:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most_open = MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MAX_OPEN, soft // 4))
         self._open: dict[Path, int] = {}
-        """The one that was used last at the end."""
+        """Descriptors by path, the most recently used one last."""
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder and its parents, mode 0700."""
+        """Create a folder and its parents, mode 0700."""
         make_private_folder(path)
 
     def append(self, path: Path, content: bytes) -> None:
@@ -151,15 +152,15 @@ class SystemDisk:
         if not self._is_durable:
             return
         with suppress(FileNotFoundError):  # nothing was appended to it
-            # One of its own, for another thread may append, and close what it has open, meanwhile.
+            # A separate descriptor, because another thread may append, and close open files, meanwhile.
             descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-            try:  # what was written through other descriptors is flushed, and its failure told, here too
+            try:  # fdatasync also flushes, and reports failures of, writes through other descriptors
                 os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)
 
     def write(self, path: Path, content: bytes) -> None:
-        """Replace a file through a temporary neighbour and a rename."""
+        """Replace a file through a temporary file beside it and a rename."""
         temporary = path.with_name(f".{path.name}.new")
         descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -169,14 +170,16 @@ class SystemDisk:
             if self._is_durable:
                 os.fsync(descriptor)
         except OSError:
-            temporary.unlink(missing_ok=True)  # a part of it would keep a full disk full
+            temporary.unlink(missing_ok=True)  # a partial file would keep a full disk full
             raise
         finally:
             os.close(descriptor)
         temporary.replace(path)
 
     def read(self, path: Path) -> bytes:
-        """Return the whole content of a file; what is not a regular file is an `OSError`, for reading it may never end."""
+        """Return the whole content of a file; raise `OSError` unless it is a regular file, because reading others may
+        not end.
+        """
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -196,7 +199,7 @@ class SystemDisk:
 
 @final
 class ThreadBlocking:
-    """Blocking calls in Trio's worker threads; a call that has begun is always waited for."""
+    """Blocking calls in Trio's worker threads; a started call is always waited for."""
 
     __slots__ = ()
 
@@ -207,7 +210,7 @@ class ThreadBlocking:
 
 @final
 class InlineBlocking:
-    """Blocking calls in the caller's own step, for the test kit: a virtual clock would leap ahead of a thread."""
+    """Blocking calls in the caller's own step, for the test kit: a virtual clock would run ahead of a thread."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
-"""The recorder: the latest events of every level in a bounded ring, and the numbering of those for the journal.
+"""The recorder: a bounded ring of the latest events of every level, and the numbering of journal events.
 
-Rule 1: emitting never waits and never fails. Rule 2: `seq` is given at emission, so what the journal takes is
-gapless. Rule 3: an event for the journal goes to every listener; the ring may overwrite it, a listener never loses it.
-Must not know: disk, Trio. The clock is handed in as a function.
+Rule 1: emitting never waits and never fails. Rule 2: `seq` is assigned at emission, so the journal has no gaps. Rule 3:
+every journal event goes to every listener; the ring may overwrite it, a listener never misses it. This module must not
+depend on the disk or Trio; the clock is passed in as a function.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from greenroom.core._events import Event, Record, field_values
 RING_SIZE: Final = 4_096
 
 Listener: TypeAlias = Callable[[Record], None]
-"""Called with each record for the journal, in the emitter's own step: it may only store and wake."""
+"""Called with each journal record in the emitter's own step; it may only store and wake."""
 
 
 @attrs.frozen(kw_only=True)
 class RecorderStatistics:
-    """What went through a recorder."""
+    """Counters of a recorder."""
 
     journalled: int
-    """Events that took a `seq`."""
+    """Events with a `seq`."""
     noted: int
     """Events for the recorder only."""
     overwritten: int
     """Records that the ring no longer holds."""
     capacity: int
-    """Records that the ring can hold."""
+    """Number of records that the ring can hold."""
 
 
 @final
@@ -42,9 +42,9 @@ class Recorder:
 
     Attributes:
         now: Reads the run's clock, in seconds.
-        note: Stores a record for the ring only. It is the ring's own `append`: hot paths build the tuple themselves, with
-            `number()` as its first value.
-        number: Gives the next number of a ring-only record (-1, -2, ...).
+        note: Stores a record in the ring only. It is the ring's own `append`: hot paths build the tuple themselves,
+            with `number()` as its first value.
+        number: Returns the next number of a ring-only record (-1, -2, ...).
     """
 
     __slots__ = ("_first_seq", "_listeners", "_reads", "_ring", "_seq", "note", "now", "number")
@@ -64,37 +64,37 @@ class Recorder:
 
     @property
     def seq(self) -> int:
-        """The number of the last event for the journal; 0 before the first."""
+        """Number of the last journal event; 0 before the first."""
         return self._seq
 
     def emit(self, event: Event) -> int:
-        """Record an event for the journal and return its `seq`."""
+        """Record a journal event and return its `seq`."""
         return self.emit_fields(type(event), *field_values(event))
 
     def emit_fields(self, event_class: type[Event], *fields: Any) -> int:
-        """Record an event for the journal, given as its class and the values of its fields in order; return its `seq`."""
+        """Record a journal event, given as its class and field values in order, and return its `seq`."""
         self._seq = seq = self._seq + 1
-        record = (seq, self.now(), event_class) + fields  # noqa: RUF005 - as one display it goes through a list
+        record = (seq, self.now(), event_class) + fields  # noqa: RUF005 - a display with a star builds a list first
         self._ring.append(record)
         for listener in self._listeners:
             listener(record)
         return seq
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every record for the journal from now on; return the function that ends that."""
+        """Call `listener` with every journal record from now on; return a function that unsubscribes it."""
         self._listeners = (*self._listeners, listener)
 
         def stop() -> None:
-            self._listeners = tuple(one for one in self._listeners if one is not listener)
+            self._listeners = tuple(known for known in self._listeners if known is not listener)
 
         return stop
 
     def latest(self) -> list[Record]:
-        """Return what the ring holds, oldest first."""
+        """Return the records of the ring, oldest first."""
         return list(self._ring)
 
     def statistics(self) -> RecorderStatistics:
-        """Return the counters as of now; reading them uses up one ring-only number."""
+        """Return the current counters; reading them uses up one ring-only number."""
         noted = -self.number() - 1 - self._reads
         self._reads += 1
         journalled = self._seq - self._first_seq + 1

@@ -1,7 +1,7 @@
-"""Plain words for what goes wrong between two programs: one table for everything that talks over HTTP, sockets or pipes.
+"""Plain words for communication failures: one table for everything that uses HTTP, sockets or pipes.
 
-Rule 1: a person reads what happened, never the name of a class. Rule 2: classes are known by name, because importing the
-libraries that have them is dear. Must not know: who talked to whom.
+People read what happened, never the name of a class. Classes are matched by name because importing their libraries is
+slow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Final
 from greenroom.core._errors import GreenroomError
 
 _WORDS: Final[Mapping[str, str]] = {
-    # Of HTTP clients and SDKs (httpx, httpx2, httpcore, h11, anthropic), the more special first where a class has several names.
+    # Of HTTP clients and SDKs (httpx, httpx2, httpcore, h11, anthropic), the more specific first if a class has several
+    # names.
     "ConnectTimeout": "no connection could be made in time",
     "PoolTimeout": "no connection became free in time",
     "ReadTimeout": "no answer came in time",
@@ -46,30 +47,30 @@ _WORDS: Final[Mapping[str, str]] = {
     "RecursionError": "it is nested too deeply",
 }
 _SAYS_MORE: Final = frozenset(("ConnectError", "ProxyError", "SSLError", "RemoteProtocolError", "APIConnectionError"))
-"""Those whose text says something that a person can use, such as which name could not be resolved."""
+"""Classes whose text adds something useful, such as the name that could not be resolved."""
 _EMPTY_WORDS: Final = (
     "all connection attempts failed",
     "connection error",
     "server disconnected without sending a response",
 )
-"""Texts of these that say no more than the words above."""
+"""Texts of these that add nothing to the words above."""
 
 
 def transport_words(error: BaseException) -> str:
-    """Return what went wrong, for people: without the name of a class, and without a full stop at the end."""
+    """Return what went wrong, for people: without a class name, and without a full stop at the end."""
     if isinstance(error, GreenroomError):
         return str(error).rstrip(". ")
     text = " ".join(str(error).split()).rstrip(". ")
     for kind in type(error).__mro__:
         words = _WORDS.get(kind.__name__)
         if words is not None:
-            is_told = kind.__name__ in _SAYS_MORE and text and not text.lower().startswith(_EMPTY_WORDS)
-            return f"{words} ({_of_system(error) or text})" if is_told else words
+            is_shown = kind.__name__ in _SAYS_MORE and text and not text.lower().startswith(_EMPTY_WORDS)
+            return f"{words} ({_of_system(error) or text})" if is_shown else words
     return _of_system(error) or text or "it failed without a reason"
 
 
 def _of_system(error: BaseException) -> str:
-    """Return the system's own words, in lower case; empty where it has none."""
+    """Return the system's own words, in lower case; empty if it has none."""
     if not isinstance(error, OSError):
         return ""
     words = error.strerror or (os.strerror(error.errno) if error.errno else "")

@@ -1,8 +1,8 @@
-"""How long a headless run stays for its background tasks after the answer, and what it gives up when it leaves.
+"""The time that a headless run waits for its background tasks after the answer.
 
-Rule 1 (agents 6.70, 19.9): agents in the background are waited for, up to a ceiling, and calls of MCP servers too, as somebody
-waits for their results; when none runs any more, commands get a few seconds. Rule 2: the ceiling never cuts a turn of the main agent, and what keeps starting itself anew does not move it.
-Rule 3 (RC-36): what is given up at the ceiling is named.
+Agents in the background are waited for, up to a ceiling, and calls of MCP servers too, as somebody waits for their results;
+when none runs any more, commands get a few seconds. The ceiling never cuts a turn of the main agent, and what keeps
+starting itself anew does not move it. What is given up at the ceiling is named.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.core import Cause, Record, UsageError
+from greenroom.core import UsageError
 from greenroom.session import Session
-from greenroom.tasks import AGENT, MCP_CALL, SHELL, Task
+from greenroom.tasks import AGENT, MCP_CALL
 
 CEILING_VARIABLE: Final = "GREENROOM_PRINT_BG_WAIT_CEILING_MS"
 AWAITED: Final = frozenset((AGENT, MCP_CALL))
@@ -33,15 +33,15 @@ END_S: Final = 10.0
 @final
 @attrs.frozen(kw_only=True)
 class Moment:
-    """How things stand after the answer."""
+    """A snapshot after the answer."""
 
     now_s: float
     is_busy: bool = False
-    """Whether the main agent takes a turn, or something is on its way to it."""
+    """True if the main agent takes a turn, or something is on its way to it."""
     agents: int = 0
-    """How many run; calls of MCP servers in the background count as such."""
+    """Number of agents that run; calls of MCP servers in the background are counted as agents."""
     shells: int = 0
-    """How many commands run in the background."""
+    """Number of commands that run in the background."""
 
 
 def latest_s(moment: Moment, *, answered_s: float, alone_s: float, ceiling_s: float) -> float | None:
@@ -75,25 +75,20 @@ def read_ceiling(environ: Mapping[str, str] | None = None) -> float:
     if not text:
         return CEILING_S
     if not (text.isascii() and text.isdigit()):
-        raise UsageError(f"{CEILING_VARIABLE} has to be a number of milliseconds, 0 for no limit, not {text!r}")
+        raise UsageError(f"{CEILING_VARIABLE} must be a number of milliseconds, 0 for no limit, got {text!r}")
     return int(text) / 1000 or math.inf
 
 
 async def wait_background(session: Session, *, ceiling_s: float) -> None:
-    """Wait for what runs in the background to end and to be heard, as long as it is waited for.
+    """Wait until what runs in the background has ended and was reported, for as long as it is awaited.
 
-    Cancelled, everything goes on.
+    Cancelled, everything goes on running.
     """
     answered_s = alone_s = trio.current_time()
-    changed = trio.Event()
-
-    def note(_: Record) -> None:
-        changed.set()
-
-    stop_listening = session.runtime.recorder.listen(note)
-    try:
+    with session.events() as changes:
         await trio.lowlevel.checkpoint()
         while True:
+            changes.discard()
             moment = look(session)
             if moment.agents:
                 alone_s = moment.now_s
@@ -101,35 +96,16 @@ async def wait_background(session: Session, *, ceiling_s: float) -> None:
             if until is None:
                 return
             with trio.move_on_at(until):
-                await changed.wait()
-            # Whatever was recorded in this tick is one change.
-            await trio.lowlevel.checkpoint()
-            changed = trio.Event()
-    finally:
-        stop_listening()
+                await changes.wait_next()
+            await trio.lowlevel.checkpoint()  # all events of this tick are one change
 
 
 def look(session: Session) -> Moment:
-    """Return how things stand."""
-    crew, running = session.agents.crew, session.tasks.table.running()
-    waiting = [one.statistics() for one in (session.main, session.inbox.ref)]
-    has_mail = any(one.now or one.next or one.later for one in waiting)
-    is_told = all(one.task.is_settled or not one.task.is_finished for one in crew.members.values())
-    agents = sum(one.info.kind in AWAITED for one in running) + session.teams.working
+    """Return what runs now."""
+    activity = session.activity()
     return Moment(
         now_s=trio.current_time(),
-        is_busy=has_mail or session.main.is_busy or session.inbox.ref.is_busy or not is_told,
-        agents=agents,
-        shells=sum(one.info.kind == SHELL for one in running),
+        is_busy=activity.is_busy,
+        agents=activity.agents + activity.calls,
+        shells=activity.commands,
     )
-
-
-async def give_up(tasks: tuple[Task, ...]) -> None:
-    """End tasks without a word to the main agent, and return when they have ended, or after some seconds."""
-    for one in tasks:
-        one.is_silent = True
-    for one in tasks:
-        one.kill(Cause("host", "the run came to its end"))
-    with trio.move_on_after(END_S):
-        for one in tasks:
-            await one.wait_settled()

@@ -1,8 +1,8 @@
-"""A headless run that a program talks to while it lasts: prompts, requests and answers on standard input (agents 13C).
+"""A headless run that a program talks to while it lasts: prompts, requests and answers on standard input.
 
-Rule 1: lines are taken up in their order; what a request changes has changed when its answer is written. Rule 2: what is said
-during a turn goes into the session's queue; else it begins one. Rule 3: when standard input ends, what is asked is refused,
-and the run ends as any other does. Rule 4: a line that cannot be used is said to be so, and ends nothing.
+Lines are taken up in their order; what a request changes has changed when its answer is written. What is said during a turn
+goes into the session's queue; else it begins one. When standard input ends, what is asked is refused, and the run ends as
+any other does. A line that cannot be used is said to be so, and ends nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import attrs
 import trio
 
 from greenroom.agents import Question
-from greenroom.core import Cause, GreenroomError, Ports, UsageError
+from greenroom.core import GreenroomError, Ports, UsageError
+from greenroom.headless._event_printer import EventPrinter
 from greenroom.headless._hosted_servers import HostedServers, read_names
 from greenroom.headless._opening import key_source
 from greenroom.headless._printers import Writer
@@ -46,6 +47,7 @@ from greenroom.mcp import Elicitation, ElicitationAnswer, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
 from greenroom.store import new_uuid
+from greenroom.tasks import TERMINAL
 from greenroom.terminal import complain
 
 MAX_BYTES: Final = 10_000_000
@@ -121,34 +123,18 @@ class Host:
     Args:
         writer: Takes the lines for it.
         ports: Ids.
-        live: Returns what runs in the background, as `background_tasks_changed` has it.
-        show_text: Shows from now on what sub-agents say.
-        is_in_turn: Says whether what is said now belongs to a turn that runs.
-        on_taken: Called with what the program said during a turn, when the agent takes it up.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        ports: Ports,
-        *,
-        live: Callable[[], list[Line]],
-        show_text: Callable[[], None],
-        is_in_turn: Callable[[], bool],
-        on_taken: Callable[[UserSaid], None],
-    ) -> None:
+    def __init__(self, writer: Writer, ports: Ports) -> None:
         self._writer = writer
         self._ids = ports.ids
-        self._live = live
-        self._show_text = show_text
-        self._is_in_turn = is_in_turn
-        self._on_taken = on_taken
         self._session: Session | None = None
+        self._events: EventPrinter | None = None
         self._questions: dict[str, _Question] = {}
         self._calls: dict[str, _Call] = {}
         self._servers = HostedServers(self._ask)
         self._said: dict[str, UserSaid] = {}
-        """What the program said during turns, by our own ids."""
+        """Messages that the program sent during turns, by our own ids."""
         self._put, self.prompts = trio.open_memory_channel[UserSaid](float("inf"))
         self._is_at_end = False
         self._was_initialized = False
@@ -171,9 +157,14 @@ class Host:
         if self._session is not None:
             await self._servers.wait_settled(self._session.servers)
 
-    async def listen(self, session: Session) -> None:
-        """Take lines up until standard input ends."""
-        self._session = session
+    async def listen(self, session: Session, events: EventPrinter) -> None:
+        """Process lines until standard input ends.
+
+        Args:
+            session: The session, open.
+            events: Prints its events; knows the turn that runs, and the tasks.
+        """
+        self._session, self._events = session, events
         reader, number = LineReader(), 0
         try:
             while True:
@@ -218,17 +209,20 @@ class Host:
             said = attrs.evolve(said, uuid=new_uuid(self._ids))
         # A call of ours waits for the end of the turn, and what comes behind something that waits stays behind it.
         waits = own_call(said.text, session) is not None or self.prompts.statistics().current_buffer_used > 0
-        if self._is_in_turn() and not waits:
+        if self._printing.is_in_turn and not waits:
             self._said[session.send(said.text, priority=said.priority, message_id=said.uuid)] = said
         else:
             with suppress(trio.ClosedResourceError):  # the run is being left
                 self._put.send_nowait(said)
 
-    def taken(self, own: str) -> None:
-        """Hear that the agent has taken up what was sent under an id of ours."""
-        said = self._said.get(own)
-        if said is not None:
-            self._on_taken(said)
+    @property
+    def _printing(self) -> EventPrinter:
+        assert self._events is not None
+        return self._events
+
+    def said_of(self, own: str) -> UserSaid | None:
+        """Return what the program said during a turn, by the id that `session.send` gave it."""
+        return self._said.get(own)
 
     def _name(self, own: str) -> str:
         """Return what the program calls what it said."""
@@ -240,7 +234,7 @@ class Host:
         try:
             if handler is None:
                 raise UsageError(
-                    f"there is no control request {asked.subtype!r}; there are {', '.join(sorted(_REQUESTS))}"
+                    f"unknown control request {asked.subtype!r}; expected one of: {', '.join(sorted(_REQUESTS))}"
                 )
             answer = success(asked.id, await handler(self, session, asked.values))
         except GreenroomError as error:
@@ -255,10 +249,10 @@ class Host:
     async def _initialize(self, session: Session, values: Mapping[str, Any]) -> Line:
         agents = values.get("agents") or {}
         if not isinstance(agents, Mapping):
-            raise UsageError("agents has to be an object of definitions by their names")
+            raise UsageError("agents must be an object of definitions by their names")
         groups = values.get("hooks") or {}
         if not isinstance(groups, Mapping):
-            raise UsageError("hooks have to be an object: {event: [{matcher, hookCallbackIds}]}")
+            raise UsageError("hooks must be an object: {event: [{matcher, hookCallbackIds}]}")
         parsed = parse_callbacks(groups, HookSource("initialize", SourceKind.HOST), self._call_back)
         if parsed.problems:
             raise UsageError("; ".join(map(str, parsed.problems)))
@@ -269,15 +263,15 @@ class Host:
         if parsed.hooks:
             session.add_hooks(parsed)
         if values.get("forwardSubagentText") is True:
-            self._show_text()
+            self._printing.printer.show_text()
         answer: Line = {
             "commands": [
-                {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
-                for one in commands_of(session)
+                {"name": command.name, "description": command.description, "argumentHint": command.argument_hint}
+                for command in commands_of(session)
             ],
             "agents": [
-                {"name": one.name, "description": one.description, "model": one.model}
-                for one in session.agents.definitions.values()
+                {"name": definition.name, "description": definition.description, "model": definition.model}
+                for definition in session.agents.definitions.values()
             ],
             "models": [{"value": session.model, "displayName": session.model, "description": ""}],
             "output_style": "default",
@@ -286,8 +280,8 @@ class Host:
             "capabilities": list(CAPABILITIES),
         }
         if self._was_initialized:
-            answer["pending_permission_requests"] = [one.line for one in self._questions.values()]
-            answer["background_tasks"] = self._live()
+            answer["pending_permission_requests"] = [question.line for question in self._questions.values()]
+            answer["background_tasks"] = self._printing.live_tasks()
         self._was_initialized = True
         return answer
 
@@ -302,13 +296,12 @@ class Host:
 
     async def _stop_task(self, session: Session, values: Mapping[str, Any]) -> Line:
         task_id = str(values.get("task_id", ""))
-        task = session.tasks.table.find(task_id)
+        task = session.tasks.find(task_id)
         if task is None:
             raise UsageError(f"No task found with ID: {task_id}")
-        if task.is_finished:
+        if task.state in TERMINAL:
             raise UsageError(f"Task {task_id} is not running (status: {task.state})")
-        task.is_stopped_by_user = True
-        task.kill(Cause("host", "the program stopped it"))
+        session.tasks.kill(task_id, "the program stopped it")
         return {}
 
     async def _mcp_message(self, session: Session, values: Mapping[str, Any]) -> Line:
@@ -317,7 +310,7 @@ class Host:
         message = values.get("message")
         if not isinstance(message, Mapping):
             raise UsageError("mcp_message needs a server_name, and a message that is an object")
-        self._servers.hear(str(values.get("server_name", "")), message)
+        self._servers.receive(str(values.get("server_name", "")), message)
         return {}
 
     async def _register_root(self, session: Session, values: Mapping[str, Any]) -> Line:
@@ -340,7 +333,7 @@ class Host:
     async def _mcp_status(self, session: Session, values: Mapping[str, Any]) -> Line:
         del values
         await trio.lowlevel.checkpoint()
-        return {"mcpServers": [_server(one) for one in session.servers.states()]}
+        return {"mcpServers": [_server(state) for state in session.servers.states()]}
 
     async def _mcp_reconnect(self, session: Session, values: Mapping[str, Any]) -> Line:
         await session.servers.reconnect(str(values.get("serverName", "")))
@@ -382,7 +375,7 @@ class Host:
         return call.answer
 
     async def _call_back(self, callback: str, told: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Let the program look at a moment of the session; cancelled, it is told that it need not.
+        """Call a hook of the program; if cancelled, the request is withdrawn.
 
         Raises:
             HandlerFailed: It has gone, or says that it cannot.

@@ -1,8 +1,6 @@
-"""How a headless run ended, in the words of its `result`, and the exit code that follows.
+"""The ending of a turn in the words of its `result`, and the exit code that follows.
 
-Rule 1: the first row of the table that fits decides. Rule 2 (agents 13.3): the exit code is 0 for a success and 1 for any
-error; signals have their own.
-Must not know: clock, disk, Trio, what the result looks like.
+The first row of the table that fits decides. The exit code is 0 for a success and 1 for any error; signals have their own.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ MAX_RETRIES: Final = "error_max_structured_output_retries"
 FAILED: Final = "error_during_execution"
 
 INTERRUPTED: Final = "[Request interrupted by user]"
-"""What stands in `errors` of a turn that somebody ended (the leading coding agent's text)."""
+"""The text in `errors` of an interrupted turn; other programs look for it."""
 
 REASONS: Final[Mapping[str, str]] = {
     "too_large": "prompt_too_long",
@@ -47,15 +45,15 @@ REASONS: Final[Mapping[str, str]] = {
 @final
 @attrs.frozen(kw_only=True)
 class Ending:
-    """How a turn ended."""
+    """The ending of a turn."""
 
     subtype: str
     text: str = ""
-    """What the agent said last; after an error what it had said by then."""
+    """The last text of the agent; after an error, the text so far."""
     error: str = ""
     """Why it ended, for people; empty after a success."""
     reason: str = ""
-    """The `terminal_reason` (agents 13.14); empty where none of them fits."""
+    """The `terminal_reason`; empty where none of them fits."""
     stop_reason: str | None = None
     """The provider's."""
     api_status: int | None = None
@@ -63,9 +61,9 @@ class Ending:
     structured: Mapping[str, Any] | None = None
     """The answer in the form that was asked for; None where none was."""
     deferred: ToolUseBlock | None = None
-    """The call that a hook has put off (agents 3.36)."""
+    """The call that a hook has put off."""
     category: str = ""
-    """Of the provider's error (agents 13.18)."""
+    """Of the provider's error."""
 
     @property
     def is_empty(self) -> bool:
@@ -75,7 +73,7 @@ class Ending:
 
     @property
     def is_error(self) -> bool:
-        """Whether the run did not do what it was to do."""
+        """True if the run failed."""
         return self.subtype != SUCCESS
 
     @property

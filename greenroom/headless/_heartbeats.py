@@ -1,8 +1,7 @@
-"""Signs of life of a stream: which calls of the main agent still run, every 30 s (agents 6.40), as a fold over events.
+"""Signs of life of a stream: every 30 s, the calls of the main agent that still run.
 
-Rule 1: a call is spoken of once it has run for so long, and then each time as much has passed. Rule 2: of a call that started an
-agent it is said of what type that is, and whether its model is asked again at the moment. Must not know: clock, Trio, how lines
-are printed.
+A call is spoken of once it has run for so long, and then each time as much has passed. Of a call that started an agent it
+is said of what type that is, and whether its model is asked again at the moment.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Beats:
 
     @staticmethod
     def is_about(kind: type[Event]) -> bool:
-        """Whether events of a class are looked at."""
+        """Return True if events of a class are looked at."""
         return kind in _HANDLERS
 
     def see(self, event: Event, *, now_s: float) -> None:
@@ -62,7 +61,7 @@ class Beats:
     @property
     def due_s(self) -> float:
         """When there is something to say next, on the run's clock; infinite while no call runs."""
-        return min((one.due_s for one in self._calls.values()), default=math.inf)
+        return min((call.due_s for call in self._calls.values()), default=math.inf)
 
     def beat(self, now_s: float) -> list[Line]:
         """Return what is to be said now, without `uuid` and `session_id`."""

@@ -1,7 +1,7 @@
-"""The MCP servers that live in the program which talks to a headless run: named by it, reached through it (agents 13.21, 13.22).
+"""MCP servers hosted by the program at standard input: it names them, and messages to them go through it.
 
-Rule 1: a server that is named is being connected when that is answered, and no turn begins before it is, or has failed. Rule 2: what
-is said to it is a request to the program, and what it says by itself is one of the program's.
+A server that is named is being connected when that is answered, and no turn begins before it is, or has failed. What is
+said to it is a request to the program, and what it says by itself is one of the program's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class HostedServers:
         lines = {name: HostLine(self._sender(name)) for name in dict.fromkeys(names) if name not in self._lines}
         configs = [host_server(name, line) for name, line in lines.items()]
         if configs and servers.is_managed:
-            raise UsageError("an administrator says which MCP servers there are; there are no others")
+            raise UsageError("MCP servers are managed by an administrator; others cannot be added")
         for config in configs:
             if why := servers.rules.why_not(config):
                 raise UsageError(f"server {config.name!r} is not connected: {why}")
@@ -53,7 +53,7 @@ class HostedServers:
         if self._lines:
             await servers.wait_settled(math.inf, self._lines)
 
-    def hear(self, server: str, message: Mapping[str, Any]) -> None:
+    def receive(self, server: str, message: Mapping[str, Any]) -> None:
         """Take what a server says by itself.
 
         Raises:
@@ -61,8 +61,8 @@ class HostedServers:
         """
         if server not in self._lines:
             known = ", ".join(self._lines) or "none"
-            raise UsageError(f"there is no MCP server {server!r} of the program; there are: {known}")
-        self._lines[server].hear(message)
+            raise UsageError(f"unknown MCP server {server!r} of the program; expected one of: {known}")
+        self._lines[server].receive(message)
 
     def close(self) -> None:
         """The program has gone, and its servers with it."""
@@ -94,6 +94,6 @@ def read_names(given: object) -> list[str]:
     """
     if given is None:
         return []
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise UsageError("sdkMcpServers has to be a list of names")
+    if not isinstance(given, list) or not all(isinstance(value, str) for value in given):
+        raise UsageError("sdkMcpServers must be a list of names")
     return given

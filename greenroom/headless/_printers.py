@@ -1,7 +1,7 @@
-"""How a headless run prints what happens: as text, as one JSON object, or as a stream of them.
+"""Printers of headless runs: text, one JSON object, or a stream of JSON objects.
 
-Rule 1: lines are put into a queue and written by one task: the agents never wait for a slow reader, and a reader that has
-gone ends the run. Rule 2 (agents 13.2): text and JSON print the answer to the prompt and nothing else on standard output.
+Lines are put into a queue and written by one task: the agents never wait for a slow reader, and a reader that has gone ends
+the run. Text and JSON print the answer to the prompt and nothing else on standard output.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _write(content: bytes) -> None:
 
 
 class Printer(Protocol):
-    """What is told of a run as it goes."""
+    """The receiver of the output of a run."""
 
     def opened(self, opening: Opening) -> None:
         """The session is open."""

@@ -1,9 +1,8 @@
-"""What a program and a headless run say to each other, line by line (agents 13C): reading it, and the answers.
+"""The control protocol of a headless run, line by line: parsing what a program sends, and making the answers.
 
-Rule 1: everything here is a pure function of a line, or of values. Rule 2: a line that cannot be read is one error with what
-is wrong; a request that can at least be named is answered with it. Rule 3: what is not known is left alone, so that newer
-programs work with older runs.
-Must not know: clock, disk, Trio, sessions.
+Everything here is a pure function of a line, or of values. A line that cannot be read is one error with what is wrong; a
+request that can at least be named is answered with it. What is not known is left alone, so that newer programs work with
+older runs.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from greenroom.permissions import Allow, Deny, read_update
 from greenroom.tools.checkpoints import FileRewind
 
 CAPABILITIES: Final = ("interrupt_receipt_v1", "interrupt_cancel_queued_v1")
-"""What a program may rely on (agents 9.14)."""
+"""The features that a program may rely on."""
 _IGNORED: Final = frozenset(("keep_alive", "control_cancel_request", "assistant", "system", "result"))
 
 
 @final
 @attrs.frozen
 class UserSaid:
-    """What a person, or the program in its name, says to the main agent."""
+    """A message of a user, or of the program in its name, to the main agent."""
 
     text: str
     uuid: str = ""
-    """What the program calls it; empty where it does not."""
+    """The id that the program gave it; empty if none."""
     priority: str | None = None
 
 
@@ -73,9 +72,9 @@ def read_line(line: bytes) -> Said | None:
     try:
         values = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"it is no JSON ({error.msg})") from None
+        raise UsageError(f"the line is not valid JSON ({error.msg})") from None
     if not isinstance(values, dict):
-        raise UsageError(f"it has to be a JSON object, not {type(values).__name__}")
+        raise UsageError(f"the line must be a JSON object, got {type(values).__name__}")
     match values.get("type"):
         case "user":
             return _read_user(values)
@@ -89,9 +88,7 @@ def read_line(line: bytes) -> Said | None:
         case str() as kind if kind in _IGNORED:
             return None
         case kind:
-            raise UsageError(
-                f"there is no message of type {kind!r}; there are user, control_request and control_response"
-            )
+            raise UsageError(f"unknown message type {kind!r}; expected one of: user, control_request, control_response")
 
 
 def _read_user(values: Mapping[str, Any]) -> UserSaid:
@@ -99,11 +96,13 @@ def _read_user(values: Mapping[str, Any]) -> UserSaid:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         texts = [content]
-    elif isinstance(content, list) and all(isinstance(one, dict) and one.get("type") == "text" for one in content):
-        texts = [str(one.get("text", "")) for one in content]
+    elif isinstance(content, list) and all(
+        isinstance(block, dict) and block.get("type") == "text" for block in content
+    ):
+        texts = [str(block.get("text", "")) for block in content]
     else:
         raise UsageError('the message of a user needs "content": a text, or a list of blocks of type "text"')
-    text = "\n".join(one for one in texts if one.strip())
+    text = "\n".join(text for text in texts if text.strip())
     if not text:
         raise UsageError("the message of a user is blank")
     priority = values.get("priority")
@@ -121,7 +120,7 @@ def _read_response(values: Mapping[str, Any]) -> Answered:
 
 
 def replay_line(said: UserSaid) -> Line:
-    """Return what repeats a message of the user, without `session_id` (agents 13.11); it keeps its own `uuid`."""
+    """Return what repeats a message of the user, without `session_id`; it keeps its own `uuid`."""
     return {
         "type": "user",
         "message": {"role": "user", "content": said.text},
@@ -132,7 +131,7 @@ def replay_line(said: UserSaid) -> Line:
 
 
 def success(request: str, values: Mapping[str, Any]) -> Line:
-    """Return the answer to a request (agents 13.20)."""
+    """Return the answer to a request."""
     return {
         "type": "control_response",
         "response": {"subtype": "success", "request_id": request, "response": dict(values)},
@@ -145,7 +144,7 @@ def refusal(request: str, why: str) -> Line:
 
 
 def question_line(request: str, question: Question, *, is_main: bool) -> Line:
-    """Return what the program is asked about a call (agents 13.22).
+    """Return what the program is asked about a call.
 
     Args:
         request: Id of the question.
@@ -157,7 +156,7 @@ def question_line(request: str, question: Question, *, is_main: bool) -> Line:
         "subtype": "can_use_tool",
         "tool_name": question.tool,
         "input": dict(question.input),
-        "permission_suggestions": [one.to_json() for one in verdict.suggestions],
+        "permission_suggestions": [suggestion.to_json() for suggestion in verdict.suggestions],
         "blocked_path": verdict.blocked_path,
         "tool_use_id": question.call_id,
         "decision_reason": verdict.reason,
@@ -168,13 +167,13 @@ def question_line(request: str, question: Question, *, is_main: bool) -> Line:
 
 
 def callback_line(request: str, callback: str, told: Mapping[str, Any]) -> Line:
-    """Return what asks the program at one of its hooks (agents 13.22)."""
+    """Return what asks the program at one of its hooks."""
     about = {"subtype": "hook_callback", "callback_id": callback, "input": told, "tool_use_id": told.get("tool_use_id")}
     return {"type": "control_request", "request_id": request, "request": about}
 
 
 def server_message_line(request: str, server: str, message: Mapping[str, Any]) -> Line:
-    """Return what hands a message to an MCP server of the program (agents 13.22)."""
+    """Return what hands a message to an MCP server of the program."""
     about = {"subtype": "mcp_message", "server_name": server, "message": dict(message)}
     return {"type": "control_request", "request_id": request, "request": about}
 
@@ -226,14 +225,14 @@ def decision_of(values: Mapping[str, Any]) -> Allow | Deny:
         case "allow":
             changed, updates = values.get("updatedInput"), values.get("updatedPermissions") or []
             if changed is not None and not isinstance(changed, dict):
-                raise UsageError("updatedInput has to be an object")
-            if not isinstance(updates, list) or not all(isinstance(one, dict) for one in updates):
-                raise UsageError("updatedPermissions has to be a list of objects")
+                raise UsageError("updatedInput must be an object")
+            if not isinstance(updates, list) or not all(isinstance(update, dict) for update in updates):
+                raise UsageError("updatedPermissions must be a list of objects")
             return Allow(input=changed, updates=tuple(map(read_update, updates)))
         case "deny":
             said = str(values.get("message") or "") or "it was refused"
             return Deny(message=said, interrupts=values.get("interrupt") is True)
-    raise UsageError(f'"behavior" has to be "allow" or "deny", not {values.get("behavior")!r}')
+    raise UsageError(f'"behavior" must be "allow" or "deny", got {values.get("behavior")!r}')
 
 
 def read_elicitation(answered: Answered) -> ElicitationAnswer:
@@ -246,19 +245,19 @@ def read_elicitation(answered: Answered) -> ElicitationAnswer:
         raise UsageError(f"the program cannot ask: {answered.error}")
     action, content = answered.values.get("action"), answered.values.get("content")
     if action not in list(ElicitationAction):
-        raise UsageError(f'"action" has to be {", ".join(ElicitationAction)}, not {action!r}')
+        raise UsageError(f'"action" must be one of: {", ".join(ElicitationAction)}; got {action!r}')
     if content is not None and not isinstance(content, dict):
-        raise UsageError('"content" has to be an object of the fields of the form')
+        raise UsageError('"content" must be an object of the fields of the form')
     return ElicitationAnswer(action=ElicitationAction(action), content=content)
 
 
 def receipt(still_queued: Iterable[str], cancelled: Iterable[str] | None) -> Line:
-    """Return what became of what was queued at an interrupt (agents 9.14); `cancelled` is None where nothing was to be."""
+    """Return what became of what was queued at an interrupt; `cancelled` is None where nothing was to be."""
     return {"still_queued": list(still_queued), **({} if cancelled is None else {"cancelled": list(cancelled)})}
 
 
 def rewound(done: FileRewind) -> Line:
-    """Return what is said of files that were set back, or would be (agents 13.21)."""
+    """Return what is said of files that were set back, or would be."""
     line: Line = {
         "canRewind": True,
         "filesChanged": list(map(str, done.files)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,14 +11,24 @@ import attrs
 import trio
 
 from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
-from greenroom.core import JournalError, Ports
+from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host
+from greenroom.headless._event_printer import EventPrinter
 from greenroom.headless._printers import OutputFormat, Writer, make_printer
-from greenroom.headless._run import Run, unknown_tools
+from greenroom.headless._run import HeadlessRun
 from greenroom.headless._tool_approver import STDIO, ToolApprover
-from greenroom.models import ReplayMismatch
-from greenroom.session import Session, Watch, open_session
+from greenroom.models.recordings import ReplayMismatch
+from greenroom.session import (
+    AnswerPiece,
+    ElicitationCompleted,
+    HookReported,
+    MessageAppended,
+    MessageShown,
+    PromptTaken,
+    Session,
+    open_session,
+)
 from greenroom.terminal import Ladder, LogNotes, climbing, complain, note, program, typed
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -70,21 +80,11 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
     """
     ports = Ports()
     writer = Writer(ports)
-    printer = make_printer(options.output_format, writer, ports, with_text=options.with_text)
-    run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
-    notes.name_of = run.name_of
-    run.repeats = options.repeats_messages
-    run.goes_on = options.resumes_cut_turn
-    host = _host_of(run, writer, ports, options)
+    began_s = trio.current_time()
+    host = Host(writer, ports) if options.talks else None
     approver = _approver_of(host, options)
-    watch = Watch(
-        on_stream=_on_stream(run, options),
-        on_hook=run.hooked if options.with_hooks else None,
-        on_taken=host.taken if host is not None and run.repeats else None,
-        on_elicited=run.elicited,
-        on_shown=run.shown,
-    )
     ladder = Ladder(_say)
+    run: _Begun | None = None
     try:
         async with climbing(ladder), trio.open_nursery() as writers:
             writers.start_soon(writer.run, name="greenroom output")
@@ -92,62 +92,93 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                 async with open_session(
                     runs=runs,
                     ports=ports,
-                    on_message=run.heard,
-                    watch=watch,
+                    live=_live_events(options),
                     can_use_tool=None if approver is None else approver.can_use_tool,
                     elicit=None if host is None else host.elicit,
                     **options.open_with,
                 ) as session:
                     if isinstance(approver, ToolApprover):
                         approver.open(session.servers, session.permissions.approvals.deadline_s)
-                    ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
-                    ladder.kill = session.kill
+                    run = _begun(session, options, host, ladder, writer, ports, began_s)
+                    notes.name_of = run.events.name_of
+                    ladder.stop, ladder.kill = run.work.stop, session.kill
                     told = _tell_of_problems(session, options)
                     try:
                         await _work(run, session, host, options, ladder)
                     finally:
                         for problem in session.problems:
-                            if problem not in told and not problem.startswith(tuple(run.noticed)):
+                            if problem not in told and not problem.startswith(tuple(run.events.noticed)):
                                 note(problem)  # of agents that were started since
             writer.close()
     except BaseExceptionGroup as group:
         error = _only(group)
-        if isinstance(error, JournalError) and run.has_begun:  # nobody's mistake: what was done is not on record
+        if isinstance(error, JournalError) and run is not None:  # nobody's mistake: what was done is not on record
             return complain(str(error), code=NOT_DONE)
-        if isinstance(error, ReplayMismatch) and options.output_format == "text" and run.was_said(str(error)):
+        if isinstance(error, ReplayMismatch) and options.output_format == "text" and _was_printed(error, run):
             return MISUSE
         raise error from None
     return _exit_code(run, options) if ladder.exit_code is None else ladder.exit_code
 
 
-def _exit_code(run: Run, options: HeadlessOptions) -> int:
-    """Return the exit code of a run that no signal ended."""
-    if run.ending is None:  # a program that sends no prompt wants nothing
-        return 0 if options.talks or options.is_only_set_up else NOT_DONE
-    return NOT_DONE if run.abandoned else run.ending.exit_code
+@attrs.frozen
+class _Begun:
+    """A run whose session is open."""
+
+    events: EventPrinter
+    work: HeadlessRun
 
 
-def _on_stream(run: Run, options: HeadlessOptions) -> Callable[[str, Mapping[str, Any]], object] | None:
-    """Return what gets the pieces of answers: the stream that shows them, or the watch over silent requests."""
-    if options.with_pieces:
-        return run.streamed
-    return None if options.output_format == "stream-json" else run.moved
-
-
-def _host_of(run: Run, writer: Writer, ports: Ports, options: HeadlessOptions) -> Host | None:
-    """Return the program that talks to the run while it lasts, if one does."""
-    if not options.talks:
-        return None
-    host = Host(
-        writer,
-        ports,
-        live=run.live_tasks,
-        show_text=run.show_text,
-        is_in_turn=lambda: run.is_in_turn,
-        on_taken=run.repeat,
+def _begun(
+    session: Session,
+    options: HeadlessOptions,
+    host: Host | None,
+    ladder: Ladder,
+    writer: Writer,
+    ports: Ports,
+    began_s: float,
+) -> _Begun:
+    events = EventPrinter(
+        session,
+        make_printer(options.output_format, writer, ports, with_text=options.with_text),
+        began_s=began_s,
+        wall=ports.clock.wall,
+        has_more=host is not None,
+        said_of=host.said_of if host is not None and options.repeats_messages else None,
     )
-    run.hang_up = host.close
-    return host
+    work = HeadlessRun(
+        session,
+        events,
+        exit_code=lambda: ladder.exit_code,
+        ceiling_s=options.ceiling_s,
+        hang_up=(lambda: None) if host is None else host.close,
+        resumes_cut_turn=options.resumes_cut_turn,
+    )
+    return _Begun(events, work)
+
+
+def _exit_code(run: _Begun | None, options: HeadlessOptions) -> int:
+    """Return the exit code of a run that no signal ended."""
+    ending = None if run is None else run.events.ending
+    if run is None or ending is None:  # a program that sends no prompt wants nothing
+        return 0 if options.talks or options.is_only_set_up else NOT_DONE
+    return NOT_DONE if run.work.abandoned else ending.exit_code
+
+
+def _was_printed(error: BaseException, run: _Begun | None) -> bool:
+    """Return True if the result of a turn has told of an error."""
+    return run is not None and run.events.ending is not None and run.events.ending.error == str(error)
+
+
+def _live_events(options: HeadlessOptions) -> list[type[Event]]:
+    """Return the events to read besides those of the journal."""
+    wanted: list[type[Event]] = [MessageAppended, MessageShown, ElicitationCompleted]
+    if options.with_pieces or options.output_format != "stream-json":  # where people would wonder about silence
+        wanted.append(AnswerPiece)
+    if options.with_hooks:
+        wanted.append(HookReported)
+    if options.repeats_messages:
+        wanted.append(PromptTaken)
+    return wanted
 
 
 def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolApprover | None:
@@ -156,26 +187,26 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
     return host if name == STDIO else ToolApprover(name) if name is not None else None
 
 
-async def _work(run: Run, session: Session, host: Host | None, options: HeadlessOptions, ladder: Ladder) -> None:
-    is_only_set_up = options.is_only_set_up
-    stop_counting = run.open(session, options.prompt, more_come=host is not None or is_only_set_up)
-    if is_only_set_up:
-        stop_counting()
+async def _work(run: _Begun, session: Session, host: Host | None, options: HeadlessOptions, ladder: Ladder) -> None:
+    if not (options.prompt or options.talks or options.is_only_set_up or session.was_cut):
+        raise UsageError(f"the last turn of {session.id} was completed; give a prompt to continue with")
+    session.permissions.allow_deferral()
+    run.events.open()
+    if options.is_only_set_up:
+        run.events.close()
         return
-    try:
-        async with trio.open_nursery() as listening:
-            more, ready = None, trio.lowlevel.checkpoint
-            if host is not None:
-                await host.open_servers(options.hosted, session)
-                listening.start_soon(host.listen, session, name="greenroom input")
-                more, ready = host.prompts, host.wait_servers
-            listening.start_soon(run.beat, name="greenroom signs of life")
-            await run.work(session, options.prompt, lambda: ladder.exit_code, more, ready)
-            listening.cancel_scope.cancel("the work is done")
-    finally:
-        stop_counting()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run.events.run, name="greenroom events")
+        more, ready = None, trio.lowlevel.checkpoint
+        if host is not None:
+            await host.open_servers(options.hosted, session)
+            nursery.start_soon(host.listen, session, run.events, name="greenroom input")
+            more, ready = host.prompts, host.wait_servers
+        nursery.start_soon(run.work.beat, name="greenroom signs of life")
+        await run.work.work(options.prompt, more, ready)
+        nursery.cancel_scope.cancel("the work is done")
     if ladder.exit_code is not None:
-        _say(f"go on with: {program()} run --resume {_run_name(session.run_folder, options)}")
+        _say(f"resume with: {program()} run --resume {_run_name(session.run_folder, options)}")
 
 
 def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[str]:
@@ -185,9 +216,9 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
         note(problem)
     if session.files.worktree is not None:
         note(f"the agent works in the worktree {typed(session.files.worktree)}; it stays there when the run has ended")
-    every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
+    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
-        note(f"there is no tool {name!r} here; the rule about it has no effect")
+        note(f"unknown tool {name!r}; the rule about it has no effect")
     return problems
 
 
@@ -206,3 +237,10 @@ def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def unknown_tools(rules: Sequence[str], tools: Sequence[str]) -> list[str]:
+    """Return the tools that rules name and that do not exist; tools of MCP servers may come later."""
+    names = [rule.partition("(")[0].strip() for rule in rules]
+    known = {name.lower() for name in tools}
+    return [name for name in names if name.lower() not in known and "*" not in name and not name.startswith("mcp__")]

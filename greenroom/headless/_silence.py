@@ -1,7 +1,7 @@
-"""Requests of a run whose answers stand still, for people who otherwise see nothing until the end: a fold over events.
+"""Requests whose answers have stalled, for people who otherwise see nothing until the end: a fold over events.
 
-Rule 1: a request is spoken of after a minute without any piece of its answer, and then each time that has doubled. Rule 2: a
-wait before another attempt is announced, so it is no silence. Must not know: clock, Trio, how lines are printed.
+A request is spoken of after a minute without any piece of its answer, and then each time that has doubled. A wait before
+another attempt is announced, so it is no silence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Key: TypeAlias = tuple[str, int, int]
 class _Request:
     quiet_since_s: float
     told_s: float = FIRST_S
-    """How long the silence is when it is spoken of next."""
+    """Seconds of silence at which the next note is due."""
 
 
 @final
@@ -56,7 +56,7 @@ class Silences:
     @property
     def due_s(self) -> float:
         """When there is something to say next, on the run's clock; infinite while nothing is waited for."""
-        return min((one.quiet_since_s + one.told_s for one in self._requests.values()), default=math.inf)
+        return min((request.quiet_since_s + request.told_s for request in self._requests.values()), default=math.inf)
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
         """Return the actors whose requests are to be spoken of now, each with the seconds of silence."""

@@ -1,8 +1,4 @@
-"""What a person may call by `/name` in a headless run: the skills, the prompts of MCP servers, `/compact` and `/add-dir` (agents 4.41,
-13.30).
-
-Must not know: how any of them is run.
-"""
+"""The commands that a user may call by `/name` in a headless run: skills, the prompts of MCP servers, `/compact` and `/add-dir`."""
 
 from __future__ import annotations
 
@@ -37,11 +33,11 @@ class OwnCall:
 
     name: str
     said: str
-    """What stands behind the name; empty for nothing."""
+    """The text after the name; empty if there is none."""
 
     @property
     def path(self) -> str:
-        """What stands there, as a path: no shell has read its `~`, which stays where there is no such user."""
+        """The text after the name as a path, with `~` expanded; an unknown user leaves it as it is."""
         return os.path.expanduser(self.said)  # noqa: PTH111 - that of `Path` is an error then
 
 
@@ -55,7 +51,7 @@ def commands_of(session: Session) -> Iterator[Command]:
     """Return what may be called in a session now; nothing where there are no slash commands."""
     if not session.commands.is_on:
         return
-    yield from (one for one in _OWN if one.name not in session.commands.skills)
+    yield from (command for command in _OWN if command.name not in session.commands.skills)
     for skill in session.commands.skills.values():
         if skill.for_users:
             yield Command(skill.name, skill.description, skill.argument_hint)

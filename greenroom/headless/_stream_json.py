@@ -1,9 +1,7 @@
-"""What a headless run says to other programs: one JSON object for each message, in the shapes that people's tools read.
+"""The output of a headless run for other programs: one JSON object per message, in the shapes that existing tools read.
 
-Rule 1: everything here is a pure function of messages, counts and answers. Rule 2 (agents 13.10 to 13.13): `system/init`
-comes first, `result` last; all of them carry `uuid` and `session_id`. Rule 3 (agents 13.15): `usage` is the main agent's,
-`modelUsage` and the cost are everybody's.
-Must not know: clock, disk, Trio, how lines are printed.
+Everything here is a pure function of messages, counts and answers. `System/init` comes first, `result` last; all of them
+carry `uuid` and `session_id`. `Usage` is the main agent's, `modelUsage` and the cost are everybody's.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _CALL_BLOCKS: Final = frozenset(("tool_use", "tool_result"))
 @final
 @attrs.frozen(kw_only=True)
 class Opening:
-    """What is known before the first turn."""
+    """The facts known before the first turn."""
 
     session: str
     cwd: str
@@ -49,6 +47,8 @@ class Opening:
     is_sandboxed: bool = attrs.field(default=False, kw_only=True)
     freer_children: str = attrs.field(default="", kw_only=True)
     """The mode of its agents, where it may do more."""
+    described_chars: tuple[int, int] | None = attrs.field(default=None, kw_only=True)
+    """How many characters the descriptions of agents come to, and how many the model reads; None where it reads all."""
     version: str
     api_key_source: str
     """The variable that the key came from; `none` where there is none."""
@@ -60,7 +60,7 @@ class Opening:
     servers: Sequence[tuple[str, str]] = ()
     """MCP servers, each with its status."""
     capabilities: Sequence[str] = ()
-    """What a program at standard input may rely on."""
+    """The features that a program at standard input may rely on."""
     plugins: Sequence[tuple[str, str]] = ()
     """Those that were loaded, each with its folder."""
     plugin_errors: Sequence[tuple[str, str, str]] = ()
@@ -82,7 +82,7 @@ class Abandoned:
 @final
 @attrs.frozen(kw_only=True)
 class Counts:
-    """What a run has used so far."""
+    """The usage of a run so far."""
 
     duration_ms: int = 0
     api_ms: int = 0
@@ -106,7 +106,7 @@ class Counts:
 
 
 def init_line(opening: Opening, *, uuid: str) -> Line:
-    """Return the first line (agents 13.10)."""
+    """Return the first line."""
     errors = [{"name": name, "type": kind, "message": why} for name, kind, why in opening.server_errors]
     broken = [{"plugin": name, "type": kind, "message": why} for name, kind, why in opening.plugin_errors]
     return {
@@ -119,6 +119,11 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "model": opening.model,
         "permissionMode": opening.permission_mode,
         **({"childPermissionMode": opening.freer_children} if opening.freer_children else {}),
+        **(
+            {"agentDescriptions": dict(zip(("characters", "shown"), opening.described_chars, strict=True))}
+            if opening.described_chars
+            else {}
+        ),
         "slash_commands": list(opening.commands),
         "agents": list(opening.agents),
         "skills": list(opening.skills),
@@ -138,7 +143,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
 def message_lines(
     one: Appended, *, session: str, new_id: Callable[[], str], parent: str | None = None, with_text: bool = False
 ) -> list[Line]:
-    """Return the lines of a message; none for one that the stream leaves out (agents 13.11, 13.12).
+    """Return the lines of a message; none for one that the stream leaves out.
 
     What an agent was asked is left out: whoever asked knows it. A message is one line, unless there is something for programs
     with its results: then each block has a line of its own, because `tool_use_result` is about one result.
@@ -175,7 +180,7 @@ def message_lines(
 
 
 def stream_line(event: Mapping[str, Any], *, session: str, uuid: str, parent: str | None) -> Line:
-    """Return the line of an event of an answer that still comes (agents 13.17)."""
+    """Return the line of an event of an answer that still comes."""
     return {
         "type": "stream_event",
         "event": event,
@@ -186,7 +191,7 @@ def stream_line(event: Mapping[str, Any], *, session: str, uuid: str, parent: st
 
 
 def hook_line(news: HookUpdate) -> Line:
-    """Return the line of what becomes of a hook, without `uuid` and `session_id` (agents 13.17)."""
+    """Return the line of what becomes of a hook, without `uuid` and `session_id`."""
     line: Line = {
         "type": "system",
         "subtype": f"hook_{news.stage}",
@@ -222,7 +227,7 @@ def _answered(message: Mapping[str, Any], response: ModelResponse) -> Line:
 
 
 def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
-    """Return what stands in the place of the model's answer when the provider failed (agents 13.11, 13.18)."""
+    """Return what stands in the place of the model's answer when the provider failed."""
     response = ModelResponse((), "stop_sequence", Usage(), STREAM_SYNTHETIC, uuid)
     message = {"role": "assistant", "content": [{"type": "text", "text": f"API Error: {text}"}]}
     return {
@@ -236,7 +241,7 @@ def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
 
 
 def event_lines(event: Told, *, agent: str = "") -> list[Line]:
-    """Return the lines of an event, without `uuid` and `session_id` (agents 13.17).
+    """Return the lines of an event, without `uuid` and `session_id`.
 
     Args:
         event: What happened.
@@ -280,14 +285,14 @@ def result_line(
     origin: Origin | None = None,
     abandoned: Sequence[Abandoned] = (),
 ) -> Line:
-    """Return the last line of a turn (agents 13.13).
+    """Return the last line of a turn.
 
     Args:
         ending: How the turn ended.
         counts: What the run has used.
         session: Id of the session.
         uuid: Of the line.
-        origin: What led to the turn; None for the prompt of the run (agents 13.16).
+        origin: What led to the turn; None for the prompt of the run.
         abandoned: What was given up at the end of the run; then the run did not do what it was to do, whatever was answered.
     """
     line: Line = {
@@ -323,13 +328,13 @@ def result_line(
     if abandoned:
         errors = [*line.get("errors", ()), abandoned_text(abandoned)]
         line |= {"subtype": line["subtype"] if ending.is_error else FAILED, "is_error": True, "errors": errors}
-        line["abandoned_tasks"] = [attrs.asdict(one) for one in abandoned]
+        line["abandoned_tasks"] = [attrs.asdict(task) for task in abandoned]
     return line
 
 
 def abandoned_text(abandoned: Sequence[Abandoned]) -> str:
     """Return what is said of tasks that were given up, in one line."""
-    names = ", ".join(f'{one.task_id} "{" ".join(one.description.split())}"' for one in abandoned)
+    names = ", ".join(f'{task.task_id} "{" ".join(task.description.split())}"' for task in abandoned)
     return f"ended in the background before it was done: {names}"
 
 
@@ -356,4 +361,6 @@ def _model_facts(model: str, usage: Usage, counts: Counts) -> Line:
 
 
 def _denial_facts(denials: Iterable[Denial]) -> list[Line]:
-    return [{"tool_name": one.tool, "tool_use_id": one.call, "tool_input": dict(one.input)} for one in denials]
+    return [
+        {"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": dict(denial.input)} for denial in denials
+    ]

@@ -1,8 +1,7 @@
-"""What a stream says of background tasks (agents 6.35 to 6.39), as a fold over the events of a session.
+"""The lines of a stream about background tasks, as a fold over the events of a session.
 
-Rule 1: it is a function of events and of the times at which they came. Rule 2: whatever was announced has an end, and nothing
-has one that was not. Rule 3: an agent is announced when it begins; a command only once no call waits for it.
-Must not know: clock, disk, Trio, how lines are printed.
+It is a function of events and of the times at which they came. Whatever was announced has an end, and nothing has one that
+was not. An agent is announced when it begins; a command only once no call waits for it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from greenroom.tasks import AGENT, Progress, TaskBegan, TaskEnded, TaskMoved, Ta
 Line: TypeAlias = dict[str, Any]
 
 STOPPED: Final = "stopped"
-"""What a task is called on the stream that was killed (agents 6.3)."""
+"""The status of a killed task on the stream."""
 
 
 @final
@@ -94,16 +93,16 @@ class TaskLines:
         return f'{agent} "{" ".join(running.began.description.split())}"{kind}'
 
     def live(self) -> list[Line]:
-        """Return what runs in the background now (agents 6.39)."""
+        """Return what runs in the background now."""
         return [
-            {"task_id": one.began.task, "task_type": one.began.type, "description": one.began.description}
-            for one in self._running.values()
-            if one.is_background
+            {"task_id": running.began.task, "task_type": running.began.type, "description": running.began.description}
+            for running in self._running.values()
+            if running.is_background
         ]
 
     @staticmethod
     def is_about(kind: type[Event]) -> bool:
-        """Whether events of a class are looked at."""
+        """Return True if events of a class are looked at."""
         return kind in _HANDLERS
 
     def see(self, event: Event, *, now_s: float, wall_ms: int) -> list[Line]:

@@ -1,8 +1,7 @@
-"""The tool of an MCP server that decides about calls of a headless run, in the place of a person (agents 13.4, 13.5).
+"""The tool of an MCP server that decides about calls of a headless run, in place of a person.
 
-Rule 1: whatever goes wrong is a refusal that says so in one line, to the model and once on standard error. Rule 2: an answer has as
-long as that of a person. Rule 3: agents do not have that tool: whoever is asked is not theirs to call.
-Must not know: how a run goes.
+Whatever goes wrong is a refusal that says so in one line, to the model and once on standard error. An answer has as long as
+that of a person. Agents do not have that tool: whoever is asked is not theirs to call.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def check_approver(name: str | None, *, talks: bool) -> None:
     if name == STDIO and not talks:
         raise UsageError(f"{FLAG} stdio is the program at standard input: it needs --input-format stream-json")
     if name not in {None, STDIO} and not _TOOL.fullmatch(name or ""):
-        raise UsageError(f"{FLAG} has to be stdio, or the tool of an MCP server as mcp__server__tool, not {name!r}")
+        raise UsageError(f"{FLAG} must be stdio, or the tool of an MCP server as mcp__server__tool, got {name!r}")
 
 
 def tool_of(name: str | None) -> list[str]:
@@ -65,7 +64,7 @@ class ToolApprover:
         self._servers, self._deadline_s = servers, deadline_s
 
     async def can_use_tool(self, question: Question) -> Allow | Deny:
-        """Let the tool decide about a call; cancelled, its server is told."""
+        """Ask the tool about a call; if cancelled, the request to its server is cancelled."""
         if self._servers is None:
             await trio.lowlevel.checkpoint()
             return self._refused("it cannot be asked before the session is open")
@@ -87,7 +86,7 @@ class ToolApprover:
         except orjson.JSONDecodeError:
             values = None
         if not isinstance(values, dict):
-            return self._refused('its answer is no JSON object: it has to be {"behavior": "allow" or "deny", ...}')
+            return self._refused('its answer must be a JSON object: {"behavior": "allow" or "deny", ...}')
         try:
             return decision_of(values)
         except UsageError as error:

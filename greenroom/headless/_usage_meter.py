@@ -1,7 +1,6 @@
-"""What a headless run has used: counted from the events of its session, as they are recorded.
+"""The usage of a headless run, counted from the events of its session.
 
-Rule 1: it only counts; it is a listener of the recorder and neither waits nor fails.
-Must not know: the clock, the disk, how counts are shown.
+It only counts; it is a listener of the recorder and neither waits nor fails.
 """
 
 from __future__ import annotations
@@ -10,20 +9,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, final
 
-from greenroom.actors import TurnBegan, TurnEnded
-from greenroom.agents import (
-    AgentDefined,
-    AgentNoticed,
-    CompactBegan,
-    CompactEnded,
-    ModelBegan,
-    ModelEnded,
-    ModelRetried,
-    PermissionDenied,
-    ToolBegan,
-)
-from greenroom.core import CLASS, SEQ, TIME, Event, Record, event_of
-from greenroom.hooks import HookRan
+from greenroom.actors import TurnBegan
+from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan
+from greenroom.core import Event
 from greenroom.models import Pricing, Usage
 
 
@@ -34,18 +22,15 @@ class Meter:
     Args:
         main: Id of the main agent.
         pricing: What tokens cost.
-        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction, a hook, a notice.
     """
 
-    def __init__(
-        self, main: str, *, pricing: Pricing | None = None, on_event: Callable[[Event], None] | None = None
-    ) -> None:
+    def __init__(self, main: str, *, pricing: Pricing | None = None) -> None:
         self.api_s = 0.0
         """Seconds in which models were waited for; side by side counts twice."""
         self.rounds = 0
         """Model requests of the main agent in its current or last turn."""
         self.was_in_tools = False
-        """Whether the main agent's last step was a tool call, and not a model request."""
+        """True if the main agent's last step was a tool call, and not a model request."""
         self.stop_reason = ""
         """Why the main agent's model stopped last."""
         self.usage = Usage()
@@ -54,15 +39,14 @@ class Meter:
         self.cost_usd: dict[str, Decimal] = {}
         self._main = main
         self._pricing = pricing or Pricing()
-        self._on_event = on_event
         self._models: dict[str, str] = {}
         self._began: dict[tuple[str, int, int], float] = {}
 
-    def see(self, record: Record) -> None:
-        """Count an event, if it is one of those that count."""
-        handler = _HANDLERS.get(record[CLASS]) if record[SEQ] > 0 else None
+    def see(self, event: Event, t: float) -> None:
+        """Count an event of the journal; `t` is the clock reading that it has."""
+        handler = _HANDLERS.get(type(event))
         if handler is not None:
-            handler(self, record[TIME], event_of(record))
+            handler(self, t, event)
 
     def _defined(self, _: float, event: AgentDefined) -> None:
         self._models[event.actor] = event.model
@@ -72,10 +56,6 @@ class Meter:
             self.rounds = 0
             self.was_in_tools = False
             self.stop_reason = ""
-
-    def _told(self, _: float, event: Event) -> None:
-        if event.actor == self._main and self._on_event is not None:
-            self._on_event(event)
 
     def _model_began(self, t: float, event: ModelBegan) -> None:
         self._began[event.actor, event.turn, event.round] = t
@@ -109,13 +89,6 @@ class Meter:
 _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     AgentDefined: Meter._defined,
     TurnBegan: Meter._turn_began,
-    TurnEnded: Meter._told,
-    PermissionDenied: Meter._told,
-    CompactBegan: Meter._told,
-    CompactEnded: Meter._told,
-    ModelRetried: Meter._told,
-    HookRan: Meter._told,
-    AgentNoticed: Meter._told,
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,
     ToolBegan: Meter._tool_began,

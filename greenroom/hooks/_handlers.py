@@ -251,7 +251,7 @@ def parse_handler(entry: object, event: HookEvent, *, is_strict: bool) -> Handle
     unknown = sorted(str(key) for key in entry if key not in _KEYS[of_type])
     if is_strict and unknown:
         raise Malformed(
-            unknown[0], f"is not a key of a {of_type} handler; expected one of:{', '.join(sorted(_KEYS[of_type]))}"
+            unknown[0], f"is not a key of a {of_type} handler; expected one of: {', '.join(sorted(_KEYS[of_type]))}"
         )
     condition = _text(entry, "if", None)
     if condition is not None and not row.takes_rules:

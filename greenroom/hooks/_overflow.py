@@ -48,4 +48,4 @@ async def _cap(value: Any, keep: Callable[[str], Awaitable[str]]) -> Any:
 def preview(text: str, path: str) -> str:
     """Return the beginning of a text, with the path of the whole."""
     rest = f"the whole text is in {path}" if path else "the rest could not be saved"
-    return f"{text[:PREVIEW_CHARS]}\n[{PREVIEW_CHARS} of {len(text)}  characters shown;{rest}]"
+    return f"{text[:PREVIEW_CHARS]}\n[{PREVIEW_CHARS} of {len(text)} characters shown; {rest}]"

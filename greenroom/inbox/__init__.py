@@ -1,6 +1,6 @@
-"""What waits for a conversation's next turn: kinds, origins, lanes, and plans of what a turn takes when."""
+"""Entries that wait for a conversation's next turn: kinds, origins, lanes, and plans of what a turn takes."""
 
-from greenroom.inbox._item import ALONE, HIGHEST, Entry, Item, Kind, late_answer, make_item
+from greenroom.inbox._entries import ALONE, HIGHEST, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
 from greenroom.inbox._origin import (
     AUTO_CONTINUATION,
     COORDINATOR,
@@ -14,8 +14,8 @@ from greenroom.inbox._origin import (
     channel,
     peer,
 )
-from greenroom.inbox._plans import MAX_CHARS, aborts, plan_edge, plan_messages, plan_turn
-from greenroom.inbox._sources import ROUTES, Route, Source
+from greenroom.inbox._routes import ROUTES, InboxSource, Route
+from greenroom.inbox._turn_plans import MAX_CHARS, aborts, plan_edge, plan_messages, plan_turn
 
 __all__ = [
     "ALONE",
@@ -29,13 +29,13 @@ __all__ = [
     "SCHEDULE",
     "TASK_NOTIFICATION",
     "UNCLASSIFIED",
-    "Entry",
-    "Item",
-    "Kind",
+    "EntryKind",
+    "InboxItem",
+    "InboxSource",
     "Origin",
     "OriginKind",
     "Route",
-    "Source",
+    "WaitingEntry",
     "aborts",
     "channel",
     "late_answer",

@@ -1,7 +1,7 @@
-"""Where something that an agent is told comes from (agents 13.16).
+"""Origins of texts for agents.
 
-Rule 1: an origin is said by whoever hands the thing in, never read out of its text. Rule 2: nothing but `human` counts as
-the user's consent (agents 0.4).
+An origin is stated by the code that hands a text in, never read from the text. Only `human` counts as the user's
+consent.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import attrs
 
 
 class OriginKind(StrEnum):
-    """Who speaks; the words of the output formats."""
+    """Kind of speaker; the words of the output formats."""
 
     HUMAN = "human"
-    """The user, or the program in the user's name."""
+    """The user, or the program on the user's behalf."""
     CHANNEL = "channel"
     """A server that pushes messages into the session."""
     PEER = "peer"
@@ -24,31 +24,31 @@ class OriginKind(StrEnum):
     COORDINATOR = "coordinator"
     """The agent or program that leads this one."""
     TASK_NOTIFICATION = "task-notification"
-    """The end, or a stall, of something in the background."""
+    """The end, or a stall, of background work."""
     AUTO_CONTINUATION = "auto-continuation"
-    """The runtime itself: a schedule, a hook, a turn that is gone on with."""
+    """The runtime itself: a schedule, a hook, a resumed turn."""
     UNCLASSIFIED = "unclassified"
-    """Nobody said."""
+    """Not stated."""
 
 
 @final
 @attrs.frozen
 class Origin:
-    """Where something comes from."""
+    """The origin of a text."""
 
     kind: OriginKind
     name: str = ""
-    """The server of a channel, or the peer's name; empty for the others."""
+    """The server of a channel, or the peer's name; else empty."""
     subkind: str = ""
-    """What exactly, where the kind alone does not say it, such as `schedule`."""
+    """A more precise kind, such as `schedule`."""
 
     @property
     def is_consent(self) -> bool:
-        """Whether it may count as the user's consent."""
+        """True if it may count as the user's consent."""
         return self.kind is OriginKind.HUMAN
 
     def to_json(self) -> dict[str, str]:
-        """Return it as the output formats have it."""
+        """Return its JSON form in the output formats."""
         values = {"kind": self.kind.value}
         if self.name:
             values[_NAME_KEY.get(self.kind, "name")] = self.name
@@ -69,10 +69,10 @@ UNCLASSIFIED: Final = Origin(OriginKind.UNCLASSIFIED)
 
 
 def peer(name: str) -> Origin:
-    """Return the origin of what another agent says."""
+    """Return the origin of another agent's texts."""
     return Origin(OriginKind.PEER, name)
 
 
 def channel(server: str) -> Origin:
-    """Return the origin of what a server pushes."""
+    """Return the origin of a server's pushed texts."""
     return Origin(OriginKind.CHANNEL, server)

@@ -1,6 +1,5 @@
 """Mailboxes of actors: three lanes, a capacity that control mail ignores, and leases, so that no message is lost."""
 
-from greenroom.mailbox._contents import LATER_CREDIT
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane
 from greenroom.mailbox._events import (
     EVENTS,
@@ -11,6 +10,7 @@ from greenroom.mailbox._events import (
     MessagePut,
     MessageReturned,
 )
+from greenroom.mailbox._lanes import LATER_CREDIT
 from greenroom.mailbox._lease import Lease
 from greenroom.mailbox._mailbox import BUDGET, Mailbox
 from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics

@@ -85,6 +85,8 @@ class Envelope(Generic[M]):
     """True if it counts against the capacity: false in lane `now` and for system mail."""
     attempts: int = 0
     """Number of turns that started to process it and did not finish."""
+    is_pinned: bool = False
+    """True if it is meant for the current incarnation only, and dies with it."""
 
 
 MAX_ATTEMPTS: Final = 3

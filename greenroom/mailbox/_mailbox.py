@@ -1,108 +1,302 @@
-"""The mailbox of one actor: three lanes, a capacity, leases.
+"""The mailbox of an actor: lanes, capacity, leases.
 
-Rule 1: wake, never hand over. A put appends and wakes; the owner pops when it runs, after its last await, so a cancel
-finds the message still in its lane. Rule 2: what is popped is leased, not gone; it stays the mailbox's until it is
-acknowledged, returned, postponed or dead. Rule 3: `now` is strict; after 16 of `next` while `later` waits, one of `later`.
-Rule 4: what is postponed waits outside its lane, with its place of the capacity, until `recall` puts it back in front.
-Rule 5: closing loses nothing: what is left goes to the dead letters, one by one.
+Rule 1: a put wakes the owner but never hands a message over. The owner takes it in its own step, after its last await, so
+a cancellation leaves the message in its lane. Rule 2: a message that was taken is leased; it belongs to the mailbox until
+it is acknowledged, returned, postponed or dead. Rule 3: messages in `now` and system mail do not count against the
+capacity; all others count from the put, or the reservation, until they are acknowledged or dead. Rule 4: a refused or
+cancelled put leaves no trace. Rule 5: closing loses nothing: the remaining messages become dead letters.
 Must not know: actors, supervisors, files.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
-from itertools import chain
-from operator import attrgetter
-from typing import Any, Final, TypeVar, final
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, Generic, TypeVar, final
 
-from trio.lowlevel import Abort, Task, checkpoint, checkpoint_if_cancelled, current_task
+from trio.lowlevel import Task, checkpoint, checkpoint_if_cancelled, current_task
 
-from greenroom.core import Busy, Closed, UsageError
-from greenroom.mailbox._contents import LANES, LATER_CREDIT
-from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Envelope, Lane
-from greenroom.mailbox._events import record_acked, record_died, record_leased, record_postponed, record_returned
-from greenroom.mailbox._intake import Intake
+from greenroom.core import Busy, Closed, Recorder, UsageError
+from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane
+from greenroom.mailbox._events import (
+    record_acked,
+    record_died,
+    record_leased,
+    record_postponed,
+    record_put,
+    record_returned,
+)
+from greenroom.mailbox._lanes import Lanes
 from greenroom.mailbox._lease import Lease
-from greenroom.waiting import prepare, sleep
+from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
+from greenroom.mailbox._room import Room
+from greenroom.waiting import ParkingSpot, ReplySlot
 
 M = TypeVar("M")
 
 BUDGET: Final = 64
-"""A consumer that never waits yields after so many messages (kernel 9.2)."""
+"""Maximum number of messages that a consumer takes without yielding."""
 
-_number: Final[Callable[[Envelope[Any]], int]] = attrgetter("number")
-MAX_TOMBSTONES: Final = 16
-"""So many withdrawn messages may lie in the lanes, or as many as there are others."""
-_CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
-"""The credit is between these, so it is left alone when one of them is not in sight."""
+_DEFAULT_POLICY: Final = MailboxPolicy()
+_NEXT: Final = Lane.NEXT
+_NOW: Final = Lane.NOW
+_ACCEPTED: Final = Delivery.ACCEPTED
+_new_envelope: Final[Any] = object.__new__
 
 
 @final
-class Mailbox(Intake[M]):
+class Mailbox(Generic[M]):
     """Three lanes with one consumer and any number of producers.
 
-    Args:
-        owner: Id of the actor it belongs to, for events and errors.
-        policy: How much it holds.
-        recorder: Where dead letters are recorded.
-        is_traced: Whether every put, lease and acknowledgement is recorded too (journal level `full`).
-        on_dead: Called with every message that becomes a dead letter, in the step in which it does.
+    It belongs to the actor `owner`. `recorder` gets its dead letters, and if it `is_traced` every put, lease and
+    acknowledgement. `on_dead` is called with every dead letter, in the same step.
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "_closed",
+        "_died",
+        "_is_draining",
+        "_number",
+        "_on_dead",
+        "_recorder",
+        "_refused",
+        "_room",
+        "_since_yield",
+        "_spot",
+        "incarnation",
+        "lanes",
+        "owner",
+        "trace",
+    )
+
+    def __init__(
+        self,
+        owner: str = "",
+        *,
+        policy: MailboxPolicy | None = None,
+        recorder: Recorder | None = None,
+        is_traced: bool = False,
+        on_dead: Callable[[Envelope[M], DeadReason], None] | None = None,
+    ) -> None:
+        self.owner = owner
+        self.incarnation = 1
+        self.lanes: Lanes[M] = Lanes()
+        self._room = Room(owner, policy or _DEFAULT_POLICY)
+        self._recorder = recorder
+        self.trace = recorder if is_traced else None
+        self._on_dead = on_dead
+        self._spot: ParkingSpot | None = None  # created on first use: actors without a task never park
+        self._closed = ""  # the reason; empty while it is open
+        self._is_draining = False
+        self._since_yield = self._number = self._refused = self._died = 0
 
     def __repr__(self) -> str:
         state = f"closed ({self._closed})" if self._closed else "open"
         return f"<Mailbox of {self.owner!r}: {len(self)} waiting, {len(self.leased)} leased, {state}>"
 
-    # --- consumer --------------------------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        """Return the number of waiting messages; leased and postponed ones do not count."""
+        return len(self.lanes)
 
-    def take(self) -> Envelope[M] | None:
-        """Lease the next message without waiting; None when nothing waits. For loops that park themselves."""
-        if self._tombstones:
-            self._drop_tombstones()
-        if self._now:
-            queue = self._now
-        elif self._later and (not self._next or self._credit <= 0):
-            queue = self._later
-            self._credit = LATER_CREDIT
-        elif self._next:
-            queue = self._next
-            if self._later:
-                self._credit -= 1
-        else:
-            return None
-        envelope = queue.popleft()
-        if self._lease is None:
-            self._lease = envelope
-        else:
-            self._lease_more(envelope)
-        if self._trace is not None:
-            record_leased(self._trace, self.owner, self.incarnation, envelope)
-        return envelope
+    @property
+    def is_empty(self) -> bool:
+        """True if no message waits."""
+        return self.lanes.is_empty
 
-    def _lease_more(self, envelope: Envelope[M]) -> None:
-        if self._more_leased is None:
-            self._more_leased = {}
-        self._more_leased[envelope.number] = envelope
+    @property
+    def leased(self) -> Sequence[Envelope[M]]:
+        """The leased messages, in the order in which they were put."""
+        return self.lanes.leased
 
-    async def get(self) -> Lease[M]:
-        """Wait for a message and lease it.
+    @property
+    def is_closed(self) -> bool:
+        """True if new messages are refused: `close` or `refuse_new` was called."""
+        return bool(self._closed)
 
-        Cancelled, it has taken nothing. It yields after 64 messages taken without waiting.
+    @property
+    def is_draining(self) -> bool:
+        """True if new messages are refused, and queued ones are still handed out."""
+        return self._is_draining
+
+    @property
+    def is_over(self) -> bool:
+        """True if `close` was called: nothing is accepted or handed out."""
+        return bool(self._closed) and not self._is_draining
+
+    def statistics(self) -> MailboxStatistics:
+        """Return the current state and counters."""
+        lanes, room, policy = self.lanes, self._room, self._room.policy
+        leased, postponed = len(lanes.leased), len(lanes.stash or ())
+        return MailboxStatistics(
+            now=lanes.depth(Lane.NOW),
+            next=lanes.depth(Lane.NEXT),
+            later=lanes.depth(Lane.LATER),
+            leased=leased,
+            reserved=room.reserved,
+            postponed=postponed,
+            waiting_producers=len(room.producers or ()),
+            size_bytes=room.size_bytes,
+            capacity=policy.capacity,
+            capacity_bytes=policy.capacity_bytes,
+            high_water=room.high_water,
+            accepted=self._number,
+            refused=self._refused,
+            acked=self._number - self._died - len(lanes) - leased - postponed,
+            died=self._died,
+            now_overflows=lanes.overflows,
+            is_closed=bool(self._closed),
+        )
+
+    # --- producers -------------------------------------------------------------------------------------------------
+
+    def put_nowait(
+        self,
+        message: M,
+        lane: Lane = _NEXT,
+        size_bytes: int = 0,
+        parent: int = 0,
+        reply: ReplySlot | None = None,
+        is_system: bool = False,  # noqa: FBT001, FBT002 - `Ref.tell` passes all by position: keywords cost a tenth of a send
+    ) -> Delivery:
+        """Put a message into a lane, and return whether it was accepted; never waits.
+
+        Args:
+            message: Any object; it must not be changed afterwards.
+            lane: `now` ignores the capacity.
+            size_bytes: Its size, counted against the byte capacity.
+            parent: `seq` of the event that led to it.
+            reply: The slot for the answer.
+            is_system: True for signals and system messages, which do not count against the capacity.
 
         Raises:
-            Closed: The mailbox is closed and nothing is left to hand out.
+            UsageError: The message is larger than the whole byte capacity.
+        """
+        if self._closed and not (is_system and self._is_draining):
+            return self._refuse(Delivery.CLOSED)
+        is_counted = lane is not _NOW and not is_system
+        room = self._room
+        if is_counted and not size_bytes and not room.producers and room.held < room.capacity:
+            # Room.take(), inlined for messages without a size: this is the hot path (15 % of a send).
+            room.held = held = room.held + 1
+            if held > room.high_water:
+                room.high_water = held
+        elif is_counted and not room.take(size_bytes):
+            return self._refuse(Delivery.FULL)
+        # Attribute by attribute: half the cost of a constructor, once per message.
+        envelope: Envelope[M] = _new_envelope(Envelope)
+        envelope.message = message
+        envelope.lane = lane
+        self._number = envelope.number = self._number + 1
+        envelope.parent = parent
+        envelope.reply = reply
+        envelope.size_bytes = size_bytes
+        envelope.is_counted = is_counted
+        envelope.attempts = 0
+        envelope.is_pinned = False
+        queue = self.lanes.next
+        if lane is not _NEXT or queue is None or self.trace is not None:
+            self._number -= 1
+            self._admit(envelope)
+            return _ACCEPTED
+        queue.append(envelope)
+        spot = self._spot
+        if spot is not None:
+            if spot.task is not None:
+                spot.unpark()
+            elif spot.callback is not None:
+                spot.callback()
+        return _ACCEPTED
+
+    def _refuse(self, delivery: Delivery) -> Delivery:
+        self._refused += 1
+        return delivery
+
+    async def put(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0, parent: int = 0) -> None:
+        """Put a message; if the mailbox is full, wait in line. It yields only then; cancelled, it leaves no trace.
+
+        For producers outside actors: between actors a blocking put can deadlock.
+
+        Raises:
+            Closed: The mailbox is closed, or was closed while this call waited.
+            UsageError: The message is larger than the whole byte capacity.
+        """
+        await checkpoint_if_cancelled()
+        delivery = self.put_nowait(message, lane, size_bytes=size_bytes, parent=parent)
+        if delivery is _ACCEPTED:
+            return
+        if delivery is Delivery.FULL:
+            self._refused -= 1  # it waits instead
+            try:
+                if await self._room.wait(Envelope(message, lane, 0, parent, None, size_bytes, is_counted=True)):
+                    return
+            finally:
+                self._admit_producers()  # if this one was cancelled, those behind it may fit
+        raise Closed(f"the mailbox of {self.owner!r} is closed: {self._closed}")
+
+    def reserve(self, lane: Lane, *, size_bytes: int = 0) -> Delivery:
+        """Reserve a place for a later `put_reserved`, or for `unreserve`; raises as `put_nowait` does."""
+        if self._closed:
+            return self._refuse(Delivery.CLOSED)
+        if lane is not _NOW:
+            if not self._room.take(size_bytes):
+                return self._refuse(Delivery.FULL)
+            self._room.reserved += 1
+        return _ACCEPTED
+
+    def put_reserved(self, message: M, lane: Lane, *, size_bytes: int = 0, parent: int = 0) -> Delivery:
+        """Put a message into its reserved place; return `closed` if the mailbox has been closed since."""
+        if self.is_over:
+            self.unreserve(lane, size_bytes=size_bytes)
+            return self._refuse(Delivery.CLOSED)
+        is_counted = lane is not _NOW
+        self._room.reserved -= is_counted
+        self._admit(Envelope(message, lane, 0, parent, None, size_bytes, is_counted))
+        return _ACCEPTED
+
+    def unreserve(self, lane: Lane, *, size_bytes: int = 0) -> None:
+        """Release a reserved place."""
+        if lane is not _NOW:
+            self._room.reserved -= 1
+            self._free(size_bytes)
+
+    def _free(self, size_bytes: int) -> None:
+        self._room.free(size_bytes)
+        if self._room.producers:
+            self._admit_producers()
+
+    def _admit_producers(self) -> None:
+        for envelope in self._room.admitted():
+            self._admit(envelope)
+
+    def _admit(self, envelope: Envelope[M]) -> None:
+        self._number = envelope.number = self._number + 1
+        queue = self.lanes.of(envelope.lane)
+        queue.append(envelope)
+        if envelope.lane is _NOW and len(queue) > self._room.policy.now_capacity:
+            self.lanes.overflows += 1
+        if self.trace is not None:
+            record_put(self.trace, self.owner, self.incarnation, envelope)
+        self.nudge()
+
+    # --- consumer --------------------------------------------------------------------------------------------------
+
+    def take(self, among: frozenset[Lane] | None = None) -> Envelope[M] | None:
+        """Lease the next message, of some lanes only if `among` is given; never waits, returns None if none is there."""
+        envelope = self.lanes.take(among)
+        if envelope is not None and self.trace is not None:
+            record_leased(self.trace, self.owner, self.incarnation, envelope)
+        return envelope
+
+    async def get(self) -> Lease[M]:
+        """Wait for a message and lease it; cancelled, it has taken nothing. It yields after 64 messages without a wait.
+
+        Raises:
+            Closed: The mailbox is closed and empty.
             Busy: Another task is already waiting.
         """
         return Lease(self, [await self._take_or_wait(None)])
 
     async def drain(self, limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[M]:
-        """Wait for a message in one of `lanes`, then lease up to `limit` of them, in the order of service.
-
-        Cancelled, it has taken nothing. Raises as `get` does.
-        """
+        """Wait for a message in one of `lanes`, then lease up to `limit` of them, in the order of service; as `get`."""
         if limit < 1:
             raise UsageError(f"limit must be at least 1, got {limit!r}")
         chosen = frozenset(lanes)
@@ -116,31 +310,30 @@ class Mailbox(Intake[M]):
         lanes: Iterable[Lane] = tuple(Lane),
         wanted: Callable[[Envelope[M]], bool] | None = None,
     ) -> Lease[M]:
-        """Lease up to `limit` messages of `lanes` that wait now, in the order of service; perhaps none.
-
-        With `wanted` it goes lane by lane, and what is not wanted stays where it is.
-        """
+        """Lease up to `limit` waiting messages of `lanes`: in the order of service, or lane by lane those `wanted`."""
         if limit < 0:
             raise UsageError(f"limit must be 0 or more, got {limit!r}")
         chosen = frozenset(lanes)
         envelopes: list[Envelope[M]] = []
         if wanted is not None:
-            for attribute in (LANES[lane] for lane in Lane if lane in chosen):
-                self._pick(getattr(self, attribute), limit, wanted, envelopes)
-            return Lease(self, envelopes)
-        while len(envelopes) < limit and (envelope := self._take_from(chosen)) is not None:
-            envelopes.append(envelope)
+            for envelope in self.lanes.pick(chosen, limit, wanted):
+                envelopes.append(envelope)
+                if self.trace is not None:
+                    record_leased(self.trace, self.owner, self.incarnation, envelope, is_picked=True)
+        else:
+            while len(envelopes) < limit and (taken := self.take(chosen)) is not None:
+                envelopes.append(taken)
         return Lease(self, envelopes)
 
     async def _take_or_wait(self, lanes: frozenset[Lane] | None) -> Envelope[M]:
         while True:
-            # Before the pop, never after it: a cancel that is pending wins, and nothing is taken.
+            # Before the take, never after it: a pending cancellation wins, and nothing is taken.
             if self._since_yield >= BUDGET:
                 self._since_yield = 0
                 await checkpoint()
             else:
                 await checkpoint_if_cancelled()
-            envelope = self.take() if lanes is None else self._take_from(lanes)
+            envelope = self.take(lanes)
             if envelope is not None:
                 self._since_yield += 1
                 return envelope
@@ -149,38 +342,8 @@ class Mailbox(Intake[M]):
             self._since_yield = 0
             await self.park()
 
-    def _take_from(self, lanes: frozenset[Lane]) -> Envelope[M] | None:
-        """Lease the next message of some lanes: hide the others for the length of this call."""
-        hidden = [(attribute, getattr(self, attribute)) for lane, attribute in LANES.items() if lane not in lanes]
-        credit = self._credit
-        for attribute, _ in hidden:
-            setattr(self, attribute, None)
-        try:
-            return self.take()
-        finally:
-            for attribute, queue in hidden:
-                setattr(self, attribute, queue)
-            if not lanes.issuperset(_CREDITED):
-                self._credit = credit
-
-    def _pick(
-        self,
-        queue: deque[Envelope[M]] | None,
-        limit: int,
-        wanted: Callable[[Envelope[M]], bool],
-        picked: list[Envelope[M]],
-    ) -> None:
-        """Lease what is wanted of a lane, in its order."""
-        for envelope in [one for one in queue or () if one.number and wanted(one)][: limit - len(picked)]:
-            assert queue is not None
-            queue.remove(envelope)
-            self._lease_more(envelope)
-            picked.append(envelope)
-            if self._trace is not None:
-                record_leased(self._trace, self.owner, self.incarnation, envelope, is_picked=True)
-
     async def park(self) -> None:
-        """Sleep until something was put or the mailbox was closed; may return without either.
+        """Sleep until a message is put or the mailbox is closed; may return spuriously.
 
         Raises:
             Busy: Another task is already waiting.
@@ -188,242 +351,150 @@ class Mailbox(Intake[M]):
         await self.parked(current_task())
 
     def parked(self, task: Task) -> Awaitable[None]:
-        """Return what `park` sleeps on, to be awaited at once by `task`: one frame less, through which every wait goes."""
-        if self._waiter is not None:
+        """Return the awaitable of `park`, to be awaited at once by `task`; saves a frame that every wait goes through."""
+        spot = self._spot
+        if spot is None:
+            spot = self._spot = ParkingSpot()
+        elif spot.task is not None:
             raise Busy(f"cannot wait on the mailbox of {self.owner!r}: another task is already waiting")
-        trap = self._trap
-        if trap is None:
-            trap = self._trap = prepare(self._forget_waiter)
-        self._waiter = task
-        return sleep(trap)
-
-    def _forget_waiter(self, _: Any) -> Abort:
-        self._waiter = None
-        return Abort.SUCCEEDED
+        return spot.parked(task)
 
     def nudge(self) -> None:
-        """Wake the consumer although nothing was put, so that it looks at its flags."""
-        self._wake()
+        """Wake the consumer, also without a new message, so that it checks its flags."""
+        if self._spot is not None:
+            self._spot.unpark()
 
-    def notify(self, callback: Callable[[], None] | None) -> None:
-        """Call `callback` after each put while no task is parked: for owners that have no task of their own."""
-        self._notify = callback
+    def notify(self, callback: Callable[[], None]) -> None:
+        """Call `callback` after each put while no task is parked; for owners without a task."""
+        self._spot = ParkingSpot(callback)
 
     # --- leases ----------------------------------------------------------------------------------------------------
 
     def ack(self, envelope: Envelope[M]) -> None:
-        """Let go of a leased message for good; its place goes to whoever waits first.
-
-        Raises:
-            UsageError: The message is not leased, for instance acknowledged twice.
-        """
-        # As in _release and _dead, without their calls: this is the hot path.
-        if envelope is self._lease:
-            self._lease = None
+        """Acknowledge a leased message; raises `UsageError` if it is not leased, such as the second time."""
+        # _release() and _free(), inlined: this is the hot path.
+        lanes, room = self.lanes, self._room
+        if envelope is lanes.lease:
+            lanes.lease = None
         else:
             self._release(envelope)
-        self._acked += 1
-        if self._trace is not None:
-            record_acked(self._trace, self.owner, self.incarnation, envelope)
+        if self.trace is not None:
+            record_acked(self.trace, self.owner, self.incarnation, envelope)
         if envelope.is_counted:
-            self._held -= 1
+            room.held -= 1
             if envelope.size_bytes:
-                self._bytes -= envelope.size_bytes
-            if self._producers:
+                room.size_bytes -= envelope.size_bytes
+            if room.producers:
                 self._admit_producers()
 
     def nack(self, envelope: Envelope[M], *, counts: bool = True, parent: int = 0) -> None:
-        """Give a leased message back to the front of its lane; dead if the mailbox is closed or it is poison.
+        """Return a leased message to the front of its lane (of a batch, the last one first); raises as `ack` does.
 
-        Args:
-            envelope: The leased message. Of a batch, give back the last one first.
-            counts: Whether this was an attempt; after 3 of them the message is a dead letter `poison`.
-            parent: `seq` of the event that led to it.
-
-        Raises:
-            UsageError: The message is not leased.
+        If it `counts` as an attempt, the third one makes it a dead letter `poison`. It also dies if the mailbox is closed.
         """
-        if self.is_over:
-            self.bury(envelope, DeadReason.ENDED, parent=parent)
-        elif counts and envelope.attempts + 1 >= MAX_ATTEMPTS:
-            self.bury(envelope, DeadReason.POISON, parent=parent)
-        else:
-            self._release(envelope)
-            envelope.attempts += counts
-            if self._trace is not None:
-                record_returned(self._trace, self.owner, self.incarnation, envelope, parent)
-            self._lane(envelope.lane).appendleft(envelope)
-            self._wake()
+        if self._was_last_attempt(envelope, parent, counts=counts):
+            return
+        self._release(envelope)
+        envelope.attempts += counts
+        if self.trace is not None:
+            record_returned(self.trace, self.owner, self.incarnation, envelope, parent)
+        self.lanes.put_back(envelope)
+        self.nudge()
+
+    def _was_last_attempt(self, envelope: Envelope[M], parent: int, *, counts: bool) -> bool:
+        is_poison = counts and envelope.attempts + 1 >= MAX_ATTEMPTS
+        if self.is_over or is_poison:
+            self.bury(envelope, DeadReason.ENDED if self.is_over else DeadReason.POISON, parent=parent)
+            return True
+        return False
 
     def bury(self, envelope: Envelope[M], reason: DeadReason, *, parent: int = 0) -> None:
-        """Turn a leased message into a dead letter; `parent` is the `seq` of the event that led to it.
-
-        Raises:
-            UsageError: The message is not leased.
-        """
+        """Turn a leased message into a dead letter because of the event `parent`; raises as `ack` does."""
         self._release(envelope)
         self._dead(envelope, reason, parent)
 
     @property
     def can_postpone(self) -> bool:
-        """Whether there is room for one more postponed message."""
-        return len(self._stash or ()) < self._policy.stash_capacity
+        """True if there is room for one more postponed message."""
+        return len(self.lanes.stash or ()) < self._room.policy.stash_capacity
 
     def postpone(self, envelope: Envelope[M], *, counts: bool = False) -> None:
-        """Set a leased message aside until `recall`; for want of room it is a dead letter `stash_overflow`.
+        """Set a leased message aside until `recall`; without room for it, it is a dead letter `stash_overflow`.
 
-        It keeps its place of the capacity.
-
-        Args:
-            envelope: The leased message.
-            counts: Whether this was an attempt; after 3 of them the message is a dead letter `poison`.
-
-        Raises:
-            UsageError: The message is not leased.
+        It still counts against the capacity. Attempts are counted, and errors raised, as by `nack`.
         """
-        if self.is_over or not self.can_postpone:
-            self.bury(envelope, DeadReason.ENDED if self.is_over else DeadReason.STASH_OVERFLOW)
-            return
-        if counts and envelope.attempts + 1 >= MAX_ATTEMPTS:
-            self.bury(envelope, DeadReason.POISON)
-            return
-        self._release(envelope)
-        envelope.attempts += counts
-        if self._stash is None:
-            self._stash = deque()
-        self._stash.append(envelope)
-        if self._trace is not None:
-            record_postponed(self._trace, self.owner, self.incarnation, envelope)
+        if not self.is_over and not self.can_postpone:
+            self.bury(envelope, DeadReason.STASH_OVERFLOW)
+        elif not self._was_last_attempt(envelope, 0, counts=counts):
+            self._release(envelope)
+            envelope.attempts += counts
+            self.lanes.postpone(envelope)
+            if self.trace is not None:
+                record_postponed(self.trace, self.owner, self.incarnation, envelope)
 
     def recall(self, *, parent: int = 0) -> None:
-        """Put all that is postponed back to the front of its lanes, in the order in which it was put.
-
-        `parent` is the `seq` of the event that led to it: the owner is in another state now.
-        """
-        if not self._stash:
-            return
-        stash, self._stash = self._stash, None
-        for envelope in sorted(stash, key=_number, reverse=True):
-            self._lane(envelope.lane).appendleft(envelope)
-            if self._trace is not None:
-                record_returned(self._trace, self.owner, self.incarnation, envelope, parent)
-        self._wake()
+        """Return postponed messages to the front of their lanes, in their original order, because of event `parent`."""
+        if self.lanes.stash:
+            for envelope in self.lanes.recall():
+                if self.trace is not None:
+                    record_returned(self.trace, self.owner, self.incarnation, envelope, parent)
+            self.nudge()
 
     def _release(self, envelope: Envelope[M]) -> None:
-        if envelope is self._lease:
-            self._lease = None
-        elif self._more_leased is not None and self._more_leased.get(envelope.number) is envelope:
-            del self._more_leased[envelope.number]
-        else:
+        if not self.lanes.release(envelope):
             raise UsageError(
                 f"cannot release message {envelope.number} of {self.owner!r}: it is not leased; was it acknowledged twice?"
             )
 
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
-        """Count and report a message that was taken out of wherever it was, and give its place to whoever waits first."""
+        """Count and report a message that was removed, and free its place."""
         self._died += 1
         if self._recorder is not None:
             record_died(self._recorder, self.owner, self.incarnation, envelope, reason, parent)
         if self._on_dead is not None:
             self._on_dead(envelope, reason)
         if envelope.is_counted:
-            self._held -= 1
-            self._bytes -= envelope.size_bytes
-            if self._producers:
-                self._admit_producers()
+            self._free(envelope.size_bytes)
 
     def withdraw(self, envelope: Envelope[M], *, is_known: bool = False, parent: int = 0) -> bool:
-        """Take a message back that waits or is postponed: a dead letter `withdrawn`, and its place is free.
+        """Turn a waiting or postponed message into a dead letter `withdrawn`; return False if it is leased or gone.
 
-        Args:
-            envelope: The message.
-            is_known: Whether the caller knows that it is neither served nor dead, so that it is not looked for.
-            parent: `seq` of the event that led to it.
-
-        Returns:
-            Whether it was there. A leased message stays leased.
+        `is_known` saves the search if the caller knows that the message is neither served nor dead.
         """
-        if self.is_over or envelope is self._lease or envelope in (self._more_leased or {}).values():
+        if self.is_over or not self.lanes.withdraw(envelope, is_known=is_known):
             return False
-        if self._stash and envelope in self._stash:
-            self._stash.remove(envelope)
-            self._dead(envelope, DeadReason.WITHDRAWN, parent)
-        elif is_known or self.is_waiting(envelope):
-            # A husk stays in the lane until it comes to the front: to find it there would take a search.
-            self._dead(envelope, DeadReason.WITHDRAWN, parent)
-            envelope.number = 0
-            envelope.reply = None
-            self._tombstones += 1
-            if self._tombstones > MAX_TOMBSTONES and self._tombstones > len(self):
-                self._sweep()
-        else:
-            return False
+        self._dead(envelope, DeadReason.WITHDRAWN, parent)
+        envelope.number, envelope.reply = 0, None
+        self.lanes.sweep()
         return True
 
-    def is_waiting(self, envelope: Envelope[M]) -> bool:
-        """Whether a message waits in its lane or is postponed; looks for it."""
-        queues = (getattr(self, LANES[envelope.lane]), self._stash)
-        return envelope.number > 0 and any(envelope in queue for queue in queues if queue)
-
-    def _drop_tombstones(self) -> None:
-        """Let a message stand at the front of each lane that has one."""
-        for queue in (self._now, self._next, self._later):
-            while queue and not queue[0].number:
-                queue.popleft()
-                self._tombstones -= 1
-
-    def _sweep(self) -> None:
-        for attribute in LANES.values():
-            setattr(self, attribute, deque(one for one in getattr(self, attribute) or () if one.number))
-        self._tombstones = 0
+    # --- end -------------------------------------------------------------------------------------------------------
 
     def pin_last(self, lane: Lane) -> None:
-        """Bind the message that was put last, in this very step, to the current incarnation."""
-        pinned = self._pinned = self._pinned or set()
-        if len(pinned) >= 2 * self._capacity:  # nearly all of them have been served
-            pinned &= {one.number for one in chain(self.leased, self._stash or (), *map(self._lane, Lane))}
-        pinned.add(self.last(lane).number)
+        """Pin the message that was put last, in this very step, to the current incarnation."""
+        self.lanes.of(lane)[-1].is_pinned = True
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
-        """Turn what waits for the incarnation that has just ended into dead letters."""
-        pinned, self._pinned = self._pinned, None
-        for lane in Lane if pinned else ():
-            queue = self._lane(lane)
-            for envelope in [one for one in queue if one.number in (pinned or ())]:
-                queue.remove(envelope)
-                self._dead(envelope, reason, parent)
-
-    # --- end and state ---------------------------------------------------------------------------------------------
+        """Turn the waiting messages that are pinned to the ended incarnation into dead letters."""
+        for envelope in self.lanes.remove_pinned():
+            self._dead(envelope, reason, parent)
 
     def refuse_new(self, reason: str) -> None:
-        """Refuse new messages from now on and go on handing out what waits; signals of the runtime are still taken.
-
-        Producers that wait get `Closed`. A second call, or one after `close`, does nothing.
-        """
-        if self._closed:
-            return
-        self._closed, self._is_draining = reason or "draining", True
-        self._send_away()
-
-    def _send_away(self) -> None:
-        """Let nobody wait at a mailbox that takes nothing new."""
-        if self._producers is not None:
-            self._producers.dismiss()
-        self._wake()
+        """Refuse new messages, except system mail, and keep handing out queued ones. Waiting producers get `Closed`."""
+        if not self._closed:
+            self._close(reason or "draining", is_draining=True)
 
     def close(self, reason: str, *, dead_reason: DeadReason = DeadReason.CLOSED, parent: int = 0) -> None:
-        """Refuse new messages from now on and send what waits to the dead letters; a second call does nothing.
+        """Refuse new messages, and turn queued ones into dead letters; leased ones stay leased.
 
-        Leased messages stay leased. Producers that wait get `Closed`; a consumer that waits is woken.
+        Waiting producers get `Closed`; a waiting consumer is woken.
         """
-        if self.is_over:
-            return
-        self._closed, self._is_draining = reason or "closed", False
-        self._send_away()
-        for queue in (self._stash, self._now, self._next, self._later):
-            while queue:
-                envelope = queue.popleft()
-                if envelope.number:
-                    self._dead(envelope, dead_reason, parent)
-                else:
-                    self._tombstones -= 1
+        if not self.is_over:
+            self._close(reason or "closed", is_draining=False)
+            for envelope in self.lanes.clear():
+                self._dead(envelope, dead_reason, parent)
+
+    def _close(self, reason: str, *, is_draining: bool) -> None:
+        self._closed, self._is_draining = reason, is_draining
+        self._room.dismiss()
+        self.nudge()

@@ -1,7 +1,7 @@
-"""Logging in at a server with a person at a browser (OAuth's authorization code with PKCE), and forgetting that again.
+"""Login at a server by a person with a browser (OAuth's authorization code with PKCE), and logout.
 
-Rule 1: what was kept before stays until there are new tokens. Rule 2: a server that hangs ends the login; a person has minutes.
-Rule 3: no message holds a secret.
+Rule 1: stored tokens stay until there are new ones. Rule 2: a server that hangs ends the login within seconds; a person
+has minutes. Rule 3: no message holds a secret.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import trio
 from greenroom.core import InternalError, Ports, UsageError
 from greenroom.mcp._callback import Callback, open_callback
 from greenroom.mcp._configs import Http, ServerConfig
-from greenroom.mcp._errors import LoginFailed, told
 from greenroom.mcp._login import NOT_LOGGED_IN, Login, browser_login
-from greenroom.mcp._peer import Ending
+from greenroom.mcp._mcp_errors import LoginFailed, told
+from greenroom.mcp._peer import ConnectionEnd
 from greenroom.mcp._sdk import SdkPeers
 from greenroom.mcp._stdio import Programs
 from greenroom.mcp._tokens import TokenFile, token_file
@@ -30,46 +30,47 @@ if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult
 
 Show: TypeAlias = Callable[[str], Awaitable[None]]
-"""Shows a person the address to go to; cancelled as soon as the browser has come back."""
+"""Shows a person the URL to open; cancelled as soon as the browser has come back."""
 PERSON_S: Final = 300.0
-"""How long a person has, in seconds."""
+"""Time limit for the person, in seconds."""
 SERVER_S: Final = 30.0
-"""How long the servers may take, in seconds, before and after."""
+"""Time limit for the servers, in seconds, before and after the person."""
 _CODE: Final = re.compile(r"[A-Za-z0-9_]{1,60}")
 
 
 @final
 @attrs.frozen(kw_only=True)
 class LoggedIn:
-    """What a login came to."""
+    """The result of a login."""
 
     path: Path | None
-    """Where the tokens are kept; None where the server wanted no login."""
+    """File of the tokens; None if the server required no login."""
     tools: int
-    """How many tools the server has."""
+    """Number of tools of the server."""
 
 
 async def log_in(
     config: ServerConfig, show: Show, *, cwd: Path, tokens: Path, ports: Ports, programs: Programs | None = None
 ) -> LoggedIn:
-    """Log in at a server, and keep the tokens for the sessions to come. Cancelled, nothing is kept and no socket is left.
+    """Log in at a server and store the tokens for later sessions. On cancellation, nothing is stored and all sockets
+    are closed.
 
     Args:
         config: The server, of type `http` or `sse`.
-        show: Shows a person the address.
+        show: Shows a person the URL.
         cwd: The folder of the project.
-        tokens: The folder in which tokens are kept.
+        tokens: The folder of the tokens.
         ports: The disk and the clock.
-        programs: What starts its `headersHelper`.
+        programs: Starts its `headersHelper`.
 
     Raises:
-        UsageError: It is no server that one logs in at with a browser, or its `callbackPort` is taken.
-        LoginFailed: The server, its authorization server or the person did not let it.
+        UsageError: The server does not support login with a browser, or its `callbackPort` is taken.
+        LoginFailed: The server, its authorization server or the person refused.
     """
     way = _checked(config)
     port = way.oauth.callback_port if way.oauth is not None else None
     kept: list[TokenFile] = []
-    ending = Ending()
+    ending = ConnectionEnd()
     errors: list[BaseException] = []
     tools = 0
     async with open_callback(port) as callback:
@@ -79,7 +80,7 @@ async def log_in(
         async def open_login(way: Http, file: TokenFile | None) -> Login | None:
             await trio.lowlevel.checkpoint()
             if file is None or any(name.lower() == "authorization" for name in way.headers):
-                raise LoginFailed(config.name, "its headersHelper gives an Authorization header")
+                raise LoginFailed(config.name, "its headersHelper sets an Authorization header")
             return browser_login(way, file, callback.uri, visit.go, visit.come_back, partial(kept.append, file))
 
         peers = SdkPeers(cwd=cwd, programs=programs, ports=ports, tokens=tokens, open_login=open_login)
@@ -87,7 +88,7 @@ async def log_in(
             with scope:
                 async with peers(config, ending) as peer:
                     tools = len(await peer.list_tools())
-        except* Exception as group:  # the boundary: servers are somebody else's programs
+        except* Exception as group:  # the boundary: servers are foreign programs
             errors.append(group)
             if group.subgroup(InternalError) is not None:
                 raise
@@ -99,34 +100,34 @@ async def log_in(
 
 
 async def log_out(config: ServerConfig, *, tokens: Path, ports: Ports) -> Path | None:
-    """Forget the tokens that are kept for a server, whatever the file holds; returns it, None where there was none.
+    """Remove the stored tokens of a server, whatever the file holds; return its path, None if there was none.
 
     Raises:
-        UsageError: It is not at an address.
+        UsageError: The server is not remote.
         LoginFailed: The file cannot be removed.
     """
     if not isinstance(config.way, Http):
-        raise UsageError(f"the MCP server {config.name!r} is of type {config.type}, and has no login")
+        raise UsageError(f"the MCP server {config.name!r} is of type {config.type}, which has no login")
     path = token_file(tokens, config.way.url, ports).path
     try:
         await ports.blocking.run(path.unlink)
     except FileNotFoundError:
         return None
     except OSError as problem:
-        raise LoginFailed(config.name, f"{path} cannot be removed: {problem.strerror}") from None
+        raise LoginFailed(config.name, f"cannot remove {path}: {problem.strerror}") from None
     return path
 
 
 def _checked(config: ServerConfig) -> Http:
     way, name = config.way, config.name
     if not isinstance(way, Http) or way.dialect == "ws":
-        raise UsageError(f"the MCP server {name!r} is of type {config.type}; a browser logs in at http and sse alone")
-    if any(one.lower() == "authorization" for one in way.headers):
-        raise UsageError(f"the entry of the MCP server {name!r} has an Authorization header; take that out first")
-    if way.oauth is not None and way.oauth.client_secret:
         raise UsageError(
-            f"the MCP server {name!r} is logged in at with the clientSecret of its entry, without a person"
+            f"the MCP server {name!r} is of type {config.type}; only http and sse support login with a browser"
         )
+    if any(name.lower() == "authorization" for name in way.headers):
+        raise UsageError(f"the entry of the MCP server {name!r} has an Authorization header; remove it first")
+    if way.oauth is not None and way.oauth.client_secret:
+        raise UsageError(f"the MCP server {name!r} uses the clientSecret of its entry; no login is needed")
     return way
 
 
@@ -143,24 +144,24 @@ class _Visit:
 
     @property
     def too_late(self) -> str:
-        """What to say when the time is up."""
+        """The message for an expired time limit."""
         if self._is_out:
             return f"nobody logged in within {PERSON_S / 60:g} minutes"
         return f"the server did not answer within {SERVER_S:g} s"
 
     async def go(self, address: str) -> None:
-        """Take the address that the person is to go to."""
+        """Receive the URL that the person has to open."""
         from mcp.client.auth import OAuthFlowError
 
         await trio.lowlevel.checkpoint()
         parts = urlsplit(address)
         if parts.scheme not in {"http", "https"} or not address.isprintable() or " " in address:
-            raise OAuthFlowError("its authorization server has an address that no browser should be sent to")
+            raise OAuthFlowError("its authorization server must have an http or https URL")
         self._address = address
         self._callback.expect(parse_qs(parts.query).get("state", [""])[0])
 
     async def come_back(self) -> AuthorizationCodeResult:
-        """Show the address, and wait until the browser comes back."""
+        """Show the URL, and wait until the browser comes back."""
         from mcp.client.auth import OAuthFlowError
         from mcp.shared.auth import AuthorizationCodeResult
 

@@ -1,7 +1,8 @@
-"""Where a browser comes back to after a login: an address on this machine, for as long as a login lasts.
+"""Local HTTP endpoint to which a browser returns after a login, open as long as the login lasts.
 
-Rule 1: it listens on the loopback interface alone. Rule 2: only who knows what was sent along with the login (`state`) is heard;
-everybody else gets an answer and changes nothing. Rule 3: whatever a stranger sends breaks his own connection at most.
+Rule 1: it listens on the loopback interface only. Rule 2: only requests with the expected `state` count; all others get
+an answer and change nothing. Rule 3: a malformed request breaks at most its own connection.
+
 Must not know: tokens, the SDK.
 """
 
@@ -20,11 +21,11 @@ from greenroom.core import UsageError, open_bare_nursery
 
 _HOSTS: Final = ("127.0.0.1", "::1")
 _NAME: Final = "localhost"
-"""What stands in the address: authorization servers know it in this form, by which ports of clients are registered."""
+"""Host name in the URL: authorization servers register the ports of clients in this form."""
 _PATH: Final = "/callback"
 _MAX_BYTES: Final = 16 * 1024
 _REQUEST_S: Final = 10.0
-"""How long a connection may take for its request, and for the answer."""
+"""Time limit for a connection's request, and for the answer, in seconds."""
 _MAX_CONNECTIONS: Final = 32
 _DONE: Final = "<p>This is all that was needed here. You can close this page, and go back to the terminal.</p>"
 _NOT_DONE: Final = "<p>The login was refused. You can close this page; the terminal says more.</p>"
@@ -33,22 +34,22 @@ _NOTHING: Final = "<p>No login is waiting for this.</p>"
 
 @final
 class Callback:
-    """An address that a browser can be sent to. Made by `open_callback`."""
+    """An endpoint that a browser can be redirected to. Made by `open_callback`."""
 
     def __init__(self, port: int) -> None:
         self.uri = f"http://{_NAME}:{port}{_PATH}"
-        """The address."""
+        """The URL."""
         self._state: str | None = None
         self._values: Mapping[str, str] = {}
         self._came = trio.Event()
         self._connections = 0
 
     def expect(self, state: str) -> None:
-        """Say what a browser has to bring."""
+        """Set the `state` that a browser has to bring."""
         self._state = state
 
     async def wait(self) -> Mapping[str, str]:
-        """Wait until a browser has come back, and return what it brought: `code`, or `error`, and what else there is."""
+        """Wait until a browser has returned, and return its parameters: `code` or `error`, and any others."""
         await self._came.wait()
         return self._values
 
@@ -79,7 +80,7 @@ class Callback:
             self._came.set()
 
     def _brought(self, target: str) -> Mapping[str, str] | None:
-        """Return what a request brings; None where it is not the one that is waited for."""
+        """Return the parameters of a request; None if it is not the expected one."""
         try:
             parts = urlsplit(target)
             values = {name: texts[0] for name, texts in parse_qs(parts.query, max_num_fields=32).items()}
@@ -92,10 +93,10 @@ class Callback:
 
 @asynccontextmanager
 async def open_callback(port: int | None = None) -> AsyncIterator[Callback]:
-    """Listen for as long as the block lasts; leaving or cancelling it closes every socket.
+    """Listen as long as the block lasts; leaving or cancelling it closes every socket.
 
     Args:
-        port: The one that the client is registered with (`callbackPort`); None for any that is free.
+        port: The port that the client is registered with (`callbackPort`); None for any free one.
 
     Raises:
         UsageError: The port is taken.
@@ -107,21 +108,21 @@ async def open_callback(port: int | None = None) -> AsyncIterator[Callback]:
                 listeners += await trio.open_tcp_listeners(port or 0, host=_HOSTS[0])
             except OSError as problem:
                 what = f"the port {port} (callbackPort)" if port else "a port of this machine"
-                raise UsageError(f"{what} cannot be listened on: {problem.strerror or problem}; free it") from None
+                raise UsageError(f"cannot listen on {what}: {problem.strerror or problem}") from None
             bound: int = listeners[0].socket.getsockname()[1]
-            with suppress(OSError):  # where there is one: a browser may take either for the name
+            with suppress(OSError):  # IPv6, if available: a browser may resolve the name to either
                 listeners += await trio.open_tcp_listeners(bound, host=_HOSTS[1])
             callback = Callback(bound)
             await nursery.start(partial(trio.serve_listeners, callback.serve, listeners))
             yield callback
         finally:
             nursery.cancel_scope.cancel("the login is over")
-            for one in listeners:
-                one.socket.close()
+            for listener in listeners:
+                listener.socket.close()
 
 
 async def _requested(stream: trio.SocketStream) -> str | None:
-    """Return what a GET asks for; None for any other request."""
+    """Return the target of a GET; None for any other request."""
     head = b""
     while b"\r\n\r\n" not in head:
         chunk = await stream.receive_some()

@@ -1,4 +1,4 @@
-"""A server as somebody describes it: how to reach it, whose entry that is, and where it was written."""
+"""Configuration of a server: how it is reached, the scope of its entry, and its source."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from greenroom.mcp._hosted import HostLine
 
 
 class ServerScope(StrEnum):
-    """Whose an entry is. Of several entries of one name the first here counts, as a whole."""
+    """The scope of an entry. Of several entries of one name, the first scope here wins, as a whole."""
 
     MANAGED = "managed"
-    """An administrator's; where there is such a file, nothing else is read."""
+    """An administrator's; if such a file exists, no other is read."""
     CLI = "cli"
     """Given on the command line, or by the program."""
     LOCAL = "local"
     """The user's, for this project."""
     PROJECT = "project"
-    """The project's: shared, so somebody has to approve it where somebody can be asked."""
+    """The project's: shared, so it needs approval if a person attends the session."""
     USER = "user"
     """The user's, everywhere."""
     PLUGIN = "plugin"
-    """A plugin's, its name before the server's."""
+    """A plugin's; its name precedes the server's."""
     AGENT = "agent"
-    """Of the definition of an agent; it lives and dies with the agent."""
+    """From the definition of an agent; it starts and ends with the agent."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Stdio:
-    """A program that is started, and talked to through its input and output."""
+    """A program that is started, and reached through its stdin and stdout."""
 
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    """Variables beside those that it inherits."""
+    """Variables in addition to the inherited ones."""
     cwd: Path | None = None
     """By default the folder of the session."""
 
@@ -47,44 +47,44 @@ class Stdio:
 @final
 @attrs.frozen(kw_only=True)
 class OAuth:
-    """What a server at an address is logged in at with."""
+    """Login settings of a remote server."""
 
     client_id: str = ""
-    """What the authorization server knows this client by; empty registers one at each login in a browser."""
+    """The client's id at the authorization server; empty registers a client at each login in a browser."""
     client_secret: str = attrs.field(default="", repr=False)
-    """With it the client logs in by itself (client credentials)."""
+    """If set, the client logs in by itself (client credentials)."""
     issuer: str = ""
-    """The authorization server that the secret is for; it goes nowhere else."""
+    """The authorization server of the secret; it is sent nowhere else."""
     scope: str = ""
-    """What is asked for, with spaces between; empty for what the server says."""
+    """The requested scopes, separated by spaces; empty for those that the server names."""
     callback_port: int | None = None
-    """Where a browser comes back to, on this machine; None for any port that is free."""
+    """Local port to which a browser returns; None for any free port."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Http:
-    """A server at an address."""
+    """A remote server, reached by URL."""
 
     url: str
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     dialect: Literal["http", "sse", "ws"] = "http"
-    """Streamable HTTP, what servers spoke before it, or a websocket."""
+    """Streamable HTTP, its predecessor SSE, or a websocket."""
     headers_helper: str = ""
-    """A shell command that prints more headers, as a JSON object; it runs for each connection."""
+    """A shell command that prints more headers as a JSON object; it runs for each connection."""
     oauth: OAuth | None = None
 
 
 @final
 @attrs.frozen(kw_only=True)
-class Hosted:
-    """A server of the program that this one serves."""
+class HostedServer:
+    """A server inside the program that embeds this one."""
 
     line: HostLine
-    """What is said to it goes through this, and so does what it says."""
+    """Carries the messages in both directions."""
 
 
-Way: TypeAlias = Stdio | Http | Hosted
+Way: TypeAlias = Stdio | Http | HostedServer
 
 
 @final
@@ -98,25 +98,27 @@ class ServerConfig:
     source: str = ""
     """The file, or a word such as `--mcp-config`."""
     timeout_s: float | None = None
-    """How long a call may take, in seconds; None for the session's setting."""
+    """Time limit of a call, in seconds; None for the session's setting."""
     always_load: bool = False
-    """Whether its tools are to stand in every request, also where others are looked up first."""
+    """True if its tools are part of every request, even when others are found by tool search."""
     offers_roots: bool = True
-    """Whether it is told which folder is worked on; some servers then forget the folders of their arguments."""
+    """True if it is given the working folder as a root; some servers then ignore the folders in their arguments."""
 
     @property
     def type(self) -> str:
-        """The word for its way: `stdio`, `http`, `sse`, `ws` or `sdk`."""
+        """The transport's name: `stdio`, `http`, `sse`, `ws` or `sdk`."""
         if isinstance(self.way, Http):
             return self.way.dialect
         return "stdio" if isinstance(self.way, Stdio) else "sdk"
 
     @property
     def is_remote(self) -> bool:
-        """Whether it is at an address, which can be tried again; else it is a program, or lives in one."""
+        """True if it is remote and can be retried; otherwise it is a program, or lives in one."""
         return isinstance(self.way, Http)
 
 
 def bad_headers(headers: Mapping[str, str]) -> bool:
-    """Say whether any of them has a character that no header can hold."""
-    return not all(one.isascii() and "\n" not in one and "\r" not in one for pair in headers.items() for one in pair)
+    """True if any of them has a character that is not allowed in a header."""
+    return not all(
+        part.isascii() and "\n" not in part and "\r" not in part for pair in headers.items() for part in pair
+    )

@@ -1,8 +1,9 @@
-"""A connection: the actor that keeps one server connected, and ends when it cannot be any more.
+"""Actor that keeps one server connected, and ends when it cannot be connected any longer.
 
-Rule 1: one task opens and closes it; calls come from their callers' own tasks and hold nobody up. Rule 2: whatever goes
-wrong out there ends this connection, as `Down` with the reason, or begins the next try; it never leaves by another way.
-Rule 3: every wait has a deadline or an end: a server that says nothing is given up.
+Rule 1: one task opens and closes the connection; calls run in their callers' own tasks and block nothing. Rule 2: every
+failure of the server ends this connection, as `Down` with the reason, or starts the next attempt; it never escapes
+otherwise. Rule 3: every wait has a deadline or an end: a silent server is given up.
+
 Must not know: the SDK.
 """
 
@@ -16,7 +17,6 @@ import trio
 from greenroom.actors import Behavior, Context
 from greenroom.core import Chance, InternalError, Level
 from greenroom.mcp._configs import Http
-from greenroom.mcp._errors import CallFailed, ServerDown, told
 from greenroom.mcp._events import (
     McpAuthNeeded,
     McpClosed,
@@ -28,14 +28,15 @@ from greenroom.mcp._events import (
     McpStarted,
     McpToolsChanged,
 )
-from greenroom.mcp._lifecycle import STABLE_S, ServerStatus, plan_retry
-from greenroom.mcp._peer import Change, Ending, OpenPeer, Peer, PromptInfo, ToolInfo
+from greenroom.mcp._mcp_errors import CallFailed, ServerDown, told
+from greenroom.mcp._mcp_settings import McpSettings
+from greenroom.mcp._peer import Change, ConnectionEnd, OpenPeer, Peer, PromptInfo, ToolInfo
 from greenroom.mcp._server import Server
-from greenroom.mcp._settings import McpSettings
+from greenroom.mcp._server_lifecycle import STABLE_S, ServerStatus, plan_retry
 
 _WHY_CHARS: Final = 500
 _PROMPTS_S: Final = 5.0
-"""How long a server may take to list its prompts, in seconds, before it counts as connected without any."""
+"""Time limit for listing prompts, in seconds; after it the server counts as connected without any."""
 _MAX_LEFT_OUT: Final = 20
 _OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
 
@@ -43,24 +44,25 @@ _OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
 @final
 @attrs.frozen(kw_only=True)
 class _Ended:
-    """How one try went."""
+    """The result of one attempt."""
 
     why: str
     needs_auth: bool
     is_over: bool
     stood_s: float | None
-    """How long the connection stood; None where it never did."""
+    """Duration of the connection; None if it was never established."""
 
 
 @final
 class McpConnection(Behavior[Never]):
-    """Keeps one server connected; takes no messages. It ends failed when the server is given up, and well when its owner has gone.
+    """Actor that keeps one server connected; it takes no messages. It ends as failed when the server is given up, and
+    normally when its owner has gone.
 
     Args:
-        server: What it connects, and tells of it.
-        open_peer: How.
-        settings: How long that may take.
-        chance: Spreads the tries.
+        server: The server, which receives all status changes.
+        open_peer: Opens a connection.
+        settings: Time limits.
+        chance: Randomizes the retries.
     """
 
     actor_tasks = True
@@ -73,12 +75,12 @@ class McpConnection(Behavior[Never]):
         self._chance = chance
 
     async def on_start(self, ctx: Context) -> None:
-        """Begin to connect; that goes on after the start."""
+        """Start to connect; connecting continues after the start."""
         self._server.move(ctx, McpStarted, type=self._server.config.type)
         ctx.start_soon(self._keep, ctx, name=f"MCP server {self._server.name}")
 
     async def on_message(self, message: Never, ctx: Context) -> None:
-        """Nothing: a connection takes no messages."""
+        """Ignore the message: a connection takes none."""
 
     async def _keep(self, ctx: Context) -> None:
         server = self._server
@@ -97,7 +99,7 @@ class McpConnection(Behavior[Never]):
                 else:
                     tries = 0 if ended.stood_s >= STABLE_S or not stood_before else tries + 1
                     stood_before = True
-                # Headers that a helper gives do not last: a connection that stood is tried again with new ones.
+                # Headers of a helper expire: a lost connection is retried with new ones.
                 is_renewed = ended.stood_s is not None and has_helper
                 if ended.needs_auth and not is_renewed:
                     server.move(ctx, McpAuthNeeded, error=ended.why)
@@ -117,14 +119,14 @@ class McpConnection(Behavior[Never]):
                     server.move(ctx, McpLost, error=ended.why, wait_s=round(wait_s, 3))
                 await trio.sleep(wait_s)
         except BaseException:
-            if server.status in _OPEN:  # it was ended from this side, or something of ours is broken
+            if server.status in _OPEN:  # it was closed from this side, or our own code failed
                 server.move(ctx, McpClosed)
             raise
 
     async def _connect(self, ctx: Context) -> _Ended:
         """Connect once, and stay until the connection ends."""
         server, limit_s = self._server, self._settings.start_timeout_s
-        ending = Ending()
+        ending = ConnectionEnd()
         errors: list[BaseException] = []
         stood_since: float | None = None
         stood_s: float | None = None
@@ -141,9 +143,9 @@ class McpConnection(Behavior[Never]):
                         await self._stay(ctx, peer)
                     finally:
                         stood_s = trio.current_time() - stood_since
-                        # Before the server is ended, which may take seconds: nobody waits for an answer any more.
+                        # Before the server is stopped, which may take seconds: calls fail now.
                         server.close(ending.why or "the connection was closed")
-        except* Exception as group:  # the boundary: a server is somebody else's program
+        except* Exception as group:  # the boundary: a server is a foreign program
             errors.append(group)
             if group.subgroup(InternalError) is not None:
                 raise
@@ -174,7 +176,7 @@ class McpConnection(Behavior[Never]):
             server.move(ctx, McpPromptsChanged, prompts=0, error=problem)
 
     async def _list_prompts(self, peer: Peer, limit_s: float) -> tuple[tuple[PromptInfo, ...] | None, str]:
-        """Return its prompts; None where they cannot be read, and why: a server is of use without them."""
+        """Return its prompts, or None with the reason if they cannot be read: a server is useful without them."""
         try:
             with trio.fail_after(limit_s):
                 return await peer.list_prompts(), ""
@@ -188,7 +190,7 @@ class McpConnection(Behavior[Never]):
             nursery.cancel_scope.cancel("the connection was lost")
 
     async def _follow(self, ctx: Context, peer: Peer) -> None:
-        """Read the tools and prompts again whenever the server says that there are others."""
+        """Read the tools and prompts again whenever the server reports a change."""
         while True:
             changes = await peer.wait_changed()
             if Change.TOOLS in changes:
@@ -201,7 +203,7 @@ class McpConnection(Behavior[Never]):
         try:
             with trio.fail_after(self._settings.start_timeout_s):
                 tools = await peer.list_tools()
-        except (CallFailed, trio.TooSlowError) as problem:  # what it had listed before can still be called
+        except (CallFailed, trio.TooSlowError) as problem:  # the tools that it listed before can still be called
             server.move(ctx, McpToolsChanged, tools=len(server.tools), error=told(problem)[:_WHY_CHARS])
             return
         if tools != server.tools:

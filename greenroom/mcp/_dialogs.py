@@ -1,7 +1,8 @@
-"""The questions of one server that a person looks at now, and the clocks that stand still meanwhile.
+"""Open questions of one server to a person, and the deadlines suspended meanwhile.
 
-Rule 1: a person's time is nobody's fault: while a question is open, no deadline of the server's calls passes. Rule 2: a question that
-came during calls is taken back when none of them waits any more.
+Rule 1: the person's time does not count: while a question is open, no deadline of the server's calls passes. Rule 2: a
+question that was asked during calls is withdrawn when none of them is pending any longer.
+
 Must not know: what is asked, and whom.
 """
 
@@ -18,15 +19,15 @@ import trio
 T = TypeVar("T")
 
 
-class Clock(Protocol):
-    """A deadline that can stand still."""
+class PausableDeadline(Protocol):
+    """A deadline that can be suspended."""
 
-    def stop(self) -> None:
-        """Let no time pass from now on."""
+    def suspend(self) -> None:
+        """Suspend the deadline."""
         ...
 
-    def go_on(self) -> None:
-        """Let time pass again."""
+    def resume(self) -> None:
+        """Resume the deadline."""
         ...
 
 
@@ -36,10 +37,10 @@ class _ScopeClock:
     _scope: trio.CancelScope
     _left_s: float = math.inf
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         self._left_s, self._scope.deadline = self._scope.deadline - trio.current_time(), math.inf
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._scope.deadline = trio.current_time() + self._left_s
 
 
@@ -49,23 +50,23 @@ class Dialogs:
 
     def __init__(self) -> None:
         self._open: dict[trio.CancelScope, bool] = {}
-        """By their scopes, whether they came during calls."""
-        self._clocks: dict[Clock, None] = {}
+        """True for those asked during calls, by their scopes."""
+        self._clocks: dict[PausableDeadline, None] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
     async def ask(self, put: Callable[[], Awaitable[T]], *, is_in_call: bool) -> T | None:
-        """Put a question before a person and return the answer; None where it was taken back.
+        """Ask a person and return the answer; None if the question was withdrawn.
 
         Args:
-            put: Does it. Cancelled with this.
-            is_in_call: Whether it came during calls, and ends with them.
+            put: Shows the question. Cancelled with this call.
+            is_in_call: True if it was asked during calls, and is withdrawn when they end.
         """
         scope = trio.CancelScope()
         if not self._open:
             for clock in self._clocks:
-                clock.stop()
+                clock.suspend()
         self._open[scope] = is_in_call
         try:
             with scope:
@@ -74,20 +75,20 @@ class Dialogs:
             del self._open[scope]
             if not self._open:
                 for clock in self._clocks:
-                    clock.go_on()
+                    clock.resume()
         return None
 
     def end_calls(self) -> None:
-        """Take back what came during calls: none of them waits any more."""
+        """Withdraw the questions asked during calls: none of them is pending any longer."""
         for scope, is_in_call in self._open.items():
             if is_in_call:
                 scope.cancel("no call waits for the answer")
 
     @contextmanager
-    def holding(self, clock: Clock) -> Iterator[None]:
-        """Let a clock stand still while a question is open, for as long as the block lasts."""
+    def holding(self, clock: PausableDeadline) -> Iterator[None]:
+        """Suspend a deadline while a question is open, as long as the block lasts."""
         if self._open:
-            clock.stop()
+            clock.suspend()
         self._clocks[clock] = None
         try:
             yield
@@ -95,5 +96,5 @@ class Dialogs:
             del self._clocks[clock]
 
     def pausing(self, scope: trio.CancelScope) -> AbstractContextManager[None]:
-        """Do the same with the deadline of a scope."""
+        """Suspend the deadline of a cancel scope in the same way."""
         return self.holding(_ScopeClock(scope))

@@ -1,4 +1,4 @@
-"""What connections put on record: each move of a server's status, and nothing of what passes between it and us."""
+"""Events of connections: each change of a server's status, and nothing of the messages exchanged."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class McpConnected(McpEvent):
     kind: ClassVar[str] = "mcp.connected"
 
     says: str
-    """What the server calls itself, with its version."""
+    """The server's own name and version."""
     protocol: str
-    """Version of the protocol that both speak."""
+    """Agreed version of the protocol."""
     tools: int
-    """How many tools it has."""
+    """Number of tools."""
     prompts: int = 0
-    """How many prompts it has."""
+    """Number of prompts."""
     left_out: tuple[str, ...] = ()
-    """What it lists and nobody can use, a line each with the reason; 20 at most."""
+    """Unusable entries of its lists, one line each with the reason; at most 20."""
 
 
 @final
@@ -55,11 +55,11 @@ class McpToolsChanged(McpEvent):
     kind: ClassVar[str] = "mcp.tools_changed"
 
     tools: int
-    """How many tools it has now."""
+    """Number of tools now."""
     error: str = ""
-    """Why they could not be read, so that those from before hold."""
+    """Why they could not be read, so that the previous ones stay in force."""
     left_out: tuple[str, ...] = ()
-    """What it lists and nobody can use, a line each with the reason; 20 at most."""
+    """Unusable entries of its lists, one line each with the reason; at most 20."""
 
 
 @final
@@ -70,70 +70,70 @@ class McpPromptsChanged(McpEvent):
     kind: ClassVar[str] = "mcp.prompts_changed"
 
     prompts: int
-    """How many prompts it has now."""
+    """Number of prompts now."""
     error: str = ""
-    """Why they could not be read, so that those from before hold."""
+    """Why they could not be read, so that the previous ones stay in force."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class McpRetried(McpEvent):
-    """It could not be connected; after a wait that is tried again."""
+    """An attempt to connect failed; another one follows after a wait."""
 
     kind: ClassVar[str] = "mcp.retried"
 
     error: str
-    """What went wrong."""
+    """The error."""
     tries: int
-    """Tries in a row that have failed."""
+    """Consecutive failed attempts."""
     wait_s: float
-    """Seconds until the next try."""
+    """Seconds until the next attempt."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class McpLost(McpEvent):
-    """A connection that stood was lost; after a wait another one is tried."""
+    """An established connection was lost; another attempt follows after a wait."""
 
     kind: ClassVar[str] = "mcp.lost"
 
     error: str
-    """What went wrong."""
+    """The error."""
     wait_s: float
-    """Seconds until the next try."""
+    """Seconds until the next attempt."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class McpFailed(McpEvent):
-    """The server is given up: it could not be connected, or was lost and is not connected again."""
+    """The server was given up: it could not be connected, or was lost and is not retried."""
 
     kind: ClassVar[str] = "mcp.failed"
 
     error: str
-    """What went wrong."""
+    """The error."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class McpAuthNeeded(McpEvent):
-    """The server wants a login."""
+    """The server requires a login."""
 
     kind: ClassVar[str] = "mcp.auth_needed"
 
     error: str
-    """What the server answered."""
+    """The server's answer."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class McpClosed(McpEvent):
-    """The connection was ended from this side, or whoever has the server has gone."""
+    """The connection was closed from this side, or the program that hosts the server has gone."""
 
     kind: ClassVar[str] = "mcp.closed"
 
     why: str = ""
-    """Why there is nobody there any more; empty where it was ended from this side."""
+    """Why the host has gone; empty if it was closed from this side."""
 
 
 EVENTS: Final = (
@@ -147,4 +147,4 @@ EVENTS: Final = (
     McpAuthNeeded,
     McpClosed,
 )
-"""Every event of this folder."""
+"""All events of this folder."""

@@ -1,6 +1,6 @@
-"""The program that says which headers a server is to be asked with (`headersHelper`); it runs anew for each connection.
+"""The program that prints the headers for a server (`headersHelper`); it runs for each connection.
 
-Rule: what it prints is an object of names and texts, or the connection fails; no message holds what it printed.
+Its output must be an object of strings, or the connection fails. No message contains what it printed.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import Final
 import trio
 
 from greenroom.mcp._configs import Http, bad_headers
-from greenroom.mcp._errors import ServerDown
+from greenroom.mcp._mcp_errors import ServerDown
 from greenroom.mcp._stdio import Programs
 from greenroom.tools import PipedProcess, ToolError
 
 HELPER_S: Final = 10.0
-"""So long it may run."""
+"""Time limit, in seconds."""
 _MAX_BYTES: Final = 256 * 1024
 
 
 async def run_helper(name: str, way: Http, programs: Programs | None, cwd: Path) -> dict[str, str]:
-    """Return the headers that the helper of an entry gives; none where there is no helper. Cancelled, it is ended.
+    """Return the headers printed by the helper of an entry; none without a helper. On cancellation, it is stopped.
 
     Raises:
-        ServerDown: It cannot be run, failed, took too long, or printed something else.
+        ServerDown: It cannot be run, failed, timed out, or printed something else.
     """
     if not way.headers_helper:
         return {}
     if programs is None:
-        raise ServerDown(name, "nothing here runs its headersHelper")
+        raise ServerDown(name, "cannot run its headersHelper here")
     about = {
         **dict.fromkeys(("GREENROOM_MCP_SERVER_NAME", "CLAUDE_CODE_MCP_SERVER_NAME"), name),
         **dict.fromkeys(("GREENROOM_MCP_SERVER_URL", "CLAUDE_CODE_MCP_SERVER_URL"), way.url),
@@ -47,18 +47,18 @@ async def run_helper(name: str, way: Http, programs: Programs | None, cwd: Path)
                     printed += chunk
                 await process.wait_ended()
     except trio.TooSlowError:
-        raise ServerDown(name, f"its headersHelper did not end within {HELPER_S:g} s") from None
+        raise ServerDown(name, f"its headersHelper timed out after {HELPER_S:g} s") from None
     except ToolError as problem:
-        raise ServerDown(name, f"its headersHelper cannot be run: {problem}") from problem
+        raise ServerDown(name, f"cannot run its headersHelper: {problem}") from problem
     if process.exit_code != 0:
         said = f": {process.last_words}" if process.last_words else ""
-        raise ServerDown(name, f"its headersHelper ended with exit code {process.exit_code}{said}")
+        raise ServerDown(name, f"its headersHelper failed with exit code {process.exit_code}{said}")
     try:
         headers = json.loads(printed)
     except ValueError:
-        raise ServerDown(name, "its headersHelper printed no JSON; print an object of names and texts") from None
-    if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
-        raise ServerDown(name, "its headersHelper printed no object of names and texts")
+        raise ServerDown(name, "its headersHelper must print a JSON object of strings") from None
+    if not isinstance(headers, dict) or not all(isinstance(header, str) for header in headers.values()):
+        raise ServerDown(name, "its headersHelper must print an object of strings")
     if bad_headers(headers):
-        raise ServerDown(name, "its headersHelper printed characters that no header can hold")
+        raise ServerDown(name, "its headersHelper printed characters that are not allowed in a header")
     return headers

@@ -1,8 +1,9 @@
-"""Talking to a server that lives in the program which this one serves: messages go through the program, both ways.
+"""Transport to a server inside the embedding program: messages go through the program, in both directions.
 
-Rule 1: messages leave in the order in which they were said. Rule 2: a request has one answer: what the program gives, or an error
-that says why there is none; it is taken for the answer to that request, whatever number stands in it. Rule 3: a request that
-was cancelled needs no answer any more, and the program hears so.
+Rule 1: messages are sent in order. Rule 2: a request has one answer: the program's, or an error with the reason; it
+counts as the answer to that request, whatever id it contains. Rule 3: a cancelled request needs no answer, and the
+program is notified.
+
 Must not know: how messages reach the program.
 """
 
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 Send: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Hands a message to a server. It is on its way when the call returns; what is returned has to be awaited, and gives the answer.
+"""Sends a message to a server. It is on its way when the call returns; awaiting the result gives the answer.
 
-It raises `PeerError` where there is none. Cancelled, the program is told that it need not answer.
+Raises `PeerError` if there is none. On cancellation, the program is notified that no answer is needed.
 """
 _WAITING: Final = 64
-"""Messages to a server that are not handed on yet; more wait in their senders."""
+"""Maximum number of queued messages to a server; further senders wait."""
 _CANCELLED: Final = "notifications/cancelled"
 _PARTS: Final = ("result", "error")
-"""What is taken of an answer."""
+"""The fields of an answer that are used."""
 _INTERNAL_ERROR: Final = -32603
 
 
@@ -38,7 +39,7 @@ class HostLine:
     """The line to one server of a program; it outlives its connections.
 
     Args:
-        send: Hands the server a message.
+        send: Sends the server a message.
     """
 
     def __init__(self, send: Send) -> None:
@@ -46,29 +47,29 @@ class HostLine:
         self._talk: _Talk | None = None
         self._why_closed = ""
 
-    def hear(self, message: Mapping[str, Any]) -> None:
-        """Take a message that the server sends by itself.
+    def receive(self, message: Mapping[str, Any]) -> None:
+        """Receive a message that the server sends on its own.
 
         Raises:
-            UsageError: It is none, or the server is not connected.
+            UsageError: It is not a valid message, or the server is not connected.
         """
         if self._talk is None:
-            raise UsageError("the server is not connected, so nobody hears what it says")
-        self._talk.hear(message)
+            raise UsageError("the server is not connected")
+        self._talk.receive(message)
 
     def close(self, why: str) -> None:
-        """Nobody is at the other end any more: the connection is lost, and there will be no other."""
+        """Close the line for good: the connection is lost, and there will be no other."""
         self._why_closed = self._why_closed or why
         if self._talk is not None:
             self._talk.lose(self._why_closed)
 
     @asynccontextmanager
     async def talk(self, on_lost: Callable[[str], None]) -> AsyncIterator[TransportStreams]:
-        """Open the two streams that the SDK talks through; `on_lost` hears why nobody is at the other end any more."""
+        """Open the two streams that the SDK uses; `on_lost` receives the reason when the line closes."""
         import anyio
         from mcp.shared.message import SessionMessage
 
-        # Without a bound, because who speaks there cannot wait: what is heard is taken up at once.
+        # Unbounded, because the sender there cannot wait: messages are consumed at once.
         inward, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
         outgoing, outward = anyio.create_memory_object_stream[SessionMessage](_WAITING)
         async with inward, incoming, outgoing, outward, trio.open_nursery() as nursery:
@@ -95,14 +96,14 @@ class _Talk:
         self._on_lost = on_lost
         self._is_lost = False
         self._open: dict[Any, trio.CancelScope] = {}
-        """The requests that have no answer yet, by their numbers."""
+        """The pending requests, by their numbers."""
 
     def lose(self, why: str) -> None:
         self._is_lost = True
-        self._inward.close()  # whoever waits for an answer would wait for ever
+        self._inward.close()  # otherwise callers would wait for their answers indefinitely
         self._on_lost(why)
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def receive(self, message: Mapping[str, Any]) -> None:
         import anyio
         import mcp_types
         from mcp.shared.message import SessionMessage
@@ -110,16 +111,16 @@ class _Talk:
         try:
             parsed = mcp_types.jsonrpc_message_adapter.validate_python(dict(message), by_name=False)
         except ValueError:
-            raise UsageError("the message has to be a JSON-RPC message of the protocol") from None
+            raise UsageError("the message must be a JSON-RPC message of the protocol") from None
         try:
             self._inward.send_nowait(SessionMessage(parsed))
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             raise UsageError("the connection of the server has ended") from None
 
     async def write(self, outward: Any) -> None:
-        """Hand on what is said to the server."""
-        async for one in outward:
-            message: dict[str, Any] = one.message.model_dump(by_alias=True, exclude_unset=True, mode="json")
+        """Forward messages to the server."""
+        async for item in outward:
+            message: dict[str, Any] = item.message.model_dump(by_alias=True, exclude_unset=True, mode="json")
             answer = self._send(message)
             if "method" in message and "id" in message:
                 # From here on, because it may be cancelled before its task has begun.
@@ -148,19 +149,19 @@ class _Talk:
         if scope.cancelled_caught or self._is_lost:
             return
         try:
-            self.hear({**{key: said[key] for key in _PARTS if key in said}, "jsonrpc": "2.0", "id": number})
+            self.receive({**{key: said[key] for key in _PARTS if key in said}, "jsonrpc": "2.0", "id": number})
         except UsageError:
             self._refuse(number, why)
 
     def _refuse(self, number: Any, why: str) -> None:
         error = {"code": _INTERNAL_ERROR, "message": why}
         try:
-            self.hear({"jsonrpc": "2.0", "id": number, "error": error})
-        except UsageError:  # the connection has ended: nobody waits
+            self.receive({"jsonrpc": "2.0", "id": number, "error": error})
+        except UsageError:  # the connection has ended: no caller is waiting
             return
 
     async def _take_receipt(self, answer: Awaitable[Mapping[str, Any]]) -> None:
         try:
             await answer
         except PeerError:
-            return  # a notification has no answer, so nobody would hear why there is none
+            return  # a notification has no answer, so the reason would reach nobody

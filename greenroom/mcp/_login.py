@@ -1,7 +1,7 @@
-"""Logging in at a server with the SDK's OAuth client: as a program with credentials, with kept tokens, or through a browser.
+"""Login at a server with the SDK's OAuth client: by client credentials, stored tokens, or a browser.
 
-Rule 1: a secret goes to the authorization server that the entry names, and nowhere else. Rule 2: no message holds a secret.
-The SDK is imported when somebody logs in.
+Rule 1: a secret is sent only to the authorization server that the entry names. Rule 2: no message holds a secret. The
+SDK is imported at the first login.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
-NOT_LOGGED_IN: Final = "it could not be logged in at: "
-"""How the reason begins where a server is left without a login."""
+NOT_LOGGED_IN: Final = "login failed: "
+"""Prefix of the reason for a server that is left without a login."""
 _HIDDEN: Final = "(hidden)"
 _CODES: Final = (
     *("invalid_client", "invalid_grant", "invalid_request", "invalid_scope", "invalid_target"),
     *("unauthorized_client", "unsupported_grant_type"),
 )
-"""What an authorization server may say of a request for tokens (RFC 6749, 5.2; RFC 8707)."""
+"""Error codes of an authorization server for token requests (RFC 6749, 5.2; RFC 8707)."""
 
 
 @final
 class Login:
-    """How one server is logged in at. Made by `open_login` and `browser_login`."""
+    """A login at one server. Made by `open_login` and `browser_login`."""
 
     def __init__(self, provider: OAuthClientProvider, kept: _Kept, how: str, *, needs_person: bool = False) -> None:
         self.provider = provider
-        """What the SDK puts into requests."""
+        """The object that the SDK uses for requests."""
         self.how = how
-        """With what, in words."""
+        """The kind of login, in words."""
         self._kept = kept
         self._needs_person = needs_person
 
     def what_to_do(self, name: str) -> str:
-        """Return the end of a message, where a person can do something about a login that came to nothing; else nothing."""
+        """Return a hint for a person after a failed login; empty if there is nothing to do."""
         return f"; run `{login_command(name)}`" if self._needs_person else ""
 
     def in_words(self, problem: Exception) -> str:
-        """Return what went wrong on one line, without a secret: of what a server says, only the code that OAuth has for it."""
+        """Return the problem on one line, without a secret: of a server's answer, only the OAuth error code."""
         from mcp.client.auth import OAuthTokenError
 
         text = " ".join(str(problem).split())
         if isinstance(problem, OAuthTokenError):
-            code = next((one for one in _CODES if one in text), "")
+            code = next((known for known in _CODES if known in text), "")
             text = text.partition(":")[0] + (f": {code}" if code else "")
         for secret in self._kept.secrets():
             text = text.replace(secret, _HIDDEN)
@@ -59,19 +59,19 @@ class Login:
 
 
 OpenLogin: TypeAlias = Callable[[Http, TokenFile | None], Awaitable[Login | None]]
-"""Says how to log in at a server; raises `BadTokens` where what was kept cannot be used."""
+"""Returns the login for a server; raises `BadTokens` if the stored tokens are unusable."""
 
 
 def login_command(name: str) -> str:
-    """Return what a person types to log in at a server."""
+    """Return the command for a login at a server."""
     return f"greenroom mcp login {shlex.quote(name)}"
 
 
 async def open_login(way: Http, file: TokenFile | None) -> Login | None:
-    """Return how to log in; None where nothing is known that one could log in with, or headers do it.
+    """Return the login; None if nothing is stored or configured for one, or if headers authenticate.
 
     Raises:
-        BadTokens: What was kept cannot be used.
+        BadTokens: The stored tokens are unusable.
     """
     if any(name.lower() == "authorization" for name in way.headers):
         return None
@@ -105,10 +105,10 @@ def _with_tokens(way: Http, file: TokenFile, kept: _Kept) -> Login:
 
     @final
     class Provider(OAuthClientProvider):
-        """Renews tokens, and says so where that is not enough."""
+        """Refreshes tokens, and raises if that is not enough."""
 
         async def _perform_authorization(self) -> httpx2.Request:
-            raise OAuthFlowError(f"the tokens of {file.path} are not taken any more")
+            raise OAuthFlowError(f"the tokens of {file.path} are no longer accepted")
 
     kept.check(file)
     provider = Provider(way.url, OAuthClientMetadata(redirect_uris=None), kept)
@@ -124,15 +124,15 @@ def browser_login(
     come_back: Callable[[], Awaitable[AuthorizationCodeResult]],
     on_kept: Callable[[], None],
 ) -> Login:
-    """Return a login by a person, which uses nothing that was kept before.
+    """Return a login by a person, which ignores stored tokens.
 
     Args:
         way: The server.
-        file: Where the tokens are kept; its old content stays until there are new ones.
-        comes_back_to: The address to which the browser is sent at the end.
-        go: Takes the address at which the person logs in.
+        file: File for the tokens; its content stays until there are new ones.
+        comes_back_to: The URL to which the browser is redirected at the end.
+        go: Receives the URL at which the person logs in.
         come_back: Waits until the browser has come back.
-        on_kept: Called when there are tokens, and they are kept.
+        on_kept: Called when tokens have been stored.
     """
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
@@ -141,7 +141,7 @@ def browser_login(
 
     @final
     class Provider(OAuthClientProvider):
-        """Asks for what the entry says, whatever the server would give."""
+        """Requests the scopes of the entry, whatever the server proposes."""
 
         async def _perform_authorization(self) -> httpx2.Request:
             if oauth.scope:
@@ -152,12 +152,12 @@ def browser_login(
     kept = _Kept(file, {}, oauth, on_kept)
     provider = Provider(way.url, OAuthClientMetadata.model_validate(about), kept, go, come_back)
     kept.context = provider.context
-    return Login(provider, kept, "the tokens that it had just given")
+    return Login(provider, kept, "the tokens that it had just issued")
 
 
 @final
 class _Kept:
-    """Keeps tokens for the SDK, with what it takes to renew them in another process; without a file, as long as it lives."""
+    """Storage of tokens for the SDK, with all that a refresh in another process needs; without a file, in memory."""
 
     def __init__(
         self,
@@ -175,10 +175,10 @@ class _Kept:
             self._values.setdefault("client", {"client_id": oauth.client_id})
 
     def check(self, file: TokenFile) -> None:
-        """Refuse what cannot be used.
+        """Check a token file.
 
         Raises:
-            BadTokens: Something in it has not the form that OAuth gives it.
+            BadTokens: A value violates OAuth.
         """
         from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
@@ -193,14 +193,14 @@ class _Kept:
                 try:
                     validate(self._values[key])
                 except (ValueError, TypeError):
-                    raise BadTokens(f"{file.path} has {key!r} in a form that OAuth does not know") from None
+                    raise BadTokens(f"{file.path}: {key!r} violates OAuth") from None
 
     def secrets(self) -> list[str]:
-        """Return what nobody is to read, the longest first."""
+        """Return the secrets, longest first."""
         tokens, client = self._values.get("tokens") or {}, self._values.get("client") or {}
         found = [tokens.get("access_token"), tokens.get("refresh_token"), client.get("client_secret")]
         found.append(self._oauth.client_secret if self._oauth is not None else None)
-        return sorted((one for one in found if isinstance(one, str) and one), key=len, reverse=True)
+        return sorted((item for item in found if isinstance(item, str) and item), key=len, reverse=True)
 
     # --- what the SDK asks for ----------------------------------------------------------------------------------------
 
@@ -235,6 +235,6 @@ class _Kept:
         client = self._values.get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
-    # Written with the tokens: a client alone is worth nothing, and what was kept before may be worth something.
+    # Written with the tokens: a client alone is useless, and the previous content may still be useful.
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self._values["client"] = client_info.model_dump(mode="json", exclude_none=True)

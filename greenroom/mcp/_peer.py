@@ -1,6 +1,6 @@
-"""A server that is connected, as the rest of this folder sees it; and the port through which it is.
+"""Port to a connected server, and the data that it exchanges. The SDK implements it, and so do tests.
 
-The SDK is behind it, and so is whatever a test puts in its place. Must not know: the SDK, actors, models.
+Must not know: the SDK, actors, models.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from greenroom.mcp._configs import ServerConfig
 @final
 @attrs.frozen(kw_only=True)
 class PeerInfo:
-    """What a server says of itself."""
+    """A server's description of itself."""
 
     name: str = ""
     version: str = ""
     protocol: str = ""
-    """The version of the protocol that is spoken."""
+    """The agreed version of the protocol."""
     instructions: str = ""
-    """What a model should know about its tools."""
+    """Instructions for a model that uses its tools."""
     has_resources: bool = False
-    """Whether it says that it has any."""
+    """True if it declares resources."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ToolInfo:
-    """A tool as its server describes it."""
+    """A tool, as its server describes it."""
 
     name: str
     description: str = ""
     input_schema: Mapping[str, Any] = attrs.field(factory=dict)
     is_read_only: bool = False
-    """What the server says; nobody has checked it."""
+    """The server's own claim; not verified."""
     needs_user: bool = False
-    """Whether a person has to agree to each call (`requiresUserInteraction`)."""
+    """True if a person has to agree to each call (`requiresUserInteraction`)."""
     output_chars: int | None = None
-    """How much of its results the server wants shown, in characters; None for the session's setting."""
+    """The server's wish for the size of its results, in characters; None for the session's setting."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class PromptArgument:
-    """What a prompt wants to know."""
+    """An argument of a prompt."""
 
     name: str
     description: str = ""
@@ -59,7 +59,7 @@ class PromptArgument:
 @final
 @attrs.frozen(kw_only=True)
 class PromptInfo:
-    """A prompt as its server describes it."""
+    """A prompt, as its server describes it."""
 
     name: str
     description: str = ""
@@ -69,7 +69,7 @@ class PromptInfo:
 @final
 @attrs.frozen(kw_only=True)
 class ResourceInfo:
-    """A resource as its server lists it."""
+    """A resource, as its server lists it."""
 
     uri: str
     name: str = ""
@@ -79,7 +79,7 @@ class ResourceInfo:
 
 @final
 class Change(StrEnum):
-    """What a server may offer others of, from one moment to the next."""
+    """The lists of a server that can change."""
 
     TOOLS = "tools"
     PROMPTS = "prompts"
@@ -96,7 +96,7 @@ class TextPart:
 @final
 @attrs.frozen(kw_only=True)
 class BinaryPart:
-    """An image, a sound, or a resource that is no text."""
+    """An image, audio, or a resource that is not text."""
 
     kind: Literal["image", "audio", "resource"]
     mime_type: str
@@ -116,7 +116,7 @@ class ResourcePart:
 @final
 @attrs.frozen(kw_only=True)
 class LinkPart:
-    """Where a resource is, without it."""
+    """A link to a resource."""
 
     uri: str
     name: str
@@ -130,7 +130,7 @@ Part: TypeAlias = TextPart | BinaryPart | ResourcePart | LinkPart
 @final
 @attrs.frozen
 class PromptPart:
-    """A piece of a prompt, and who says it."""
+    """A message of a prompt, with its role."""
 
     role: Literal["user", "assistant"]
     part: Part
@@ -139,38 +139,38 @@ class PromptPart:
 @final
 @attrs.frozen(kw_only=True)
 class CallResult:
-    """What a call came to."""
+    """The result of a call."""
 
     parts: tuple[Part, ...] = ()
     structured: Any = None
-    """The result as JSON values; None where there is none."""
+    """The result as JSON values; None if absent."""
     is_error: bool = False
 
 
 @final
 @attrs.define(kw_only=True)
-class Ending:
-    """What is known of why a connection ended; filled in by whoever sees it, empty where nobody did."""
+class ConnectionEnd:
+    """The known reasons for the end of a connection; filled in by the parts that observe it, empty if unknown."""
 
     why: str = ""
     needs_auth: bool = False
     is_over: bool = False
-    """Whether whoever has the server has gone: that is no failure."""
+    """True if the host of the server has gone, which is not a failure."""
     said: str = ""
-    """What it said last that is no answer: a complaint, a status, a line that is no message."""
+    """Its last output that is not an answer: a complaint, a status, a line that is not a message."""
 
 
 class Peer(Protocol):
-    """A server that is connected."""
+    """A connected server."""
 
     @property
     def info(self) -> PeerInfo:
-        """What it says of itself."""
+        """Its description of itself."""
         ...
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What is left out of its last lists because it cannot be used, a line each."""
+        """Unusable entries of its latest lists, one line each."""
         ...
 
     async def list_tools(self) -> tuple[ToolInfo, ...]:
@@ -182,50 +182,50 @@ class Peer(Protocol):
         ...
 
     async def list_prompts(self) -> tuple[PromptInfo, ...]:
-        """Return all of its prompts. Raises as `list_tools` does."""
+        """Return all of its prompts. Raises like `list_tools`."""
         ...
 
     async def list_resources(self) -> tuple[ResourceInfo, ...]:
-        """Return all of its resources. Raises as `list_tools` does."""
+        """Return all of its resources. Raises like `list_tools`."""
         ...
 
     async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
-        """Return what a prompt says, its arguments filled in. Raises as `list_tools` does."""
+        """Return the messages of a prompt with its arguments filled in. Raises like `list_tools`."""
         ...
 
     async def read_resource(self, uri: str) -> tuple[Part, ...]:
-        """Return what a resource holds. Raises as `list_tools` does."""
+        """Return the content of a resource. Raises like `list_tools`."""
         ...
 
     async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
-        """Call a tool; from any task. Cancelled, the server is told.
+        """Call a tool; from any task. On cancellation, the server is notified.
 
         Args:
             tool: The server's own name of it.
             values: The arguments.
-            on_progress: Called with what the server says it is doing, which may be nothing.
+            on_progress: Called with the server's progress message, which may be empty.
 
         Raises:
-            CallFailed: It answered with an error that is no result.
+            CallFailed: It answered with an error that is not a result.
         """
         ...
 
     async def wait_changed(self) -> frozenset[Change]:
-        """Wait until the server has said that it has others of something, and return of what."""
+        """Wait until the server has reported changes, and return the lists that changed."""
         ...
 
     async def wait_lost(self) -> None:
-        """Wait until the connection is lost; it may also be left by an error."""
+        """Wait until the connection is lost; may also raise."""
         ...
 
 
 class OpenPeer(Protocol):
-    """Connects servers."""
+    """Opens connections to servers."""
 
-    def __call__(self, config: ServerConfig, ending: Ending) -> AbstractAsyncContextManager[Peer]:
-        """Connect a server for as long as the block lasts; entered and left by one task.
+    def __call__(self, config: ServerConfig, ending: ConnectionEnd) -> AbstractAsyncContextManager[Peer]:
+        """Connect a server as long as the block lasts; entered and left by one task.
 
-        Whatever goes wrong leaves it as an exception, or a group of them. What is left of the server when the block has
-        been left is nothing.
+        Every failure leaves it as an exception, or a group of them. When the block has been left, nothing of the server
+        remains.
         """
         ...

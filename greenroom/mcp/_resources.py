@@ -1,7 +1,7 @@
-"""The two tools with which models look at resources of servers; there only where a server says that it has some.
+"""The two tools with which models read resources of servers; offered only if a server declares some.
 
-Rule 1: what is read is treated as the result of a call is: one limit, files for the rest. Rule 2: which servers an agent may
-look at is asked at each call. Must not know: who may, and why.
+The content of a resource is treated like the result of a call: one size limit, files for the rest. The servers that an
+agent may read are determined at each call.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.mcp._errors import McpError
+from greenroom.mcp._call_results import Keep, render
+from greenroom.mcp._mcp_errors import McpError
 from greenroom.mcp._peer import CallResult, TextPart
-from greenroom.mcp._results import Keep, render
 from greenroom.mcp._server import Server
 from greenroom.tools import ToolContext, ToolError
 
@@ -29,36 +29,36 @@ _URI: Final = {"type": "string", "description": "The URI of the resource."}
 @final
 @attrs.frozen
 class Library:
-    """The servers whose resources an agent may look at, and how what they hold is shown."""
+    """The servers whose resources an agent may read, and the presentation of their content."""
 
     servers: Callable[[], Iterable[Server]]
-    """Those that have any, as of now; of one name the first counts."""
+    """Servers that currently have resources; of several with one name, the first."""
     most: int
-    """How much of a result a model gets, in characters."""
+    """The part of a result that a model gets, in characters."""
     keep: Keep = attrs.field(repr=False)
 
     def by_name(self) -> dict[str, Server]:
-        """Return the servers by their names."""
+        """Return the servers by name."""
         found: dict[str, Server] = {}
-        for one in self.servers():
-            found.setdefault(one.name, one)
+        for server in self.servers():
+            found.setdefault(server.name, server)
         return found
 
     def find(self, name: object) -> Server:
         """Return a server.
 
         Raises:
-            ToolError: There is none of that name whose resources may be looked at.
+            ToolError: No server of that name has readable resources.
         """
         there_are = self.by_name()
         server = there_are.get(name) if isinstance(name, str) else None
         if server is None:
             known = ", ".join(there_are) or "none"
-            raise ToolError(f"there is no MCP server {name!r} with resources; there are: {known}")
+            raise ToolError(f"unknown MCP server {name!r}; expected one of: {known}")
         return server
 
     async def show(self, result: CallResult, ctx: ToolContext) -> str:
-        """Return what the model reads, and let it see what it can be shown."""
+        """Return the text for the model, and attach the images that it can be shown."""
         shown = await render(result, self.keep, self.most)
         for image in shown.images:
             ctx.show(image)
@@ -68,7 +68,7 @@ class Library:
 @final
 @attrs.frozen
 class ListResources:
-    """Lists the resources of servers."""
+    """Tool that lists the resources of servers."""
 
     library: Library
     name: ClassVar[str] = LIST_RESOURCES
@@ -82,10 +82,10 @@ class ListResources:
     is_read_only: ClassVar[bool] = True
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """List them; a server that fails is named behind the others.
+        """List them; servers that fail are named after the others.
 
         Raises:
-            ToolError: There is no such server, or none that was asked could list its resources.
+            ToolError: The server does not exist, or none of the servers could list its resources.
         """
         name = input.get("server")
         asked = list(self.library.by_name().values()) if name is None else [self.library.find(name)]
@@ -97,8 +97,13 @@ class ListResources:
             except McpError as problem:
                 problems.append(str(problem))
                 continue
-            for one in listed:
-                said = {"uri": one.uri, "name": one.name, "mimeType": one.mime_type, "description": one.description}
+            for entry in listed:
+                said = {
+                    "uri": entry.uri,
+                    "name": entry.name,
+                    "mimeType": entry.mime_type,
+                    "description": entry.description,
+                }
                 entries.append({"server": server.name, **{key: text for key, text in said.items() if text}})
         if len(problems) == len(asked) > 0:
             raise ToolError("\n".join(problems))
@@ -109,7 +114,7 @@ class ListResources:
 @final
 @attrs.frozen
 class ReadResource:
-    """Reads one resource."""
+    """Tool that reads one resource."""
 
     library: Library
     name: ClassVar[str] = READ_RESOURCE
@@ -125,14 +130,14 @@ class ReadResource:
     is_read_only: ClassVar[bool] = True
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """Read it; text, or an image, or the name of the file in which it is kept.
+        """Read it; returns text, an image, or the name of the file that it was saved to.
 
         Raises:
-            ToolError: There is no such server, or it did not give it.
+            ToolError: The server does not exist, or refused.
         """
         server, uri = self.library.find(input.get("server")), input.get("uri")
         if not isinstance(uri, str) or not uri.strip():
-            raise ToolError(f"{READ_RESOURCE} needs the uri of a resource, as {LIST_RESOURCES} lists them")
+            raise ToolError(f"{READ_RESOURCE} requires the uri of a resource; {LIST_RESOURCES} lists them")
         try:
             parts = await server.read_resource(uri)
         except McpError as problem:
@@ -144,5 +149,5 @@ ResourceTool: TypeAlias = ListResources | ReadResource
 
 
 def make_resource_tools(library: Library) -> Sequence[ResourceTool]:
-    """Return the tools; none where no server has resources."""
+    """Return the tools; none if no server has resources."""
     return (ListResources(library), ReadResource(library)) if library.by_name() else ()

@@ -1,9 +1,9 @@
-"""The official SDK, behind our port: how a server is reached. Its names are known here, in `_sdk_peer`, `_sdk_asking` and
-`_sdk_pages`, where somebody logs in (`_login`, `_browser`), and where messages are carried (`_stdio`, `_hosted`, `_websocket`).
+"""Connections with the official SDK. The SDK is used only here, in `_sdk_peer`, `_sdk_elicitations` and `_sdk_pages`, for
+logins (`_login`, `_browser`), and by transports (`_stdio`, `_hosted`, `_websocket`).
 
-Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: what it
-raises becomes an error of ours, or leaves the block and is the end of a connection. Rule 3: its own deadlines are off: ours
-know about progress.
+Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: its
+exceptions become errors of ours, or leave the block and end the connection. Rule 3: its own deadlines are disabled:
+ours take progress into account.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.core import Ports
-from greenroom.mcp._answers import Answers, with_answers
-from greenroom.mcp._configs import Hosted, Http, ServerConfig, Stdio
-from greenroom.mcp._elicitation import Elicit
-from greenroom.mcp._errors import ServerDown
+from greenroom.mcp._configs import HostedServer, Http, ServerConfig, Stdio
+from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._header_helper import run_helper
 from greenroom.mcp._login import NOT_LOGGED_IN, Login, OpenLogin, login_command, open_login
-from greenroom.mcp._peer import Ending, Peer
-from greenroom.mcp._sdk_asking import answering
+from greenroom.mcp._mcp_errors import ServerDown
+from greenroom.mcp._message_decoder import MESSAGE_BYTES
+from greenroom.mcp._peer import ConnectionEnd, Peer
+from greenroom.mcp._pending_requests import Answers, with_answers
+from greenroom.mcp._sdk_elicitations import answering
 from greenroom.mcp._sdk_pages import Pages
-from greenroom.mcp._sdk_peer import Changes, SdkPeer
+from greenroom.mcp._sdk_peer import ChangeNotices, SdkPeer
 from greenroom.mcp._stdio import Programs, talk
 from greenroom.mcp._tokens import BadTokens, token_file
 from greenroom.mcp._websocket import reach_websocket
-from greenroom.mcp._wire import MESSAGE_BYTES
 from greenroom.tools import PipedProcess
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 _REQUEST_S: Final = 30.0
-"""How long the network may take to connect, or to take a request; an answer has the deadlines of its call."""
+"""Time limit for the network to connect, or to accept a request; an answer has the deadlines of its call."""
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
 _FIRST_ERROR: Final = 400
@@ -53,16 +53,16 @@ _FIRST_ERROR: Final = 400
 
 @final
 class SdkPeers:
-    """Connects servers with the official SDK.
+    """Connections to servers with the official SDK.
 
     Args:
-        cwd: Where programs start, and what servers are told to be working on.
-        programs: What starts them; None refuses.
+        cwd: Working directory of programs, and the root that servers are given.
+        programs: Starts programs; None refuses.
         ports: Threads, in which the SDK is imported; the disk for tokens.
-        tokens: The folder in which tokens are kept; None keeps none.
-        open_login: Says how to log in; by default with what is known, without a person.
-        elicit: Puts the servers' questions before a person; None: servers are told that nobody can be asked.
-        on_elicited: Hears that what a person was to do at an address is done.
+        tokens: The folder of the tokens; None stores none.
+        open_login: Returns logins; by default with what is known, without a person.
+        elicit: Shows the servers' questions to a person; None: questions are declined.
+        on_elicited: Called when a server reports that the action at a URL is done.
     """
 
     def __init__(
@@ -85,22 +85,22 @@ class SdkPeers:
         self._open_login = open_login
 
     @asynccontextmanager
-    async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
-        """Connect a server for as long as the block lasts."""
+    async def __call__(self, config: ServerConfig, ending: ConnectionEnd) -> AsyncIterator[Peer]:
+        """Connect a server as long as the block lasts."""
         try:
             await self._ports.blocking.run(importlib.import_module, "mcp")
         except ImportError as problem:
             raise ServerDown(
                 config.name, f"the MCP library is missing; pip install 'greenroom[mcp]' ({problem})"
             ) from None
-        # Without a handler of the program's, the standard library prints what the SDK logs, over whatever is drawn.
+        # Without a handler of the program, the standard library prints the SDK's log over the display.
         logging.getLogger("mcp").addHandler(logging.NullHandler())
         lost = trio.Event()
         way = config.way
         opened: AbstractAsyncContextManager[Transport]
         if isinstance(way, Stdio):
             opened = self._start(config.name, way, ending, lost)
-        elif isinstance(way, Hosted):
+        elif isinstance(way, HostedServer):
             opened = nullcontext(way.line.talk(partial(_note_loss, ending, lost)))
         else:
             opened = await self._prepare(config.name, way, ending, lost)
@@ -111,7 +111,7 @@ class SdkPeers:
                 pages.note_done(asked)
             self._on_elicited(config.name, asked)
 
-        changes, answers = Changes(note_done), Answers()
+        changes, answers = ChangeNotices(note_done), Answers()
         async with (
             opened as transport,
             self._make_client(config, with_answers(transport, answers), changes) as client,
@@ -123,13 +123,13 @@ class SdkPeers:
             yield peer
             nursery.cancel_scope.cancel("the connection is closed")
 
-    def _make_client(self, config: ServerConfig, transport: Transport, changes: Changes) -> Client:
+    def _make_client(self, config: ServerConfig, transport: Transport, changes: ChangeNotices) -> Client:
         import mcp_types
         from mcp import Client
 
         way = config.way
-        # What lives in a program, and a way that was there before the newer handshake, knows the one that there always was.
-        is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect != "http")
+        # Servers inside a program, and transports older than the newer handshake, support the original one.
+        is_older = isinstance(way, HostedServer) or (isinstance(way, Http) and way.dialect != "http")
         root = mcp_types.Root.model_validate({"uri": self._cwd.as_uri(), "name": self._cwd.name})
 
         async def list_roots(context: Any) -> mcp_types.ListRootsResult:
@@ -141,14 +141,14 @@ class SdkPeers:
             transport,
             mode="legacy" if is_older else "auto",
             client_info=mcp_types.Implementation(name="greenroom", version=__version__),
-            message_handler=changes.hear,
+            message_handler=changes.receive,
             list_roots_callback=list_roots if config.offers_roots else None,
             elicitation_callback=None if self._elicit is None else answering(config.name, self._elicit),
             cache=None,
         )
 
     async def _prepare(
-        self, name: str, way: Http, ending: Ending, lost: trio.Event
+        self, name: str, way: Http, ending: ConnectionEnd, lost: trio.Event
     ) -> AbstractAsyncContextManager[Transport]:
         more = await run_helper(name, way, self._programs, self._cwd)
         if more:
@@ -168,10 +168,10 @@ class SdkPeers:
         return _reach(name, way, ending, lost, login, "" if file is None else str(file.path))
 
     @asynccontextmanager
-    async def _start(self, name: str, way: Stdio, ending: Ending, lost: trio.Event) -> AsyncIterator[Transport]:
+    async def _start(self, name: str, way: Stdio, ending: ConnectionEnd, lost: trio.Event) -> AsyncIterator[Transport]:
         programs = self._programs
         if programs is None:
-            raise ServerDown(name, "nothing here starts programs")
+            raise ServerDown(name, "cannot start programs here")
         process: PipedProcess | None = None
         try:
             async with programs.open_piped(
@@ -183,24 +183,24 @@ class SdkPeers:
                 _note_end(process, ending, was_lost=lost.is_set())
 
 
-def _note_loss(ending: Ending, lost: trio.Event, why: str) -> None:
+def _note_loss(ending: ConnectionEnd, lost: trio.Event, why: str) -> None:
     ending.why, ending.is_over = ending.why or why, True
     lost.set()
 
 
-def _note_end(process: PipedProcess, ending: Ending, *, was_lost: bool) -> None:
+def _note_end(process: PipedProcess, ending: ConnectionEnd, *, was_lost: bool) -> None:
     if was_lost and not ending.why:
         code = process.exit_code
         if code is None:
             ending.why = "it closed its output"
         else:
-            ending.why = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+            ending.why = f"it exited with code {code}" if code >= 0 else f"it was killed by signal {-code}"
     ending.said = process.last_words or ending.said
 
 
 @asynccontextmanager
 async def _reach(
-    name: str, way: Http, ending: Ending, lost: trio.Event, login: Login | None, token_path: str
+    name: str, way: Http, ending: ConnectionEnd, lost: trio.Event, login: Login | None, token_path: str
 ) -> AsyncIterator[Transport]:
     import httpx2
     from mcp.client.auth import OAuthFlowError
@@ -216,19 +216,19 @@ async def _reach(
         if status == _UNAUTHORIZED:
             want_login(login_wanted(name, way, login, token_path))
         elif status == _NOT_FOUND and "mcp-session-id" in request.headers and request.method == "POST":
-            ending.why = "it does not know the session any more"
+            ending.why = "it no longer knows the session"
             lost.set()
         elif request.method != "DELETE":
             ending.said = f"HTTP {status} {response.reason_phrase}".rstrip() if status >= _FIRST_ERROR else ""
 
     class Client(httpx2.AsyncClient):
-        """Looks at each answer that a request comes to; those on the way of a login are none."""
+        """Inspects the response of each request, except those of a login."""
 
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
             try:
                 response = await super().send(request, **options)
             except (OAuthFlowError, BadTokens) as problem:
-                if login is not None:  # as nothing else raises these
+                if login is not None:  # nothing else raises these
                     want_login(f"{NOT_LOGGED_IN}{login.in_words(problem)}{login.what_to_do(name)}")
                 raise
             look(response)
@@ -248,13 +248,13 @@ async def _reach(
 
 
 def login_wanted(name: str, way: Http, login: Login | None, token_path: str) -> str:
-    """Return that a server wants a login, and what to do."""
-    said = "it wants a login: it answered HTTP 401"
+    """Return the message that a server requires a login, with the remedy."""
+    said = "it requires a login: it answered HTTP 401"
     if login is not None:
-        return f"{said} to {login.how}{login.what_to_do(name) or '; renew what it is logged in at with'}"
+        return f"{said} to {login.how}{login.what_to_do(name) or '; renew the credentials'}"
     if way.headers_helper:
         return f"{said} to what its headersHelper gave"
-    if any(one.lower() == "authorization" for one in way.headers):
+    if any(name.lower() == "authorization" for name in way.headers):
         return f"{said} to the Authorization header of its entry"
     where = f", or keep tokens in {token_path}" if token_path else ""
     return (
@@ -271,7 +271,7 @@ async def _watched(transport: Transport, lost: trio.Event) -> AsyncIterator[Tran
 
 @final
 class _Watched:
-    """A stream of messages that says when it has ended."""
+    """A stream of messages that reports when it has ended."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], lost: trio.Event) -> None:
         self._stream = stream
@@ -279,7 +279,7 @@ class _Watched:
 
     @property
     def last_context(self) -> Any:
-        """What the SDK keeps beside a message."""
+        """The context that the SDK attaches to a message."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:

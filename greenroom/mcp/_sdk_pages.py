@@ -1,7 +1,8 @@
-"""Addresses that a person has to open before a server does what it was asked for: it refuses, and the call is made once more afterwards.
+"""URLs that a person has to open before a server performs a call: it refuses, and the call is repeated afterwards.
 
-Rule 1: what is not agreed to, or cannot be read, is a call that failed. Rule 2: waiting for a person who is at an address ends with
-the deadlines of the call.
+Rule 1: a URL that the person declines, or that is malformed, is a failed call. Rule 2: the deadlines of the call limit
+the wait for a person at a URL.
+
 Must not know: how calls are made.
 """
 
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Final, final
 
 import trio
 
-from greenroom.mcp._elicitation import Elicit, ElicitationAction
-from greenroom.mcp._errors import CallFailed
-from greenroom.mcp._sdk_asking import read_question
+from greenroom.mcp._elicitations import Elicit, ElicitationAction
+from greenroom.mcp._mcp_errors import CallFailed
+from greenroom.mcp._sdk_elicitations import read_question
 
 if TYPE_CHECKING:
     import mcp_types
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 
 _WANTED: Final = -32042
 _MAX_DONE: Final = 1_000
-"""So many ids of what is done are remembered, the latest."""
+"""Maximum number of remembered ids of completed actions."""
 
 
 @final
 class Pages:
-    """The addresses that one server sends people to.
+    """The URLs to which one server sends people.
 
     Args:
         server: Its name.
-        elicit: Puts a question before a person.
+        elicit: Asks the person.
     """
 
     def __init__(self, server: str, elicit: Elicit) -> None:
@@ -40,7 +41,7 @@ class Pages:
         self._changed = trio.Event()
 
     def note_done(self, asked: str) -> None:
-        """Hear the id of a question: what a person was to do there is done."""
+        """Record the id of a question whose action is complete."""
         self._done[asked] = None
         while len(self._done) > _MAX_DONE:
             del self._done[next(iter(self._done))]
@@ -48,24 +49,24 @@ class Pages:
         self._changed = trio.Event()
 
     async def open(self, refused: MCPError) -> bool:
-        """Ask a person to open what a server wants opened, wait until that is done there, and say whether it wants anything.
+        """Ask a person to open the requested URLs, wait until that is done there, and return whether there were any.
 
         Raises:
-            CallFailed: The person does not want to.
+            CallFailed: The person declined.
         """
         wanted = self._read(refused)
-        for one in wanted:
-            asked = read_question(self._server, one)
+        for request in wanted:
+            asked = read_question(self._server, request)
             said = await self._elicit(asked)
             if said is None or said.action is not ElicitationAction.ACCEPT:
-                how = "nobody can be asked" if said is None else f"the user said {said.action}"
-                raise CallFailed(f"{self._server} wants an address opened first ({asked.message}): {how}")
-        while any(one.elicitation_id not in self._done for one in wanted if one.elicitation_id):
+                how = "no person is available" if said is None else f"the user chose {said.action}"
+                raise CallFailed(f"{self._server} requires a URL to be opened first ({asked.message}): {how}")
+        while any(request.elicitation_id not in self._done for request in wanted if request.elicitation_id):
             await self._changed.wait()
         return bool(wanted)
 
     def _read(self, refused: MCPError) -> list[mcp_types.ElicitRequestURLParams]:
-        """Return what an error says that is to be opened; nothing where it is another error, or cannot be read."""
+        """Return the URLs in an error; none if it is another error, or malformed."""
         import mcp_types
 
         if refused.code != _WANTED:

@@ -1,6 +1,6 @@
-"""What is asked of a server that the SDK's client is connected to, in our words.
+"""Requests to a server through the SDK's client, converted to our types.
 
-Rule 1: what the SDK raises becomes an error of ours. Rule 2: a list that never ends is an error.
+The SDK's exceptions become errors of ours. An endless list is an error.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 import trio
 
 from greenroom.core.sources import thawed
-from greenroom.mcp._answers import UNREADABLE, Answers, why_unreadable
-from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._mcp_errors import CallFailed, ServerDown
+from greenroom.mcp._message_decoder import shown
 from greenroom.mcp._peer import (
     BinaryPart,
     CallResult,
     Change,
-    Ending,
+    ConnectionEnd,
     LinkPart,
     Part,
     PeerInfo,
@@ -31,9 +31,9 @@ from greenroom.mcp._peer import (
     TextPart,
     ToolInfo,
 )
-from greenroom.mcp._schemas import fault_of
+from greenroom.mcp._pending_requests import MALFORMED, Answers, why_malformed
+from greenroom.mcp._schema_checks import fault_of
 from greenroom.mcp._sdk_pages import Pages
-from greenroom.mcp._wire import shown
 
 if TYPE_CHECKING:
     import mcp_types
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_PAGES: Final = 100
-"""A list with more pages is taken for one without an end."""
+"""A list with more pages counts as endless."""
 _LISTEN_AGAIN_S: Final = 30.0
 _NAME_CHARS: Final = 60
 _CONNECTION_CLOSED: Final = -32000
@@ -51,11 +51,11 @@ _OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
 
 
 @final
-class Changes:
-    """Hears what a server offers others of now, in the older way or the newer.
+class ChangeNotices:
+    """Receiver of a server's change notifications, in the older form or the newer.
 
     Args:
-        on_elicited: Hears the id of a question: what a person was to do at an address is done.
+        on_elicited: Called with the id of a question whose action at a URL is done.
     """
 
     def __init__(self, on_elicited: Callable[[str], object]) -> None:
@@ -63,8 +63,8 @@ class Changes:
         self._heard: set[Change] = set()
         self._changed = trio.Event()
 
-    async def hear(self, message: object) -> None:
-        """Take a message of a server's that is no answer."""
+    async def receive(self, message: object) -> None:
+        """Receive a message of a server that is not an answer."""
         import mcp_types
 
         await trio.lowlevel.checkpoint()
@@ -76,12 +76,12 @@ class Changes:
             self._on_elicited(message.params.elicitation_id)
 
     def note(self, *changes: Change) -> None:
-        """Say what has changed."""
+        """Record a change."""
         self._heard.update(changes)
         self._changed.set()
 
     async def wait(self) -> frozenset[Change]:
-        """Wait until something has changed since this was called last, and return what."""
+        """Wait for a change since the last call, and return the lists that changed."""
         await self._changed.wait()
         self._changed = trio.Event()
         heard, self._heard = frozenset(self._heard), set()
@@ -96,8 +96,8 @@ class SdkPeer:
         self,
         name: str,
         client: Client,
-        changes: Changes,
-        ending: Ending,
+        changes: ChangeNotices,
+        ending: ConnectionEnd,
         lost: trio.Event,
         answers: Answers,
         pages: Pages | None = None,
@@ -119,15 +119,15 @@ class SdkPeer:
         )
 
     async def wait_changed(self) -> frozenset[Change]:
-        """As of every peer."""
+        """Wait for changes; see `Peer`."""
         return await self._changes.wait()
 
     async def wait_lost(self) -> None:
-        """As of every peer."""
+        """Wait for the loss of the connection; see `Peer`."""
         await self._lost.wait()
 
     async def listen(self) -> None:
-        """Ask servers that speak the newer protocol to say when their tools or prompts change."""
+        """Subscribe to changes of tools and prompts, if the server supports the newer protocol."""
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, ToolsListChanged
 
@@ -144,19 +144,19 @@ class SdkPeer:
                     async for event in subscription:
                         self._changes.note(Change.TOOLS if isinstance(event, ToolsListChanged) else Change.PROMPTS)
             except ListenNotSupportedError:
-                return  # an older one says so without being asked
+                return  # an older server notifies without a subscription
             except MCPError as problem:
                 if problem.code != _CONNECTION_CLOSED:
-                    return  # it does not take subscriptions
+                    return  # it does not support subscriptions
             except (SubscriptionLost, TimeoutError):
                 pass
             await trio.sleep(_LISTEN_AGAIN_S)
-            self._changes.note(*Change)  # what it said meanwhile, nobody heard
+            self._changes.note(*Change)  # changes before the subscription were missed
 
     # --- lists ------------------------------------------------------------------------------------------------------
 
     async def list_tools(self) -> tuple[ToolInfo, ...]:
-        """As of every peer."""
+        """Return all tools; see `Peer`."""
         if self._client.server_capabilities.tools is None:
             await trio.lowlevel.checkpoint()
             return ()
@@ -165,11 +165,11 @@ class SdkPeer:
             listed = await self._client.list_tools(cursor=cursor)
             return map(_tool_info, listed.tools), listed.next_cursor
 
-        tools = await self._whole_list("tools", page, lambda one: one.name)
-        return tuple(one for one in tools if self._is_of_use(one))
+        tools = await self._whole_list("tools", page, lambda item: item.name)
+        return tuple(tool for tool in tools if self._is_of_use(tool))
 
     async def list_prompts(self) -> tuple[PromptInfo, ...]:
-        """As of every peer."""
+        """Return all prompts; see `Peer`."""
         if self._client.server_capabilities.prompts is None:
             await trio.lowlevel.checkpoint()
             return ()
@@ -178,16 +178,16 @@ class SdkPeer:
             listed = await self._client.list_prompts(cursor=cursor)
             return map(_prompt_info, listed.prompts), listed.next_cursor
 
-        return await self._whole_list("prompts", page, lambda one: one.name)
+        return await self._whole_list("prompts", page, lambda item: item.name)
 
     async def list_resources(self) -> tuple[ResourceInfo, ...]:
-        """As of every peer."""
+        """Return all resources; see `Peer`."""
 
         async def page(cursor: str | None) -> tuple[Iterable[ResourceInfo], str | None]:
             listed = await self._client.list_resources(cursor=cursor)
             return map(_resource_info, listed.resources), listed.next_cursor
 
-        return await self._whole_list("resources", page, lambda one: one.uri)
+        return await self._whole_list("resources", page, lambda item: item.uri)
 
     async def _whole_list(
         self,
@@ -200,9 +200,9 @@ class SdkPeer:
         with self._in_our_words(f"{self._name} did not list its {what}"):
             for _ in range(MAX_PAGES):
                 listed, cursor = await page(cursor)
-                for one in listed:
-                    if found.setdefault(key(one), one) is not one:
-                        self._leave_out(what, key(one), f"there are two {what} of this name; the first counts")
+                for entry in listed:
+                    if found.setdefault(key(entry), entry) is not entry:
+                        self._leave_out(what, key(entry), f"another of its {what} has the same name")
                 if not cursor:
                     return tuple(found.values())
         raise CallFailed(f"{self._name} listed its {what} on more than {MAX_PAGES} pages")
@@ -214,17 +214,17 @@ class SdkPeer:
         return not fault
 
     def _leave_out(self, what: str, name: str, why: str) -> None:
-        self._answers.left_out.setdefault(f"{what}/list", []).append(f"{shown(name, _NAME_CHARS)} is left out: {why}")
+        self._answers.left_out.setdefault(f"{what}/list", []).append(f"{shown(name, _NAME_CHARS)} is ignored: {why}")
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """As of every peer."""
+        """Unusable entries of its latest lists; see `Peer`."""
         return tuple(line for lines in self._answers.left_out.values() for line in lines)
 
     # --- what is asked for ------------------------------------------------------------------------------------------
 
     async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
-        """As of every peer."""
+        """Call a tool; see `Peer`."""
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             await trio.lowlevel.checkpoint()
@@ -232,7 +232,7 @@ class SdkPeer:
             on_progress(f"{message} ({share})" if message else share)
 
         with self._in_our_words(
-            f"{tool} of {self._name} failed", broken=f"{tool} of {self._name} gave an answer that cannot be read"
+            f"{tool} of {self._name} failed", broken=f"{tool} of {self._name} gave a malformed answer"
         ):
             result = await self._call_tool(
                 partial(self._client.call_tool, tool, thawed(values), progress_callback=report)
@@ -241,7 +241,7 @@ class SdkPeer:
         return CallResult(parts=parts, structured=result.structured_content, is_error=result.is_error)
 
     async def _call_tool(self, call: Callable[[], Awaitable[mcp_types.CallToolResult]]) -> mcp_types.CallToolResult:
-        """Make a call; once more, where the server wants a person to open an address first."""
+        """Make a call; repeat it once if a person has to open a URL first."""
         from mcp import MCPError
 
         try:
@@ -253,16 +253,16 @@ class SdkPeer:
         return await call()
 
     async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
-        """As of every peer."""
+        """Return the messages of a prompt; see `Peer`."""
         with self._in_our_words(f"{self._name} did not give its prompt {prompt}"):
             result = await self._client.get_prompt(prompt, dict(values))
-        return tuple(PromptPart(one.role, _part(one.content)) for one in result.messages)
+        return tuple(PromptPart(message.role, _part(message.content)) for message in result.messages)
 
     async def read_resource(self, uri: str) -> tuple[Part, ...]:
-        """As of every peer."""
+        """Return the content of a resource; see `Peer`."""
         with self._in_our_words(f"{self._name} did not give {uri}"):
             result = await self._client.read_resource(uri)
-        return tuple(_content(one) for one in result.contents)
+        return tuple(_content(content) for content in result.contents)
 
     @contextmanager
     def _in_our_words(self, failed: str, *, broken: str = "") -> Iterator[None]:
@@ -273,10 +273,10 @@ class SdkPeer:
         except MCPError as problem:
             if problem.code == _CONNECTION_CLOSED or self._ending.needs_auth:
                 raise ServerDown(self._name, self._ending.why or problem.message) from problem
-            why = broken if broken and problem.code == UNREADABLE else failed
+            why = broken if broken and problem.code == MALFORMED else failed
             raise CallFailed(f"{why}: {problem.message}") from problem
         except (RuntimeError, ValueError) as problem:
-            raise CallFailed(f"{broken or failed}: {why_unreadable(problem)}") from problem
+            raise CallFailed(f"{broken or failed}: {why_malformed(problem)}") from problem
 
 
 def _tool_info(tool: mcp_types.Tool) -> ToolInfo:
@@ -293,7 +293,7 @@ def _tool_info(tool: mcp_types.Tool) -> ToolInfo:
 
 
 def _as_object(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema that says that it is one of an object, as providers want it."""
+    """Return a schema that declares the type object, as providers require."""
     return {"type": "object", **schema} if schema and schema.get("type") is None else schema
 
 
@@ -302,8 +302,10 @@ def _prompt_info(prompt: mcp_types.Prompt) -> PromptInfo:
         name=prompt.name,
         description=prompt.description or prompt.title or "",
         arguments=tuple(
-            PromptArgument(name=one.name, description=one.description or "", is_required=bool(one.required))
-            for one in prompt.arguments or ()
+            PromptArgument(
+                name=argument.name, description=argument.description or "", is_required=bool(argument.required)
+            )
+            for argument in prompt.arguments or ()
         ),
     )
 

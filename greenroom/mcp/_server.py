@@ -1,14 +1,15 @@
-"""One server across its connections: how it stands, what it offers, and the calls that are on their way.
+"""One server across its connections: its status, its lists, and its pending calls.
 
-Rule 1: a status moves by an event, which is put on record in the same step. Rule 2: a call ends when its connection does, at
-once: it is the caller's task that waits, in a scope that the connection may cancel. Rule 3: nobody waits without a deadline.
+Rule 1: a status moves by an event, which is recorded in the same step. Rule 2: a call ends when its connection does, at
+once: the caller's task waits in a scope that the connection may cancel. Rule 3: every wait has a deadline.
+
 Must not know: how a connection is made.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar, final
 
 import attrs
@@ -17,8 +18,7 @@ import trio
 from greenroom.actors import Context, Ref
 from greenroom.mcp._configs import ServerConfig
 from greenroom.mcp._dialogs import Dialogs
-from greenroom.mcp._elicitation import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
-from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._elicitations import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
 from greenroom.mcp._events import (
     McpAuthNeeded,
     McpClosed,
@@ -31,9 +31,10 @@ from greenroom.mcp._events import (
     McpStarted,
     McpToolsChanged,
 )
-from greenroom.mcp._lifecycle import ServerStatus, step
+from greenroom.mcp._mcp_errors import CallFailed, ServerDown
+from greenroom.mcp._mcp_settings import McpSettings
 from greenroom.mcp._peer import CallResult, Part, Peer, PeerInfo, PromptInfo, PromptPart, ResourceInfo, ToolInfo
-from greenroom.mcp._settings import McpSettings
+from greenroom.mcp._server_lifecycle import ServerStatus, step
 
 T = TypeVar("T")
 
@@ -42,23 +43,23 @@ _REASON_S: Final = 2.0
 
 
 @attrs.define(eq=False)
-class _Call:
+class _PendingCall:
     ends_at: float
     idle_s: float
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     why: str = ""
-    """Why it was ended from outside."""
+    """The reason if it was ended from outside."""
     _stopped_at: float | None = None
 
     def renew(self) -> None:
-        """Hear that it is still at work."""
+        """Restart the idle deadline: the call makes progress."""
         if self._stopped_at is None:
             self.scope.deadline = min(self.ends_at, trio.current_time() + self.idle_s)
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         self._stopped_at, self.scope.deadline = trio.current_time(), math.inf
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self._stopped_at is not None:
             self.ends_at += trio.current_time() - self._stopped_at
             self._stopped_at = None
@@ -68,7 +69,7 @@ class _Call:
 @final
 @attrs.frozen(kw_only=True)
 class ServerState:
-    """How a server stands, as of one moment."""
+    """A snapshot of a server's state."""
 
     name: str
     status: ServerStatus
@@ -78,19 +79,19 @@ class ServerState:
     why: str = ""
     """Why it is not connected."""
     tools: tuple[str, ...] = ()
-    """Its own names of its tools."""
+    """The server's own names of its tools."""
     prompts: tuple[str, ...] = ()
-    """Its own names of its prompts."""
+    """The server's own names of its prompts."""
     left_out: tuple[str, ...] = ()
-    """What it lists and nobody can use, a line each with the reason."""
+    """Unusable entries of its lists, one line each with the reason."""
     info: PeerInfo = _NOTHING
     calls: int = 0
-    """Calls that are on their way."""
+    """Pending calls."""
 
 
 @final
 class Server:
-    """A server that is, was or may be connected."""
+    """A server across its connections."""
 
     def __init__(self, config: ServerConfig, settings: McpSettings, on_change: Callable[[], None]) -> None:
         self.config = config
@@ -100,38 +101,38 @@ class Server:
         self.prompts: tuple[PromptInfo, ...] = ()
         self.info = _NOTHING
         self.ref: Ref[Any] | None = None
-        """The connection, or the last one."""
+        """The current connection, or the last one."""
         self._settings = settings
         self._on_change = on_change
         self._changed = trio.Event()
         self._peer: Peer | None = None
-        self._calls: dict[_Call, None] = {}
+        self._calls: dict[_PendingCall, None] = {}
         self.dialogs = Dialogs()
-        """What it asks a person now."""
+        """Its open questions to a person."""
 
     def __repr__(self) -> str:
         return f"<Server {self.name!r} {self.status.value} tools={len(self.tools)}>"
 
     @property
     def name(self) -> str:
-        """What it is called in this session."""
+        """Its name in this session."""
         return self.config.name
 
     @property
     def moves_after_s(self) -> float:
-        """How long the main agent waits for a call before it goes on in the background, in seconds; infinite for ever."""
+        """Seconds after which a call of the main agent moves to the background; infinite to wait until it ends."""
         return self._settings.background_after_s or math.inf
 
     def state(self) -> ServerState:
-        """Return how it stands now."""
+        """Return a snapshot of its state."""
         return ServerState(
             name=self.name,
             status=self.status,
             type=self.config.type,
             scope=self.config.scope.value,
             why=self.why,
-            tools=tuple(one.name for one in self.tools),
-            prompts=tuple(one.name for one in self.prompts),
+            tools=tuple(tool.name for tool in self.tools),
+            prompts=tuple(prompt.name for prompt in self.prompts),
             left_out=() if self._peer is None else self._peer.left_out,
             info=self.info,
             calls=len(self._calls),
@@ -140,7 +141,7 @@ class Server:
     # --- what its connection says -----------------------------------------------------------------------------------
 
     def move(self, ctx: Context, event_class: type[McpEvent], **values: Any) -> None:
-        """Put an event on record, and be what it says; called by the connection alone."""
+        """Record an event, and apply it; called by the connection only."""
         event = event_class(actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq, server=self.name, **values)
         self.status = step(self.status, event)
         ctx.recorder.emit(event)
@@ -156,30 +157,30 @@ class Server:
         self.note_change()
 
     def open(self, peer: Peer, tools: tuple[ToolInfo, ...], prompts: tuple[PromptInfo, ...] = ()) -> None:
-        """Take a connection that stands, and what it offers."""
+        """Start to use an established connection and its lists."""
         self._peer = peer
         self.info = peer.info
         self.tools = tools
         self.prompts = prompts
 
     def close(self, why: str) -> None:
-        """Let go of the connection, and end the calls that are on their way."""
+        """Drop the connection, and end the pending calls."""
         self._peer = None
         for call in list(self._calls):
             call.why = why
             call.scope.cancel("the connection was lost")
 
     def note_change(self) -> None:
-        """Wake whoever waits for another status."""
+        """Wake the tasks that wait for another status."""
         self._changed.set()
         self._changed = trio.Event()
         self._on_change()
 
     async def ask_person(self, asked: Elicitation, elicit: Elicit) -> ElicitationAnswer:
-        """Put a question of its before a person; while that is open, no deadline of its calls passes.
+        """Ask a person a question of the server; while it is open, no deadline of its calls passes.
 
-        Where nobody can be asked it is declined. It is taken back, and answered with `cancel`, when the last call has ended
-        that it may belong to.
+        If no person is available it is declined. It is withdrawn, and answered with `cancel`, when the last call that
+        it may belong to has ended.
         """
 
         async def put() -> ElicitationAnswer:
@@ -198,30 +199,30 @@ class Server:
         *,
         wait_s: float | None = None,
     ) -> CallResult:
-        """Call a tool. Cancelled, the server is told.
+        """Call a tool. On cancellation, the server is notified.
 
         Args:
             tool: The server's own name of it.
             values: The arguments.
-            on_progress: Called with what the server says it is doing.
-            wait_s: How long to wait for a server that is being connected; None for the time that it has to start.
+            on_progress: Called with the server's progress message.
+            wait_s: Time limit to wait for a server that is being connected; None for its start timeout.
 
         Raises:
             ServerDown: It is not connected, or was lost meanwhile.
-            CallFailed: It answered with an error that is no result, or not in time.
+            CallFailed: It answered with an error that is not a result, or not in time.
         """
         return await self._ask(tool, lambda peer, said: peer.call(tool, values, said), on_progress, wait_s=wait_s)
 
     async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
-        """Return what a prompt says, its arguments filled in. Raises as `call` does."""
+        """Return the messages of a prompt with its arguments filled in. Raises like `call`."""
         return await self._ask(f"the prompt {prompt}", lambda peer, _: peer.get_prompt(prompt, values))
 
     async def list_resources(self) -> tuple[ResourceInfo, ...]:
-        """Return the resources that it has now. Raises as `call` does."""
+        """Return its current resources. Raises like `call`."""
         return await self._ask("the list of resources", lambda peer, _: peer.list_resources())
 
     async def read_resource(self, uri: str) -> tuple[Part, ...]:
-        """Return what a resource holds. Raises as `call` does."""
+        """Return the content of a resource. Raises like `call`."""
         return await self._ask(uri, lambda peer, _: peer.read_resource(uri))
 
     async def _ask(
@@ -236,7 +237,7 @@ class Server:
         settings = self._settings
         limit_s = settings.call_timeout_s if self.config.timeout_s is None else self.config.timeout_s
         idle_s = settings.idle_s(is_stdio=not self.config.is_remote)
-        call = _Call(trio.current_time() + limit_s, idle_s)
+        call = _PendingCall(trio.current_time() + limit_s, idle_s)
 
         def still_there(text: str) -> None:
             call.renew()
@@ -255,14 +256,14 @@ class Server:
             if not self._calls:
                 self.dialogs.end_calls()
         if call.why:
-            # Why it was lost is known once its connection has been left, which is now or very soon.
+            # The reason is known once the connection's block has been left, which is now or very soon.
             with trio.move_on_after(_REASON_S):
                 while self.status is ServerStatus.CONNECTED:
                     await self._changed.wait()
             raise ServerDown(self.name, f"it was lost while it ran {what}: {self.why or call.why}")
         if trio.current_time() < call.ends_at:
-            raise CallFailed(f"{what} of {self.name} gave no sign of progress for {idle_s:g} s, and was cancelled")
-        raise CallFailed(f"{what} of {self.name} did not end within {limit_s:g} s, and was cancelled")
+            raise CallFailed(f"{what} of {self.name} made no progress for {idle_s:g} s, and was cancelled")
+        raise CallFailed(f"{what} of {self.name} timed out after {limit_s:g} s, and was cancelled")
 
     async def _wait_peer(self, wait_s: float) -> Peer:
         with trio.move_on_after(wait_s):
@@ -271,3 +272,35 @@ class Server:
         if self._peer is None:
             raise ServerDown(self.name, self.why or "it is still being connected")
         return self._peer
+
+
+# --- servers that an agent requires ------------------------------------------------------------------------------
+#
+# A pattern matches every server whose name contains it, ignoring case.
+
+
+def is_meant(pattern: str, server: str) -> bool:
+    """True if a pattern matches a server."""
+    return pattern.casefold() in server.casefold()
+
+
+def has_to_wait(patterns: Collection[str], states: Iterable[ServerState]) -> bool:
+    """True if waiting may help: a matching server is being connected, and none has failed."""
+    meant = [state.status for state in states if any(is_meant(pattern, state.name) for pattern in patterns)]
+    return ServerStatus.PENDING in meant and ServerStatus.FAILED not in meant
+
+
+def missing(patterns: Iterable[str], states: Collection[ServerState]) -> tuple[str, ...]:
+    """Return the patterns that match no tools: a server that is being connected may never become usable."""
+    usable = [state.name for state in states if state.tools]
+    return tuple(pattern for pattern in patterns if not any(is_meant(pattern, name) for name in usable))
+
+
+def why_missing(patterns: Collection[str], states: Iterable[ServerState]) -> Mapping[str, str]:
+    """Return the reason for each server that a pattern matches and that has no tools."""
+    return {
+        state.name: state.why
+        or ("it has no tools" if state.status is ServerStatus.CONNECTED else "it is being connected")
+        for state in states
+        if not state.tools and any(is_meant(pattern, state.name) for pattern in patterns)
+    }

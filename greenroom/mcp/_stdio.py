@@ -1,9 +1,10 @@
-"""Talking to a program: a message a line, through its input and its output.
+"""Transport to a program: one message per line, through its stdin and stdout.
 
-The SDK could start programs as well; ours are known to the session's reaper, so that they end with it whatever happens, and
-what they complain about lands in a file instead of on the terminal.
-Rule 1: a program that ends is noticed at once, also where others hold its output open. Rule 2: a line that is no message is
-remembered and passed over; one without an end ends the connection.
+The SDK could start programs as well; ours are known to the session's reaper, so that they always end with it, and their
+stderr goes to a file instead of the terminal.
+
+Rule 1: the end of a program is noticed at once, even if other processes hold its output open. Rule 2: a line that is
+not a message is remembered and skipped; an endless one ends the connection.
 """
 
 from __future__ import annotations
@@ -15,36 +16,36 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import trio
 
-from greenroom.mcp._peer import Ending
-from greenroom.mcp._wire import LINE_BYTES, Lines, Said
+from greenroom.mcp._message_decoder import LINE_BYTES, LineDecoder, Said
+from greenroom.mcp._peer import ConnectionEnd
 from greenroom.tools import PipedProcess, ToolError
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 _WAITING: Final = 64
-"""Messages to a program that does not read them; more wait in their senders."""
+"""Maximum number of queued messages to a program; further senders wait."""
 _DRAIN_S: Final = 0.2
-"""How long what a program printed last is read, once it has ended."""
+"""Seconds to read the remaining output after a program has ended."""
 
 
 class Programs(Protocol):
-    """Starts programs that are talked to; `greenroom.tools.open_processes` gives one."""
+    """Starter of programs; `greenroom.tools.open_processes` gives one."""
 
     def new_output(self) -> Path:
-        """Return a name for a file that no other one has."""
+        """Return a unique file name."""
         ...
 
     def open_piped(
         self, command: Sequence[str], *, cwd: Path, complaints: Path, env: Mapping[str, str] | None = None
     ) -> AbstractAsyncContextManager[PipedProcess]:
-        """Start a program for as long as the block lasts; see `SystemProcesses.open_piped`."""
+        """Start a program as long as the block lasts; see `SystemProcesses.open_piped`."""
         ...
 
 
 @asynccontextmanager
-async def talk(process: PipedProcess, ending: Ending, lost: trio.Event) -> AsyncIterator[TransportStreams]:
-    """Open the two streams that the SDK talks through; `lost` is set when the program has ended or fallen silent."""
+async def talk(process: PipedProcess, ending: ConnectionEnd, lost: trio.Event) -> AsyncIterator[TransportStreams]:
+    """Open the two streams that the SDK uses; `lost` is set when the program has ended or closed its output."""
     import anyio
     from mcp.shared.message import SessionMessage
 
@@ -71,7 +72,7 @@ async def talk(process: PipedProcess, ending: Ending, lost: trio.Event) -> Async
         async def write() -> None:
             if await pipes.write(outward):
                 lost.set()
-                await inward.aclose()  # whoever waits for an answer would wait for ever
+                await inward.aclose()  # otherwise callers would wait for their answers indefinitely
 
         for task in (read, watch, write):
             nursery.start_soon(task)
@@ -81,15 +82,15 @@ async def talk(process: PipedProcess, ending: Ending, lost: trio.Event) -> Async
 
 @final
 class _Pipes:
-    def __init__(self, process: PipedProcess, ending: Ending) -> None:
+    def __init__(self, process: PipedProcess, ending: ConnectionEnd) -> None:
         self._process = process
         self._ending = ending
 
     async def read(self, inward: Any) -> bool:
-        """Hand on what the program says; returns whether it says no more, as opposed to nobody listening."""
+        """Forward the program's messages; return True at the end of its output, False if the reader has gone."""
         import anyio
 
-        lines, ending = Lines(), self._ending
+        lines, ending = LineDecoder(), self._ending
         try:
             while chunk := await self._process.stdout.receive_some():
                 for message in lines.feed(bytes(chunk)):
@@ -105,7 +106,7 @@ class _Pipes:
         return True
 
     async def write(self, outward: Any) -> bool:
-        """Hand on what is said to the program; returns whether it cannot be told any more, as opposed to nothing left."""
+        """Forward messages to the program; return True if it no longer accepts any, False if none are left."""
         async for message in outward:
             line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
@@ -116,7 +117,7 @@ class _Pipes:
 
 
 def as_item(said: Said) -> Any:
-    """Return what the streams of the SDK carry of something that a server said."""
+    """Convert a server's message to an item of the SDK's streams."""
     from mcp.shared.message import SessionMessage
 
     return said if isinstance(said, Exception) else SessionMessage(said)

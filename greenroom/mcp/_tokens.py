@@ -1,7 +1,7 @@
-"""Tokens for servers at an address, in files of the user's folder: one for each address, for nobody else's eyes.
+"""Tokens for remote servers, in private files of the user's folder, one per URL.
 
-Rule 1: a file is read only if nobody else can read it, and its tokens go to the address that it was kept for. Rule 2: what goes
-wrong is said without a word of what a file holds. Must not know: what tokens are for.
+A file is read only if nobody else can read it, and its tokens are sent only to its URL. Errors reveal nothing of a
+file's content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 from greenroom.core import PeerError, Ports
 
 TOKENS_FOLDER: Final = "mcp-tokens"
-"""The folder for tokens, in the user's own."""
+"""Folder of the tokens, in the user's own."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SLUG_CHARS: Final = 60
 _MAX_BYTES: Final = 256 * 1024
@@ -28,28 +28,28 @@ _MAX_BYTES: Final = 256 * 1024
 
 @final
 class BadTokens(PeerError):
-    """A file of tokens cannot be used; the message names it, says why, and what to do."""
+    """An unusable file of tokens; the message gives its name, the reason and the remedy."""
 
 
 @final
 @attrs.frozen
 class TokenFile:
-    """The tokens for one address."""
+    """The tokens for one URL."""
 
     path: Path
     url: str
     _ports: Ports
 
     async def read(self) -> Mapping[str, Any]:
-        """Return what the file holds; nothing where there is none.
+        """Return the content of the file; empty if it does not exist.
 
         Raises:
-            BadTokens: It cannot be read, others can read it too, or it is for another address.
+            BadTokens: It cannot be read, others can read it too, or it is for another URL.
         """
         return await self._ports.blocking.run(self._read)
 
     async def write(self, values: Mapping[str, Any]) -> None:
-        """Keep this for the address, in one step.
+        """Replace the content of the file in one step.
 
         Raises:
             BadTokens: It cannot be written.
@@ -60,11 +60,11 @@ class TokenFile:
             await run(disk.make_folder, self.path.parent)
             await run(disk.write, self.path, content)
         except OSError as problem:
-            raise BadTokens(f"{self.path} cannot be written: {problem.strerror}") from None
+            raise BadTokens(f"cannot write {self.path}: {problem.strerror}") from None
 
     @property
     def now_s(self) -> float:
-        """The time, in seconds since 1970, as tokens expire by it."""
+        """The time in seconds since 1970, for the expiry of tokens."""
         return self._ports.clock.wall().timestamp()
 
     def _read(self) -> Mapping[str, Any]:
@@ -75,20 +75,20 @@ class TokenFile:
         except FileNotFoundError:
             return {}
         except OSError as problem:
-            raise BadTokens(f"{self.path} cannot be read: {problem.strerror}") from None
+            raise BadTokens(f"cannot read {self.path}: {problem.strerror}") from None
         if mode & _OTHERS:
-            raise BadTokens(f"{self.path} is not used, because others can read or change it; chmod 600 it")
+            raise BadTokens(f"{self.path} is ignored, because others can read or change it; run chmod 600")
         try:
             values = json.loads(content)
         except ValueError:
-            raise BadTokens(f"{self.path} is no JSON; write it anew, or remove it") from None
+            raise BadTokens(f"{self.path} is not valid JSON; rewrite or remove it") from None
         if not isinstance(values, dict) or values.get("url", self.url) != self.url:
-            raise BadTokens(f"{self.path} is not for {self.url}; write it anew, or remove it")
+            raise BadTokens(f"{self.path} is not for {self.url}; rewrite or remove it")
         return values
 
 
 def token_file(folder: Path, url: str, ports: Ports) -> TokenFile:
-    """Return where the tokens for an address lie: a file with a name that people recognize."""
+    """Return the file for the tokens of a URL, with a recognizable name."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", url.partition("://")[2].partition("?")[0]).strip("-.")[:_SLUG_CHARS]
     digest = hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()[:8]
     return TokenFile(folder / f"{slug}-{digest}.json", url, ports)

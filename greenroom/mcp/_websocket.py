@@ -1,9 +1,10 @@
-"""Talking to a server over a websocket: a message a frame, both ways, with the subprotocol `mcp`.
+"""Transport to a server over a websocket: one message per frame, with the subprotocol `mcp`.
 
-The SDK has no client for it any more. Rule 1: whoever closes the connection, and however, it is noticed and said; a network that
-swallows everything is noticed by a ping. Rule 2: a frame that is no message is remembered and passed over. Rule 3: the
-socket is closed however the block is left.
-Must not know: what messages say.
+The SDK no longer has a client for it. Rule 1: every way of closing is noticed and reported; a dead network is detected
+by a ping. Rule 2: a frame that is not a message is remembered and skipped. Rule 3: the socket is closed however the
+block is left.
+
+Must not know: the content of messages.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ import trio
 
 from greenroom.core import Blocking, open_bare_nursery
 from greenroom.mcp._configs import Http
-from greenroom.mcp._errors import ServerDown
-from greenroom.mcp._peer import Ending
+from greenroom.mcp._mcp_errors import ServerDown
+from greenroom.mcp._message_decoder import MESSAGE_BYTES, noise_in, read
+from greenroom.mcp._peer import ConnectionEnd
 from greenroom.mcp._stdio import as_item
-from greenroom.mcp._wire import MESSAGE_BYTES, noise_in, read
 
 if TYPE_CHECKING:
     from mcp.client._transport import Transport, TransportStreams
     from trio_websocket import ConnectionClosed, WebSocketConnection
 
 CONNECT_S: Final = 30.0
-"""How long the network, and the server, may take to open a connection."""
+"""Time limit for the network, and for the server, to open a connection."""
 PING_S: Final = 30.0
-"""So often the server is pinged, and so long it has for the answer."""
+"""Interval of pings to the server, and time limit for each answer."""
 _GOODBYE_S: Final = 0.2
-"""How long saying goodbye may take."""
+"""Time limit for the closing handshake."""
 _SUBPROTOCOL: Final = "mcp"
 _WAITING: Final = 64
-"""Messages to a server that does not read them; more wait in their senders."""
+"""Maximum number of queued messages to a server that does not read; further senders wait."""
 _UNAUTHORIZED: Final = 401
 _TOO_BIG: Final = 1009
 _PORTS: Final = {"ws": 80, "wss": 443}
@@ -44,12 +45,13 @@ _Stream: TypeAlias = "trio.SocketStream | trio.SSLStream[trio.SocketStream]"
 
 @asynccontextmanager
 async def reach_websocket(
-    name: str, way: Http, ending: Ending, lost: trio.Event, blocking: Blocking
+    name: str, way: Http, ending: ConnectionEnd, lost: trio.Event, blocking: Blocking
 ) -> AsyncIterator[Transport]:
-    """Connect to a server for as long as the block lasts; gives what the SDK talks through. Cancelled, the socket is closed.
+    """Connect to a server as long as the block lasts; yields a transport for the SDK. On cancellation, the socket is
+    closed.
 
     Raises:
-        ServerDown: Nobody answers, or not as a websocket. HTTP 401 is noted as a login that is wanted.
+        ServerDown: The server does not answer, or not as a websocket. HTTP 401 is recorded as a required login.
     """
     from trio_websocket import ConnectionRejected
 
@@ -69,10 +71,10 @@ async def reach_websocket(
                         await connection.aclose()
             finally:
                 nursery.cancel_scope.cancel("the connection is closed")
-    except ExceptionGroup as group:  # of the library's reader, where the server does not want it
-        rejected = next((one for one in _leaves(group) if isinstance(one, ConnectionRejected)), None)
+    except ExceptionGroup as group:  # of the library's reader, when the server rejects the connection
+        rejected = next((error for error in _leaves(group) if isinstance(error, ConnectionRejected)), None)
         if rejected is None and connection is None:
-            raise ServerDown(name, "it opened no websocket: its answer breaks the protocol") from group
+            raise ServerDown(name, "the websocket handshake failed: its answer violates the protocol") from group
         if rejected is None:
             raise
         raise _refused(name, way, rejected.status_code, ending) from group
@@ -87,26 +89,24 @@ def _in_time(name: str) -> Iterator[None]:
         with trio.fail_after(CONNECT_S):
             yield
     except trio.TooSlowError:
-        raise ServerDown(name, f"it opened no websocket within {CONNECT_S:g} s") from None
+        raise ServerDown(name, f"the websocket handshake timed out after {CONNECT_S:g} s") from None
 
 
 def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
-    for one in group.exceptions:
-        if isinstance(one, BaseExceptionGroup):
-            yield from _leaves(one)
+    for exception in group.exceptions:
+        if isinstance(exception, BaseExceptionGroup):
+            yield from _leaves(exception)
         else:
-            yield one
+            yield exception
 
 
-def _refused(name: str, way: Http, status: int, ending: Ending) -> ServerDown:
+def _refused(name: str, way: Http, status: int, ending: ConnectionEnd) -> ServerDown:
     if status != _UNAUTHORIZED:
-        return ServerDown(name, f"it opened no websocket: it answered HTTP {status}")
+        return ServerDown(name, f"the websocket handshake failed: it answered HTTP {status}")
     what_to_do = (
-        " to what its headersHelper gave"
-        if way.headers_helper
-        else "; send a token as a header, or let a headersHelper give one"
+        " to what its headersHelper gave" if way.headers_helper else "; send a token as a header or by a headersHelper"
     )
-    ending.needs_auth, ending.why = True, f"it wants a login: it answered HTTP {status}{what_to_do}"
+    ending.needs_auth, ending.why = True, f"it requires a login: it answered HTTP {status}{what_to_do}"
     return ServerDown(name, ending.why)
 
 
@@ -122,7 +122,7 @@ async def _open_stream(name: str, way: Http, blocking: Blocking) -> _Stream:
         await secured.do_handshake()
     except trio.BrokenResourceError as problem:
         await trio.aclose_forcefully(stream)
-        raise ServerDown(name, f"it cannot be reached safely: {problem.__cause__ or problem}") from problem
+        raise ServerDown(name, f"no secure connection: {problem.__cause__ or problem}") from problem
     except BaseException:
         await trio.aclose_forcefully(stream)
         raise
@@ -145,11 +145,13 @@ async def _shake_hands(name: str, nursery: trio.Nursery, stream: _Stream, way: H
             max_message_size=MESSAGE_BYTES,
         )
     except (HandshakeError, ConnectionClosed) as problem:
-        raise ServerDown(name, "it opened no websocket: it closed the connection") from problem
+        raise ServerDown(name, "the websocket handshake failed: it closed the connection") from problem
 
 
 @asynccontextmanager
-async def _talk(connection: WebSocketConnection, ending: Ending, lost: trio.Event) -> AsyncIterator[TransportStreams]:
+async def _talk(
+    connection: WebSocketConnection, ending: ConnectionEnd, lost: trio.Event
+) -> AsyncIterator[TransportStreams]:
     import anyio
     from mcp.shared.message import SessionMessage
 
@@ -161,7 +163,7 @@ async def _talk(connection: WebSocketConnection, ending: Ending, lost: trio.Even
 
         async def lose() -> None:
             lost.set()
-            await inward.aclose()  # whoever waits for an answer would wait for ever
+            await inward.aclose()  # otherwise callers would wait for their answers indefinitely
 
         async def read() -> None:
             if await frames.read(inward):
@@ -183,12 +185,12 @@ async def _talk(connection: WebSocketConnection, ending: Ending, lost: trio.Even
 
 @final
 class _Frames:
-    def __init__(self, connection: WebSocketConnection, ending: Ending) -> None:
+    def __init__(self, connection: WebSocketConnection, ending: ConnectionEnd) -> None:
         self._connection = connection
         self._ending = ending
 
     async def read(self, inward: Any) -> bool:
-        """Hand on what the server says; returns whether it says no more, as opposed to nobody listening."""
+        """Forward the server's messages; return True when it has closed, False if the reader has gone."""
         import anyio
         from trio_websocket import ConnectionClosed
 
@@ -209,7 +211,7 @@ class _Frames:
                 return False
 
     async def write(self, outward: Any) -> bool:
-        """Hand on what is said to the server; returns whether it cannot be told any more, as opposed to nothing left."""
+        """Forward messages to the server; return True if it no longer accepts any, False if none are left."""
         from trio_websocket import ConnectionClosed
 
         async for message in outward:

@@ -1,48 +1,37 @@
-"""Models: what agents talk to, behind one protocol; Claude, scripted and rule-based ones, and retries around any."""
+"""Models: one protocol for language models; Claude, scripted and rule-based ones, and retries around any of them."""
 
-from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
+from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._as_events import with_events
-from greenroom.models._assembly import Assembly
-from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
-from greenroom.models._chaos import Faults, PlannedCrash, chaotic
-from greenroom.models._choice import (
-    DEFAULT_ALIASES,
-    INHERIT,
-    ChoiceSource,
-    ModelChoice,
-    ModelNames,
-    choose_main_model,
-    choose_model,
-    known_names,
+from greenroom.models._call_budget import Budget, BudgetExceeded, Limited, Limits, Spent, budgeted
+from greenroom.models._chaos import FaultRates, PlannedCrash, chaotic
+from greenroom.models._continuation import ContinuationPolicy, LongAnswer
+from greenroom.models._deadlines import Deadlines
+from greenroom.models._endings import Next, fault_of, next_after
+from greenroom.models._failure_kinds import (
+    RETRYABLE,
+    error_category,
+    failure,
+    failure_words,
+    kind_of_status,
+    retry_after,
 )
-from greenroom.models._continuation import GO_ON, RESUME, ContinuationPolicy, GoOn, LongAnswer
-from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
-from greenroom.models._endings import Held, Next, fault_of, held_by, next_after
-from greenroom.models._failures import RETRYABLE, error_category, failure, failure_words, kind_of_status, retry_after
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
+from greenroom.models._model_settings import ModelSettings, with_settings
 from greenroom.models._playbook import Play, PlaybookModel
-from greenroom.models._pricing import DEFAULT_PRICES, Price, Pricing
-from greenroom.models._recorded import RecordedModel, ReplayMismatch
-from greenroom.models._recording import MODEL_FILE, Exchange, Recording, read_recording, recording
-from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
-from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
-from greenroom.models._settings import ModelSettings, with_settings
-from greenroom.models._stream import AnswerSource, AnswerStream
+from greenroom.models._pricing import Pricing
+from greenroom.models._response_assembly import Assembly
+from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
+from greenroom.models._scripted import ScriptedModel, ScriptError, ScriptStep
 from greenroom.models._types import (
-    EFFORTS,
     Block,
-    Delta,
     Effort,
     Message,
     ModelRequest,
     ModelResponse,
     Notice,
-    OnEvent,
     Role,
-    StopReason,
     StreamRestarted,
     TextBlock,
     TextDelta,
@@ -58,18 +47,9 @@ from greenroom.models._types import (
     UsageDelta,
     read_effort,
 )
+from greenroom.models._written_answers import Answer, AnswerLike, Call, Say, Think, as_answer, estimate_tokens
 
 __all__ = [
-    "CLAUDE_MODELS",
-    "DEFAULT_ALIASES",
-    "DEFAULT_CLAUDE_MODEL",
-    "DEFAULT_PRICES",
-    "EFFORTS",
-    "FAMILIES",
-    "GO_ON",
-    "INHERIT",
-    "MODEL_FILE",
-    "RESUME",
     "RETRYABLE",
     "Answer",
     "AnswerLike",
@@ -80,55 +60,35 @@ __all__ = [
     "Block",
     "Budget",
     "BudgetExceeded",
-    "BudgetOf",
     "Call",
-    "ChoiceSource",
     "ContinuationPolicy",
     "Deadlines",
-    "Delta",
     "Effort",
-    "Exchange",
-    "Faults",
-    "GiveUp",
-    "GoOn",
-    "Held",
-    "KindPolicy",
+    "FaultRates",
     "Limited",
     "Limits",
     "LongAnswer",
     "Message",
     "Model",
-    "ModelChoice",
-    "ModelNames",
     "ModelRequest",
     "ModelResponse",
     "ModelSettings",
     "ModelStream",
     "Next",
     "Notice",
-    "OnEvent",
-    "Part",
-    "Phase",
     "PlannedCrash",
     "Play",
     "PlaybookModel",
-    "Price",
     "Pricing",
-    "RecordedModel",
-    "Recording",
-    "ReplayMismatch",
     "RetryBudget",
     "RetryPolicy",
     "Role",
     "Say",
-    "ScriptEntry",
     "ScriptError",
     "ScriptStep",
     "ScriptedModel",
     "Spent",
-    "StopReason",
     "StreamRestarted",
-    "Taken",
     "TextBlock",
     "TextDelta",
     "Think",
@@ -142,32 +102,21 @@ __all__ = [
     "ToolUseStarted",
     "Usage",
     "UsageDelta",
-    "Wait",
     "as_answer",
     "budgeted",
     "chaotic",
-    "choose_main_model",
-    "choose_model",
     "error_category",
     "estimate_tokens",
     "failure",
     "failure_words",
-    "family_of",
     "fault_of",
-    "held_by",
     "kind_of_status",
-    "known_names",
     "next_after",
-    "phase_after",
-    "plan_retry",
     "read_effort",
-    "read_recording",
-    "recording",
     "request_body",
     "result_content",
     "retry_after",
     "retrying",
-    "with_deadlines",
     "with_events",
     "with_settings",
 ]

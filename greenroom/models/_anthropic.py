@@ -1,4 +1,4 @@
-"""Claude, through Anthropic's SDK, which is loaded when the model is opened and not before."""
+"""Claude, through Anthropic's SDK, which is loaded when the model is opened."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, final
 import trio
 
 from greenroom.core import UsageError
+from greenroom.models._answer_stream import CLOSE_GRACE_S, AnswerStream
 from greenroom.models._messages_api import request_body
-from greenroom.models._stream import CLOSE_GRACE_S, AnswerStream
 
 if TYPE_CHECKING:
     from greenroom.models._anthropic_client import AnthropicClient
@@ -84,7 +84,7 @@ class AnthropicModel:
                     await client.close()
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        """Ask; the first read of the stream sends the request.
+        """Return a stream; its first read sends the request.
 
         Raises:
             UsageError: The model is not open, or the request asks for more thinking than it may write.

@@ -1,8 +1,8 @@
 """The SDK's client, and one answer of it. Importing this module loads the SDK: only `AnthropicModel.open` does.
 
-The SDK finds the credentials, makes the connections, sends the request and sorts refusals; it retries nothing. Reading the
-answer is ours: the SDK's typed events cost 20 us each, fail as an `AssertionError` when they are malformed, and come from a
-chain of async generators that warns when it is left early.
+The SDK finds the credentials, makes the connections, sends the request and classifies refusals; it retries nothing.
+Answers are read here: the SDK's typed events cost 20 us each, fail as an `AssertionError` when they are malformed, and
+come from a chain of async generators that warns when it is left early.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ import httpx2
 import trio
 
 from greenroom.core import ProviderError, UsageError, transport_words
-from greenroom.models._assembly import Assembly
-from greenroom.models._event_stream import EventParser
-from greenroom.models._failures import failure, kind_of_status, retry_after
-from greenroom.models._lines import KEPT_S, Line, Lines
-from greenroom.models._messages_api import JsonObject, fold
+from greenroom.models._connection_pools import KEPT_S, ConnectionPool, ConnectionPools
+from greenroom.models._failure_kinds import failure, kind_of_status, retry_after
+from greenroom.models._messages_api import EventParser, JsonObject, fold
+from greenroom.models._response_assembly import Assembly
 
 if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
 
 _NO_KEY: Final = "no Anthropic API key: set ANTHROPIC_API_KEY or pass api_key="
 _NOT_TOLD: Final = frozenset(("ping", "error"))
-"""Events that are no part of an answer; the second is raised."""
+"""Events that are not part of an answer; the second is raised."""
 _TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _SENDING: Final = (anthropic.AnthropicError, httpx2.HTTPError)
-# What else goes wrong while an answer is read: bytes that are no UTF-8, data that is no JSON or too deep to be read.
+# Other errors while an answer is read: bytes that are not UTF-8, data that is not JSON or nested too deeply.
 _READING: Final = (*_SENDING, ValueError, RecursionError)
 
 
@@ -62,11 +61,12 @@ class AnthropicClient:
             self._sdk = anthropic.AsyncAnthropic(
                 api_key=api_key,
                 base_url=base_url,
-                max_retries=0,  # `retrying` does it: it knows streams, a limit for retry-after, and our chance
+                max_retries=0,  # `retrying` retries: it knows streams, a limit for retry-after, and our source of chance
                 timeout=self._timeout,
-                # Ours are exported from the journal; the SDK's span of a stream would outlive the task that opened it.
+                # Our spans are exported from the journal; the SDK's span of a stream would outlive the task that opened
+                # it.
                 open_telemetry=False,
-                http_client=self._pool(1),  # never used: each line has its own
+                http_client=self._pool(1),  # never used: each pool has its own
             )
         except anthropic.CredentialsError as error:
             raise UsageError(f"{_NO_KEY} ({error})") from error
@@ -75,7 +75,7 @@ class AnthropicClient:
         _check_address(str(self._sdk.base_url))
         _check_secret("ANTHROPIC_API_KEY", self._sdk.api_key)
         _check_secret("ANTHROPIC_AUTH_TOKEN", self._sdk.auth_token)
-        self._lines = Lines(lambda size: self._sdk.copy(http_client=self._pool(size)), max_connections)
+        self._lines = ConnectionPools(lambda size: self._sdk.copy(http_client=self._pool(size)), max_connections)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -102,26 +102,26 @@ class AnthropicClient:
             limits=limits,
             timeout=self._timeout,
             verify=self._tls,
-            follow_redirects=False,  # the key would go along
+            follow_redirects=False,  # the key would be sent along
         )
 
 
 def _check_address(url: str) -> None:
-    """Refuse an address that no request could go to: its errors look like those of a network, and would be tried again."""
+    """Refuse an invalid URL: its errors look like those of a network, and would be retried."""
     try:
         parts = urlsplit(url)
         is_sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_sound = False
     if not is_sound:
-        what = "is no address of an API; it begins with https:// or http://, and has a host"
+        what = "is not a valid API URL; it must begin with https:// or http:// and have a host"
         raise UsageError(f"{url!r} {what}: set ANTHROPIC_BASE_URL or pass base_url=")
 
 
 def _check_secret(name: str, secret: str | None) -> None:
-    """Refuse what cannot stand in a header, without showing it."""
+    """Refuse a value that is not allowed in a header, without showing it."""
     if secret and not (secret.isascii() and secret.isprintable()):
-        raise UsageError(f"{name} holds characters that no key has, such as a line break or an accent; set it again")
+        raise UsageError(f"{name} must not contain line breaks, accents or control characters; set it again")
 
 
 @final
@@ -144,7 +144,7 @@ class AnthropicSource:
 
     def __init__(
         self,
-        lines: Lines,
+        lines: ConnectionPools,
         body: JsonObject,
         extra_body: JsonObject,
         on_event: OnEvent | None,
@@ -152,7 +152,7 @@ class AnthropicSource:
     ) -> None:
         self._timeout = timeout
         self._lines = lines
-        self._line: Line | None = None
+        self._line: ConnectionPool | None = None
         self._body = body
         self._extra_body = extra_body
         self._on_event = on_event
@@ -168,14 +168,14 @@ class AnthropicSource:
         return self._assembly.so_far
 
     async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
+        """Return False: every delta is read."""
         return False
 
     async def next_delta(self) -> Delta | None:
         """Return the next delta; the first call sends the request.
 
         Raises:
-            ProviderError: Whatever went wrong, with its kind.
+            ProviderError: Every failure, with its kind.
         """
         if self._chunks is None:
             self._chunks = await self._send()
@@ -195,17 +195,17 @@ class AnthropicSource:
                 return None
             raise failure("cut", "the answer ended before it was complete") from None
         except _READING as error:
-            if self._assembly.is_complete:  # there is nothing left that it could take from us
+            if self._assembly.is_complete:  # nothing is left to receive
                 return None
             raise _failed_reading(error) from error
 
     @property
     def is_holding(self) -> bool:
-        """The request was sent, so it has its place in a pool."""
+        """True once the request was sent and occupies a place in a pool."""
         return self._line is not None
 
     async def close(self) -> None:
-        """Give up the answer; its connection is closed unless it was read to the end."""
+        """Abandon the answer; its connection is closed unless it was read to the end."""
         try:
             if self._chunks is not None:
                 await _unwind(self._chunks)
@@ -228,7 +228,7 @@ class AnthropicSource:
         self._response = stream.response
         content_type = stream.response.headers.get("content-type", "")
         if not content_type.startswith("text/event-stream"):
-            raise failure("protocol", f"the answer is no event stream but {content_type or 'without a type'!r}")
+            raise failure("protocol", f"expected an event stream, got {content_type or 'without a type'!r}")
         return stream.response.aiter_bytes()
 
 
@@ -245,13 +245,13 @@ async def _unwind(chunks: AsyncIterator[bytes]) -> None:
             async for _ in chunks:
                 pass
         except _READING:
-            pass  # the answer was given up: how it would have gone on concerns nobody
+            pass  # the answer was abandoned: its later failures are irrelevant
 
 
 def _read_event(text: str) -> JsonObject:
     event: Any = json.loads(text)
     if not isinstance(event, dict):
-        raise ValueError(f"an event is no JSON object: {text[:50]!r}")  # noqa: TRY004  one error for whatever is garbled
+        raise ValueError(f"an event is not a JSON object: {text[:50]!r}")  # noqa: TRY004  one error for whatever is garbled
     return event
 
 
@@ -276,16 +276,16 @@ def _failed_reading(error: Exception) -> ProviderError:
         case ProviderError():
             return error
         case httpx2.TimeoutException():
-            return failure("timeout", "the answer stood still for too long")
+            return failure("timeout", "the answer stalled for too long")
         case httpx2.TransportError():
-            return failure("cut", f"the connection broke inside the answer: {transport_words(error)}")
+            return failure("cut", f"the connection broke during the answer: {transport_words(error)}")
         case _:
-            return failure("protocol", f"the answer is garbled: {transport_words(error)}", is_retryable=True)
+            return failure("protocol", f"the answer is malformed: {transport_words(error)}", is_retryable=True)
 
 
 def _refused(error: anthropic.APIStatusError) -> ProviderError:
     headers = error.response.headers
-    wish = headers.get("x-should-retry")  # the provider's own word goes before the table, as in the SDK
+    wish = headers.get("x-should-retry")  # the provider's own word takes precedence over the table, as in the SDK
     message = f"HTTP {error.status_code}: {_said(error)}"
     if error.request_id is not None:
         message += f" (request {error.request_id})"
@@ -299,12 +299,12 @@ def _refused(error: anthropic.APIStatusError) -> ProviderError:
 
 
 def _said(error: anthropic.APIStatusError) -> str:
-    """Return what a refusal says in words: the provider's own, the title of an HTML page, or what the status means."""
+    """Return the reason of a refusal: the provider's own, the title of an HTML page, or the meaning of the status."""
     if isinstance(error.api_message, str) and error.api_message.strip():
         return error.api_message
     location = error.response.headers.get("location")
     if error.status_code < 400 and location:
-        return f"redirected to {location}, which is not followed; set ANTHROPIC_BASE_URL to the right address"
+        return f"redirected to {location}; redirects are not followed, set ANTHROPIC_BASE_URL to the final URL"
     body = error.body
     if isinstance(body, str) and body.lstrip()[:1] == "<":
         title = _TITLE.search(body)

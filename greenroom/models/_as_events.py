@@ -1,8 +1,7 @@
-"""The events of a streaming answer for models that have none of their own: rules, scripts, recorded runs.
+"""Streaming events for models that have none of their own: rules, scripts, recorded runs.
 
-Rule 1: the events are those that the provider would send for these deltas, in its order: one beginning, one end, and blocks
-that come one after the other. Rule 2: where nobody listens, nothing is different.
-Must not know: who listens.
+The events are those that the provider would send for these deltas, in its order: one start, one end, and blocks one
+after the other. Without a listener nothing changes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ JsonObject: TypeAlias = dict[str, Any]
 def with_events(model: Model) -> Model:
     """Return a model whose answers have the events of the provider's API, for `ModelRequest.on_event`.
 
-    They are made of the deltas: texts that follow each other are one block, and thinking has no signature.
+    They are derived from the deltas: consecutive texts are one block, and thinking has no signature.
     """
 
     def make(manager: AbstractAsyncContextManager[ModelStream], request: ModelRequest) -> _EventedSource | None:
@@ -62,7 +61,7 @@ class _EventedSource(LayerSource):
 
 @final
 class Events:
-    """Makes events of the deltas of one answer.
+    """Converter of the deltas of one answer into events.
 
     Args:
         on_event: Called with each of them.
@@ -73,10 +72,10 @@ class Events:
         self._has_begun = False
         self._index = -1
         self._open = ""
-        """The type of the block that is open; empty for none."""
+        """The type of the open block; empty for none."""
 
     def take(self, delta: Delta, so_far: ModelResponse) -> None:
-        """Take a delta, and what the answer is with it."""
+        """Add a delta, and the answer including it."""
         if isinstance(delta, StreamRestarted):
             self._has_begun, self._index, self._open = False, -1, ""
             return
@@ -95,10 +94,10 @@ class Events:
             case ToolInputDelta(_, json):
                 self._piece({"type": "input_json_delta", "partial_json": json})
             case UsageDelta():
-                pass  # the first is in the beginning, the last in the end
+                pass  # the first is in the start event, the last in the end event
 
     def end(self, response: ModelResponse) -> None:
-        """Take the end of the answer."""
+        """Add the end of the answer."""
         if not self._has_begun:
             self._begin(response)
         self._close_block()

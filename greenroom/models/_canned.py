@@ -1,4 +1,4 @@
-"""Answers that are known before they are asked for, streamed as a provider would stream them."""
+"""Answers that are known in advance, streamed like a provider's."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import attrs
 import trio
 
 from greenroom.core import ProviderError
-from greenroom.models._answers import Answer, Call, Say, Think, cut_up
-from greenroom.models._assembly import Assembly
 from greenroom.models._clean_text import to_json
+from greenroom.models._response_assembly import Assembly
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolUseBlock, Usage
+from greenroom.models._written_answers import Answer, Call, Say, Think, cut_up
 
 PIECES: Final = 2
-"""Pieces in which a text or an input is streamed, unless it is said otherwise."""
+"""Default number of pieces in which a text or an input is streamed."""
 
 
 @attrs.define(
     kw_only=True, eq=False
-)  # made once a request and soon gone, and nobody changes it: frozen it is twice as dear
+)  # made once per request, short-lived and never changed: frozen it costs twice as much
 class Canned:
-    """An answer with all that is needed to stream it."""
+    """An answer with everything needed to stream it."""
 
     answer: Answer
     call_ids: tuple[str, ...]
@@ -64,7 +64,7 @@ class CannedSource:
         return self._assembly.so_far if self._assembly is not None else Assembly(self._model).so_far
 
     async def finish(self) -> bool:
-        """Give the whole answer at once if nothing of it was read and nothing goes wrong with it."""
+        """Return the whole answer at once if no delta was read and no error is scripted."""
         if self._canned is not None:
             return False
         self._canned = canned = self._prepare(self._request)
@@ -79,8 +79,8 @@ class CannedSource:
             self._canned = self._prepare(self._request)
             await trio.sleep(self._canned.wait_s)
         else:
-            # Not a full checkpoint: an answer has a handful of deltas, and handing over at each of them would be half of
-            # what a scripted round costs.
+            # Not a full checkpoint: an answer has a handful of deltas, and yielding at each of them would take half of
+            # the time of
             await trio.lowlevel.checkpoint_if_cancelled()
         if self._canned.error is not None and self._count >= self._canned.error_after:
             raise self._canned.error
@@ -95,7 +95,7 @@ class CannedSource:
 
     @property
     def is_holding(self) -> bool:
-        """No, never."""
+        """Always False."""
         return False
 
     async def close(self) -> None:
@@ -103,18 +103,18 @@ class CannedSource:
 
 
 def whole_response(canned: Canned, model: str) -> ModelResponse | None:
-    """Return what the deltas of an answer come to, without making them; None where an input is no JSON."""
+    """Return the result of an answer's deltas without making them; None if an input is not JSON."""
     reading = canned.answer.reading
     if reading is None:
         return None
     ids = iter(canned.call_ids)
-    blocks = [ToolUseBlock(next(ids), *one) if isinstance(one, tuple) else one for one in reading]
+    blocks = [ToolUseBlock(next(ids), *block) if isinstance(block, tuple) else block for block in reading]
     stop_reason = canned.answer.stop_reason or ("tool_use" if canned.call_ids else "end_turn")
     return ModelResponse(tuple(blocks), stop_reason, canned.usage, model, canned.id)
 
 
 def _deltas(canned: Canned, assembly: Assembly, pieces: int) -> Iterator[Delta]:
-    """Put the answer together piece by piece; between two deltas the assembly is as far as they are."""
+    """Assemble the answer piece by piece; between two deltas the assembly is up to date."""
     model = assembly.so_far.model
     yield assembly.begin(id=canned.id, model=model, usage=attrs.evolve(canned.usage, output_tokens=0))
     ids = iter(canned.call_ids)

@@ -1,8 +1,7 @@
-"""A model that fails on purpose: overloaded, cut, standing still, and now and then a bug of our own in the middle of a turn.
+"""A model that fails on purpose: overloaded, cut, stalled, and now and then a crash in the middle of a turn.
 
-Rule 1: what goes wrong follows from the seed and the conversation alone: neither the clock nor the order in which agents
-ask has a say. Rule 2: the same request sent a third time goes through, so that retries have an end.
-Must not know: who retries, who restarts.
+Failures follow from the seed and the conversation only: neither the clock nor the order of agents matters. The same
+request succeeds at its third attempt, so that retries end.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import attrs
 import trio
 
 from greenroom.core import InternalError, checked
-from greenroom.models._failures import failure
+from greenroom.models._failure_kinds import failure
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import Delta, ModelRequest
@@ -24,55 +23,55 @@ from greenroom.models._types import Delta, ModelRequest
 Fault: TypeAlias = Literal["overloaded", "cut", "hang", "crash"]
 
 _PATIENCE: Final = 2
-"""Times that a request may fail."""
+"""Maximum number of failures of one request."""
 
 
 def _check_share(_: Any, attribute: attrs.Attribute[float], value: float) -> None:
     if not 0 <= value <= 1:
-        raise ValueError(f"{attribute.name} has to be a share between 0 and 1, not {value!r}")
+        raise ValueError(f"{attribute.name} must be a share between 0 and 1, got {value!r}")
 
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
-class Faults:
-    """How often what goes wrong, as shares of the requests."""
+class FaultRates:
+    """The frequency of each failure, as a share of the requests."""
 
     overloaded: float = attrs.field(default=0.08, validator=_check_share)
     """The provider refuses with 529."""
     cut: float = attrs.field(default=0.08, validator=_check_share)
     """The stream ends after its first piece."""
     hang: float = attrs.field(default=0.02, validator=_check_share)
-    """The answer stands still for `hang_s`, then fails with `timeout`."""
+    """The answer stalls for `hang_s`, then fails with `timeout`."""
     crash: float = attrs.field(default=0.05, validator=_check_share)
     """A `PlannedCrash` in the turn, which ends the incarnation."""
     hang_s: float = 2.0
     most_crashes: int = 2
-    """In all: a supervisor gives up after more than it allows."""
+    """Maximum number of crashes: a supervisor gives up after more than it allows."""
     spared: frozenset[str] = frozenset()
     """Definitions whose agents do not crash."""
 
 
 @final
 class PlannedCrash(InternalError):
-    """A crash that was asked for: what `chaotic` raises in place of a bug."""
+    """A planned crash, raised by `chaotic` in place of a bug."""
 
 
-def chaotic(model: Model, seed: int, faults: Faults | None = None) -> Model:
+def chaotic(model: Model, seed: int, faults: FaultRates | None = None) -> Model:
     """Return a model that fails now and then, by the seed; put `retrying` around it.
 
     Args:
-        seed: The same one and the same conversation fail in the same way.
+        seed: The same seed and conversation fail in the same way.
         faults: None for the defaults.
     """
-    chaos = _Chaos(seed, faults or Faults())
+    chaos = _Chaos(seed, faults or FaultRates())
     return Layer(model, "chaotic", lambda manager, request: _ChaoticSource(manager, request, chaos, model.name))
 
 
 @final
 class _Chaos:
-    """Decides what goes wrong."""
+    """Decides on failures."""
 
-    def __init__(self, seed: int, faults: Faults) -> None:
+    def __init__(self, seed: int, faults: FaultRates) -> None:
         self.seed = seed
         self.faults = faults
         self._times: Counter[bytes] = Counter()
@@ -83,7 +82,7 @@ class _Chaos:
         digest = _digest(request)
         self._times[digest] += 1
         times = self._times[digest]
-        # What mail has changed is another request, and the next attempt at an answer.
+        # A request changed by new mail is another one, and so is the next attempt at an answer.
         if request.attempt - 1 + times > _PATIENCE:
             return None
         drawn = hashlib.blake2b(b"%d/%d/%b" % (self.seed, times, digest), digest_size=8).digest()
@@ -108,9 +107,9 @@ class _Chaos:
 
 
 def _digest(request: ModelRequest) -> bytes:
-    """Tell requests apart by what was said last and how much was done since.
+    """Return a digest of the latest message and the number of rounds since, to distinguish requests.
 
-    Not by ids, which are others in every run, nor by what came before: that hangs on who was faster.
+    Ids differ in every run, and earlier messages depend on timing, so neither is used.
     """
     steps, said = 0, ""
     for steps, message in enumerate(reversed(request.messages)):  # noqa: B007 - how far back it was is wanted
@@ -148,9 +147,9 @@ class _ChaoticSource(LayerSource):
         await trio.lowlevel.checkpoint_if_cancelled()
         match self._fault:
             case "crash":
-                raise PlannedCrash(f"chaos: a crash that was asked for (seed {self._chaos.seed})")
+                raise PlannedCrash(f"chaos: a planned crash (seed {self._chaos.seed})")
             case "overloaded":
                 raise failure("overloaded", "chaos: overloaded", status=529)
             case "hang":
                 await trio.sleep(self._chaos.faults.hang_s)
-                raise failure("timeout", f"chaos: the answer stood still for {self._chaos.faults.hang_s:g} s")
+                raise failure("timeout", f"chaos: the answer stalled for {self._chaos.faults.hang_s:g} s")

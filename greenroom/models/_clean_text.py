@@ -1,8 +1,8 @@
-"""Text that can be written down: without lone surrogates.
+"""Text without lone surrogates.
 
-A provider that cuts inside a UTF-16 pair sends half of a character. Half a character cannot be encoded, so that writing
-the transcript, or sending the next request, would fail much later. It is replaced where it comes in, and once more where
-text goes out, because tools and users can bring it too.
+A provider that cuts inside a UTF-16 pair sends half of a character. It cannot be encoded, so writing the transcript, or
+sending the next request, would fail much later. It is replaced on input, and again on output, because tools and users
+can produce it too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, final
 
 def clean(text: str) -> str:
     """Return `text` with the halves of pairs joined, and each lone surrogate replaced by U+FFFD."""
-    if text.isascii():  # known without looking
+    if text.isascii():  # known without inspection
         return text
     try:
         text.encode()
@@ -30,7 +30,7 @@ def clean_json(value: Any) -> Any:
     """Return JSON-like `value` with every text clean, every mapping a dict and every sequence a list."""
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, dict | Mapping):  # the abstract class alone is dear to ask
+    if isinstance(value, dict | Mapping):  # asking the abstract class is expensive
         return {
             clean_json(key): item if type(item) in _WITHOUT_TEXT else clean_json(item) for key, item in value.items()
         }
@@ -40,30 +40,30 @@ def clean_json(value: Any) -> Any:
 
 
 _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""`json.dumps` with options makes a new encoder at each call, for half of its price."""
+"""`json.dumps` with options makes a new encoder at each call, which is half of its cost."""
 _SAME_IN_BOTH: Final = frozenset({str, int, bool, type(None)})
-"""What the faster writer and reader write and read as those of the standard library do, or refuse; floats they do not."""
+"""Types that the faster writer and reader treat like those of the standard library, or refuse; floats differ."""
 
 
 def is_simple(value: object) -> bool:
-    """Whether a value is a dict of texts, integers, truth values and nulls only, as most inputs of tools are."""
+    """True if a value is a dict of strings, integers, booleans and nulls only, as most inputs of tools are."""
     return type(value) is dict and _SAME_IN_BOTH.issuperset(map(type, value.values()))
 
 
 def to_json(value: Mapping[str, Any]) -> str:
-    """Return a tool's input as the JSON text in which a model would send it."""
+    """Return a tool's input as JSON text, in the form in which a model would send it."""
     import orjson
 
     if is_simple(value):
         try:
             return orjson.dumps(value).decode()
-        except TypeError:  # half a character, a key that is no text, an integer of more than 64 bits
+        except TypeError:  # a lone surrogate, a key that is not a string, an integer of more than 64 bits
             pass
     return _TO_JSON(clean_json(value))
 
 
 def json_size(value: Mapping[str, Any]) -> int:
-    """Return the characters of `to_json`; what is plain is counted with the faster writer, ten times as fast."""
+    """Return the length of `to_json`; a plain value is counted with the faster writer, ten times as fast."""
     import orjson
 
     try:
@@ -74,7 +74,7 @@ def json_size(value: Mapping[str, Any]) -> int:
 
 @final
 class Joiner:
-    """Cleans a text that comes in pieces; a pair that was cut between two pieces is put together again."""
+    """Cleaner of a text that comes in pieces; a surrogate pair that was cut between two pieces is joined."""
 
     __slots__ = ("_half",)
 
@@ -90,6 +90,6 @@ class Joiner:
         return clean(piece)
 
     def end(self) -> str:
-        """Return what a half that was never completed stands for."""
+        """Return the replacement of a half that was never completed."""
         rest, self._half = clean(self._half), ""
         return rest

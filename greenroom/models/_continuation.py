@@ -1,9 +1,10 @@
-"""Answers that were cut at the limit of their length or paused by the provider, and how they are continued: a pure plan.
+"""Continuation of answers that were cut at their length limit or paused by the provider: a pure plan.
 
-Rule 1: only a cut answer is continued; one that asks for a tool is not, because its results continue it. Rule 2: what was
-said stays in the conversation as it was said, followed by a message that asks to go on: providers take no request that
-ends with the model's own words, and a later change of what was sent voids cache and thoughts. Rule 3: each time more may be
-written, so that a long tool call fits in the end. Rule 4: it ends after so many times, whatever the model does.
+Rule 1: only a cut answer is continued; one that calls a tool is not, because its results continue it. Rule 2: its text
+stays in the conversation unchanged, followed by a message that asks to continue: providers refuse a request that ends
+with the model's own words, and a later change of sent messages voids cache and thoughts. Rule 3: the limit rises each
+time, so that a long tool call fits in the end. Rule 4: it ends after a fixed number of times, whatever the model does.
+
 Must not know: the conversation, Trio.
 """
 
@@ -21,27 +22,27 @@ GO_ON: Final = (
     "Your answer was cut off at the limit of its length. Go on exactly where it ends, without an apology and without "
     "repeating anything. If a tool call was cut off, make it again; break what is long into smaller pieces."
 )
-"""What the model is told after a cut."""
+"""The message for the model after a cut."""
 RESUME: Final = (
     "Your answer was paused before it was complete. Go on exactly where it ends, without an apology and without repeating "
     "anything."
 )
-"""What the model is told after a pause."""
+"""The message for the model after a pause."""
 
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ContinuationPolicy:
-    """How an answer is gone on with that was cut because it may not be longer."""
+    """Limits for continuing an answer that was cut at its length limit."""
 
     times: int = attrs.field(default=3, validator=attrs.validators.ge(0))
-    """Requests for one answer after the first, at most; 0: it stays cut."""
+    """Maximum number of further requests for one answer; 0: it stays cut."""
     growth: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
-    """By how much the limit of the length rises each time."""
+    """Factor by which the length limit rises each time."""
     most_tokens: int = attrs.field(default=64_000, validator=attrs.validators.ge(1))
-    """Where that ends; an agent whose own limit is higher keeps it."""
+    """Upper bound of the limit; an agent whose own limit is higher keeps it."""
     pauses: int = attrs.field(default=10, validator=attrs.validators.ge(0))
-    """Requests for one answer after the provider paused it (`pause_turn`), at most."""
+    """Maximum number of further requests after the provider paused an answer (`pause_turn`)."""
 
     def raised(self, max_tokens: int) -> int:
         """Return the limit of the request that follows one with this limit."""
@@ -56,7 +57,7 @@ class GoOn:
     max_tokens: int
     """The most that the model may write in it."""
     prompt: str
-    """A message of the user to append first, for the model alone; empty where nothing came that could be gone on with."""
+    """A message of the user to append first, for the model only; empty if nothing arrived that could be continued."""
 
 
 _DEFAULTS: Final = ContinuationPolicy()
@@ -98,16 +99,16 @@ class LongAnswer:
 
     @property
     def response(self) -> ModelResponse:
-        """All parts as one response: a text that was cut is one text again, and the usage is that of all requests.
+        """All parts as one response: a cut text is one text again, and the usage is that of all requests.
 
-        It is for whoever reads the answer. The conversation holds the parts as they came.
+        For readers of the answer. The conversation holds the parts as they came.
         """
         return ModelResponse((), None, Usage(), "") if self._response is None else self._response
 
     def add(self, response: ModelResponse) -> GoOn | None:
-        """Take the next part; return what to do, or None if this was the last one.
+        """Add the next part; return what to do, or None if this was the last one.
 
-        An answer that is still cut or paused then has the stop reason that says so.
+        An answer that is still cut or paused then has the corresponding stop reason.
         """
         self._response = response if self._response is None else _joined(self._response, response)
         match next_after(response):
@@ -128,7 +129,7 @@ class LongAnswer:
             return None
         raised = self._policy.raised(self._max_tokens)
         if not response.content and raised == self._max_tokens:
-            return None  # all of it went into thinking, and would again
+            return None  # all of it was thinking, and would be again
         self._max_tokens = raised
         self._times += 1
         return GoOn(raised, GO_ON if response.content else "")
@@ -139,7 +140,7 @@ def _joined(first: ModelResponse, second: ModelResponse) -> ModelResponse:
 
 
 def _seamless(first: tuple[Block, ...], second: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return both in a row; where text meets text, it was one."""
+    """Return both in a row, adjacent texts joined."""
     if first and second and isinstance(first[-1], TextBlock) and isinstance(second[0], TextBlock):
         return (*first[:-1], TextBlock(first[-1].text + second[0].text), *second[1:])
     return first + second

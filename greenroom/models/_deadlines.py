@@ -1,11 +1,12 @@
-"""Deadlines around any model: how long an answer may stand still, by what it is doing, and how long it may take in all.
+"""Deadlines around any model: how long an answer may stall in each phase, and how long it may take in total.
 
-Rule 1: waiting for the first token, writing, and writing a tool's input stand still for different times, so each phase has a
-limit of its own. Rule 2: only progress counts as progress: a provider's `ping` keeps a connection alive, not an answer.
-Rule 3: a stall may pass, so it is retryable; an answer that used up its whole time would use it up again, so it is not.
-Rule 4: a limit is one scope around one read; nothing is left open between reads. Rule 5: a connection without any sign of
-life is another matter than an answer without progress; the model itself looks at the connection, and is told the limit.
-Must not know: the machine's clock, only Trio's; tools that run, whose limits are the engine's.
+Rule 1: waiting for the first token, writing, and writing a tool's input stall for different times, so each phase has a
+limit of its own. Rule 2: a provider's `ping` keeps a connection alive, but is not progress of an answer. Rule 3: a
+stall may pass, so it is retryable; an answer that used up its whole time would use it up again, so it is not. Rule 4: a
+limit is one scope around one read; nothing is left open between reads. Rule 5: a silent connection differs from an
+answer without progress; the model itself watches the connection, and is given the limit.
+
+Must not know: the machine's clock, only Trio's; running tools, whose limits are the engine's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import attrs
 import trio
 
 from greenroom.core import checked
-from greenroom.models._failures import failure
+from greenroom.models._failure_kinds import failure
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import (
@@ -35,14 +36,14 @@ from greenroom.models._types import (
 
 
 class Phase(StrEnum):
-    """What an answer is doing."""
+    """The phases of an answer."""
 
     FIRST_TOKEN = "first token"  # noqa: S105  no password
-    """Nothing of it has come; the model may think without showing it."""
+    """Nothing has arrived; the model may think without showing it."""
     STREAMING = "streaming"
-    """Text or thinking is coming."""
+    """Text or thinking is arriving."""
     TOOL_INPUT = "tool input"
-    """The input of a tool is coming; providers hold back long ones to send them in one piece."""
+    """The input of a tool is arriving; providers hold back long ones to send them in one piece."""
 
 
 _PHASE_AFTER: Final[dict[type, Phase | None]] = {
@@ -51,21 +52,22 @@ _PHASE_AFTER: Final[dict[type, Phase | None]] = {
     ToolUseStarted: Phase.TOOL_INPUT,
     ToolInputDelta: Phase.TOOL_INPUT,
     StreamRestarted: Phase.FIRST_TOKEN,
-    UsageDelta: None,  # as before: the first one comes with the head of the answer
+    UsageDelta: None,  # unchanged: the first usage comes with the head of the answer
 }
 
 
 def phase_after(phase: Phase, delta: Delta) -> Phase:
-    """Return the phase that an answer is in once `delta` has come."""
+    """Return the phase of an answer after `delta`."""
     return _PHASE_AFTER[type(delta)] or phase
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Deadlines:
-    """How long one request may take, in seconds of Trio's clock; `inf` for as long as it likes."""
+    """Time limits of one request, in seconds of Trio's clock; `inf` disables one."""
 
     first_token_s: float = attrs.field(default=1200.0, validator=attrs.validators.gt(0))
-    """From sending the request to the first piece of text, thinking or a call; the head of the answer is not one of them."""
+    """From sending the request to the first piece of text, thinking or a call; the head of the answer does not count.
+    """
     streaming_s: float = attrs.field(default=300.0, validator=attrs.validators.gt(0))
     """Between two pieces once the first has come, and from the last piece to the end."""
     tool_input_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
@@ -73,11 +75,12 @@ class Deadlines:
     request_s: float = attrs.field(default=3600.0, validator=attrs.validators.gt(0))
     """The whole answer, from sending the request to its end."""
     silence_s: float = attrs.field(default=300.0, validator=attrs.validators.gt(0))
-    """Without any sign of life of the connection, whatever the phase; a provider's `ping` is one. A model that works behind
-    a silent connection for longer needs a higher limit here as well as in its phase."""
+    """Without any sign of life of the connection, in any phase; a provider's `ping` is one. A model that works behind a
+    silent connection for longer needs a higher limit here as well as in its phase.
+    """
 
     def limit_s(self, phase: Phase) -> float:
-        """Return how long an answer may stand still in this phase."""
+        """Return how long an answer may stall in this phase."""
         limits = {
             Phase.FIRST_TOKEN: self.first_token_s,
             Phase.STREAMING: self.streaming_s,
@@ -87,9 +90,9 @@ class Deadlines:
 
 
 def with_deadlines(model: Model, deadlines: Deadlines | None = None) -> Model:
-    """Return a model whose answers fail with `timeout` when they stand still or take too long.
+    """Return a model whose answers fail with `timeout` when they stall or take too long.
 
-    Put it inside of `retrying`, so that each attempt has its own time and a stall is tried again.
+    Put it inside of `retrying`, so that each attempt has its own time and a stall is retried.
 
     Args:
         deadlines: None for the defaults.
@@ -133,11 +136,11 @@ class _TimedSource(LayerSource):
         if not isinstance(delta, UsageDelta):
             self._moved_at_s = trio.current_time()
         if isinstance(delta, StreamRestarted):
-            self._moved_at_s += delta.wait_s  # nobody expects anything until then
+            self._moved_at_s += delta.wait_s  # no read is expected until then
 
     def _failed(self, stalls_at_s: float) -> Exception:
         if self._ends_at_s <= stalls_at_s:
             why = f"the answer was not complete after {self._deadlines.request_s:g} s"
             return failure("timeout", why, is_retryable=False)
-        why = f"the answer stood still for {self._deadlines.limit_s(self._phase):g} s ({self._phase})"
+        why = f"the answer stalled for {self._deadlines.limit_s(self._phase):g} s ({self._phase})"
         return failure("timeout", why)

@@ -1,7 +1,4 @@
-"""A model around another one: what deadlines, budgets, retries and recorders have in common.
-
-Must not know: what any of them does.
-"""
+"""A model around another one: the common part of deadlines, budgets, retries and recorders."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeAlias, final
 
+from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import AnswerSource, AnswerStream
 from greenroom.models._types import ModelRequest, ModelResponse, Usage
 
 MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], AnswerSource | None]
@@ -22,11 +19,11 @@ class Layer:
     """A model whose answers come through a source of its own.
 
     Args:
-        model: The inner model; name and connections are its own.
-        text: The beginning of what it is shown as, such as `budgeted`.
+        model: The inner model, which provides name and connections.
+        text: The start of its repr, such as `budgeted`.
         make: Makes the source of each answer.
-        more: The end of what it is shown as.
-        sent: Returns the request that the inner model gets for the one that came; None: the same.
+        more: The end of its repr.
+        sent: Returns the request for the inner model; None: unchanged.
     """
 
     def __init__(
@@ -60,17 +57,17 @@ class Layer:
         """Stream an answer through the layer."""
         if self._sent is not None:
             request = self._sent(request)
-        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
+        manager = self._model.stream(request)  # here, so that a usage error is raised by the call
         source = self._make(manager, request)
         return manager if source is None else AnswerStream(source)
 
 
 class LayerSource:
-    """The source of one answer, from the inner model's stream, which is entered when the first delta is asked for.
+    """The source of one answer, from the inner model's stream, which is entered when the first delta is requested.
 
     Args:
         manager: That stream, not entered yet.
-        model: The name of the model, for an answer that has nothing yet.
+        model: The name of the model, for an empty answer.
     """
 
     def __init__(self, manager: AbstractAsyncContextManager[ModelStream], model: str) -> None:
@@ -84,16 +81,16 @@ class LayerSource:
 
     @property
     def so_far(self) -> ModelResponse:
-        """What has come so far."""
+        """The received part."""
         return self._nothing if self._stream is None else self._stream.so_far
 
     async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
+        """Return False: every delta is read."""
         return False
 
     @property
     def is_holding(self) -> bool:
-        """Whether something was entered that has to be closed."""
+        """True if the inner stream was entered and has to be closed."""
         return self._stream is not None
 
     async def close(self) -> None:

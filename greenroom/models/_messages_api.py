@@ -1,17 +1,18 @@
-"""Anthropic's Messages API as plain values: the body of a request, and the events of an answer folded into an assembly.
+"""Anthropic's Messages API as plain values: request bodies, server-sent events, and events folded into an assembly.
 
-Must not know: the SDK, sockets, Trio.
+An event stream may be cut anywhere; an event counts once its blank line has come. Only `data` is read, because the
+provider repeats the event's name there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, final
 
 from greenroom.core import Image, UsageError
-from greenroom.models._assembly import Assembly
 from greenroom.models._clean_text import clean, clean_json
-from greenroom.models._failures import failure, kind_of_type
+from greenroom.models._failure_kinds import failure, kind_of_type
+from greenroom.models._response_assembly import Assembly
 from greenroom.models._types import (
     Block,
     Delta,
@@ -31,8 +32,9 @@ JsonObject: TypeAlias = dict[str, Any]
 # --- requests --------------------------------------------------------------------------------------------------------
 
 _CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
+LARGEST_EVENT_BYTES: Final = 64 * 1024 * 1024
 MAX_MARKS: Final = 4
-"""Of `cache_control` in one request."""
+"""Maximum number of `cache_control` marks in one request."""
 MAX_IN_MESSAGES: Final = 3
 """One is left for the system text."""
 
@@ -40,11 +42,11 @@ MAX_IN_MESSAGES: Final = 3
 def request_body(request: ModelRequest) -> JsonObject:
     """Return the body of a request, without the model's name.
 
-    The provider caches the prefix up to each mark and takes four marks: in messages of the user, see `_marked`; the system
-    text; and where one is left the tools, which agents share.
+    The provider caches the prefix up to each mark and allows four marks: in messages of the user, see `_marked`; the
+    system text; and if one is left the tools, which agents share.
 
     Raises:
-        UsageError: Thinking may take all that may be written.
+        UsageError: The thinking budget leaves no tokens for the answer.
     """
     messages = [_message(message) for message in request.messages]
     messages = [message for message in messages if message["content"]]
@@ -69,13 +71,13 @@ def request_body(request: ModelRequest) -> JsonObject:
 
 
 def _marked(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return which blocks of a conversation are marked, three at most.
+    """Return the blocks of a conversation to mark, at most three.
 
-    A request ends with a message of the user: that is where the next one will read. The one before the last answer is
-    where the previous request ended, so this one reads there what that one wrote; the provider looks back over no more
-    than 20 blocks, which one round of parallel tool calls exceeds. Where the user was the last to speak twice, the previous
-    request may as well have ended between the two, and got no answer. Where text follows several results, siblings that
-    differ in the text alone read there what the first of them wrote: forks of one answer, whose calls are long.
+    A request ends with a message of the user: that is where the next one will read. The message before the last answer
+    is where the previous request ended, so this one reads there what that one wrote; the provider looks back over no
+    more than 20 blocks, which one round of parallel tool calls exceeds. If the last two messages are the user's, the
+    previous request may have ended between them, without an answer. If text follows several results, siblings that
+    differ only in the text read there what the first of them wrote: forks of one answer, whose calls are long.
     """
     roles = [message["role"] for message in messages]
     users = [index for index, role in enumerate(roles) if role == "user"]
@@ -114,16 +116,16 @@ def _block(block: Block) -> JsonObject:
             return {"type": "tool_use", "id": id, "name": name, "input": clean_json(value)}
         case ToolResultBlock(tool_use_id, text, is_error, images):
             if is_error and not text:
-                text = "(no message)"  # the provider refuses an error that says nothing
+                text = "(no message)"  # the provider refuses an error without text
             content = result_content(clean(text), images) if images and not is_error else clean(text)
             return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error}
 
 
 def result_content(text: str, images: Sequence[Image]) -> list[JsonObject]:
-    """Return a result with images as the blocks that it is sent as; the provider refuses blank text."""
-    sources = [{"type": "base64", "media_type": one.media_type, "data": one.base64} for one in images]
+    """Return a result with images as blocks; the provider refuses blank text."""
+    sources = [{"type": "base64", "media_type": image.media_type, "data": image.base64} for image in images]
     said = [{"type": "text", "text": text}] if text.strip() else []
-    return [*said, *({"type": "image", "source": one} for one in sources)]
+    return [*said, *({"type": "image", "source": source} for source in sources)]
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
@@ -138,12 +140,12 @@ def _tool(tool: ToolSchema) -> JsonObject:
 
 
 def fold(assembly: Assembly, event: JsonObject) -> Delta | None:
-    """Add one event to what has arrived and return the delta it brings, if any.
+    """Add one event to an assembly and return its delta, if any.
 
-    Unknown events, and unknown pieces inside known ones, are passed over: the provider announces that it adds some.
+    Unknown events, and unknown pieces inside known ones, are ignored: the provider announces that it adds some.
 
     Raises:
-        ProviderError: It is an `error` event; or it has not the form that its type promises (`protocol`).
+        ProviderError: It is an `error` event; or it violates the form of its type (`protocol`).
     """
     try:
         on_event = _ON_EVENT.get(event["type"])
@@ -151,7 +153,7 @@ def fold(assembly: Assembly, event: JsonObject) -> Delta | None:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         kind = event.get("type")
         what = f"an event of type {kind!r}" if isinstance(kind, str) else "an event"
-        raise failure("protocol", f"the answer is garbled: {what} is malformed", is_retryable=True) from error
+        raise failure("protocol", f"the answer is malformed: {what} is invalid", is_retryable=True) from error
 
 
 def _on_message_start(assembly: Assembly, event: JsonObject) -> Delta | None:
@@ -204,7 +206,7 @@ def _on_message_delta(assembly: Assembly, event: JsonObject) -> Delta | None:
     stop_reason = event["delta"].get("stop_reason")
     if stop_reason is not None:
         if not isinstance(stop_reason, str):
-            raise TypeError("a stop reason must be a text")
+            raise TypeError("a stop reason must be a string")
         assembly.end(clean(stop_reason))
     return assembly.use(_merged_usage(assembly.usage, event.get("usage") or {}))
 
@@ -226,7 +228,7 @@ _ON_EVENT: Final[Mapping[str, Callable[[Assembly, JsonObject], Delta | None]]] =
 
 
 def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
-    """Return the usage after an event: what it gives replaces what was there, since its counts are cumulative."""
+    """Return the usage after an event: its values replace the previous ones, since its counts are cumulative."""
 
     def newest(name: str) -> int:
         value = fields.get(name)
@@ -238,3 +240,42 @@ def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
         newest("cache_creation_input_tokens"),
         newest("cache_read_input_tokens"),
     )
+
+
+# --- server-sent events ----------------------------------------------------------------------------------------------
+
+
+@final
+class EventParser:
+    """Parser of the chunks of one response. Lines end in LF or CRLF."""
+
+    __slots__ = ("_lines", "_rest", "_size")
+
+    def __init__(self) -> None:
+        self._rest = b""  # the current line
+        self._lines: list[bytes] = []  # data of the incomplete event
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Return the data of the events that `chunk` completes.
+
+        Raises:
+            ValueError: The data is not UTF-8, or an event is larger than any real one.
+        """
+        events = []
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            name, _, value = line.removesuffix(b"\r").partition(b":")
+            if name == b"data":
+                self._lines.append(value.removeprefix(b" "))
+                self._size += len(value)
+            elif not name and not value:
+                # Lone surrogates that a server wrote as such pass here, and are repaired with those in JSON escapes.
+                text = b"\n".join(self._lines).decode("utf-8", "surrogatepass")
+                self._lines.clear()
+                self._size = 0
+                if text:
+                    events.append(text)
+        if self._size + len(self._rest) > LARGEST_EVENT_BYTES:
+            raise ValueError(f"an event of more than {LARGEST_EVENT_BYTES} bytes")
+        return events

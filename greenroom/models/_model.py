@@ -1,4 +1,4 @@
-"""The two protocols that every model fulfills."""
+"""The two protocols that every model implements."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ class ModelStream(Protocol):
 
     @property
     def so_far(self) -> ModelResponse:
-        """A valid partial response at any instant: complete blocks, and text as far as it has come.
+        """A valid partial response at any instant: complete blocks, and text so far.
 
-        A tool use whose input is not complete is left out. Once the stream has ended it is the final response.
+        A tool use with incomplete input is left out. Once the stream has ended it is the final response.
         """
         ...
 
     async def wait_response(self, on_notice: Callable[[Notice], Awaitable[object]] | None = None) -> ModelResponse:
-        """Read what is left of the stream and return the final response.
+        """Read the rest of the stream and return the final response.
 
         Args:
-            on_notice: Awaited with each `StreamRestarted`, before its wait, which goes on meanwhile. What it raises ends the
-                reading: whoever has something better to ask leaves the stream and asks anew, with the `attempt` of the notice.
+            on_notice: Awaited with each `StreamRestarted`, before its wait, which continues meanwhile. An exception
+            ends the reading: a caller with a newer request leaves the stream and sends that one, with the `attempt` of
+            the notice.
 
         Raises:
             ProviderError: The request failed, or the stream was cut.
@@ -50,11 +51,11 @@ class ModelStream(Protocol):
 
 
 class Model(Protocol):
-    """Something that answers requests. One object serves any number of agents at once."""
+    """A model that answers requests. One object serves any number of agents at once."""
 
     @property
     def name(self) -> str:
-        """What people see: `claude-...`, `playbook`."""
+        """The name for people: `claude-...`, `playbook`."""
         ...
 
     def open(self) -> AbstractAsyncContextManager[None]:
@@ -62,9 +63,9 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        """Ask. Entering sends nothing yet; leaving gives up what has not arrived, and frees the connection.
+        """Return a stream. Entering sends nothing yet; leaving abandons the rest, and frees the connection.
 
-        The manager keeps no cancel scope and no nursery open between calls, so it may be entered in one scope and left in
-        another of the same Trio task; `retrying` does that.
+        The manager keeps no cancel scope and no nursery open between calls, so it may be entered in one scope and left
+        in another of the same Trio task; `retrying` does that.
         """
         ...

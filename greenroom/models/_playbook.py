@@ -7,23 +7,23 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias, final
 
 from greenroom.core import UsageError
-from greenroom.models._answers import AnswerLike, as_answer, estimate_usage, name_calls
+from greenroom.models._answer_stream import AnswerStream
 from greenroom.models._canned import PIECES, Canned, CannedSource
 from greenroom.models._clean_text import clean
 from greenroom.models._model import ModelStream
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import ModelRequest
+from greenroom.models._written_answers import AnswerLike, as_answer, estimate_usage, name_calls
 
 Play: TypeAlias = Callable[[ModelRequest], AnswerLike]
-"""What one kind of agent does next. Its only memory is the conversation in the request."""
+"""Returns the next answer of one kind of agent. Its only memory is the conversation in the request."""
 
 
 @final
 class PlaybookModel:
-    """Answers by rules: no network, no cost, and the same conversation always gets the same answer.
+    """A model that answers by rules: no network, no cost, and the same conversation always gets the same answer.
 
-    So an agent on it resumes and replays. Ids of tool calls are made from the agent's id and the number of the call in
-    the conversation; usage is an estimate from the number of characters, see `estimate_tokens`.
+    So an agent on it resumes and replays. Ids of tool calls are derived from the agent's id and the number of the call
+    in the conversation; usage is an estimate from the number of characters, see `estimate_tokens`.
 
     Args:
         plays: The function of each agent definition.

@@ -1,7 +1,6 @@
-"""What tokens cost: a table of prices, and the cost of a usage. Money is `Decimal`, in US dollars.
+"""Prices of tokens, and the cost of a usage. Money is `Decimal`, in US dollars.
 
-Rule 1: every kind of token has its price. Rule 2: a model without a price costs an unknown amount, never nothing.
-Must not know: budgets, who used the tokens.
+Every kind of token has its price. A model without a price costs an unknown amount, never nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import UsageError, checked
-from greenroom.models._names import family_of
 from greenroom.models._types import Usage
+from greenroom.models.choice._model_names import family_of
 
 _MILLION: Final = Decimal(1_000_000)
 
 
 def _check_price(_: object, attribute: attrs.Attribute[Decimal], value: Any) -> None:
     if not isinstance(value, Decimal) or not value.is_finite() or value < 0:
-        raise UsageError(f"{attribute.name} of a price is a Decimal of at least 0, not {value!r}")
+        raise UsageError(f"{attribute.name} of a price must be a Decimal of at least 0, got {value!r}")
 
 
 @final
@@ -30,7 +29,7 @@ class Price:
     """US dollars for a million tokens of each kind."""
 
     input: Decimal = attrs.field(validator=_check_price)
-    """For `input_tokens`, those that no cache has to do with."""
+    """For `input_tokens`, which no cache is involved in."""
     output: Decimal = attrs.field(validator=_check_price)
     """For `output_tokens`, thinking included."""
     cache_write: Decimal = attrs.field(validator=_check_price)
@@ -38,9 +37,11 @@ class Price:
     cache_read: Decimal = attrs.field(validator=_check_price)
     """For `cache_read_input_tokens`."""
     long_prompt_over: int | None = None
-    """Where a longer prompt costs more: the tokens, cached ones included, over which all of the request does."""
+    """The number of tokens, cached ones included, above which a longer prompt costs more; the surcharge covers the
+    whole request.
+    """
     long_prompt_factor: Decimal = attrs.field(default=Decimal(1), validator=_check_price)
-    """How many times more it costs then."""
+    """The factor of the surcharge."""
 
     def cost(self, usage: Usage) -> Decimal:
         """Return what the usage of one request costs."""
@@ -54,7 +55,7 @@ class Price:
         return dollars * self.long_prompt_factor if is_long else dollars
 
     def highest_cost(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """Return the most that a request of this size can cost, however much of it is cached."""
+        """Return the maximum cost of a request of this size, however much of it is cached."""
         return max(
             self.cost(Usage(input_tokens, output_tokens)),
             self.cost(Usage(0, output_tokens, cache_creation_input_tokens=input_tokens)),
@@ -85,8 +86,9 @@ DEFAULT_PRICES: Final[Mapping[str, Price]] = {
     "claude-fable-5-1": _price("10", "50", "12.50", "0.25"),
     "claude-fable-5-2": _price("8", "40", "10", "0.20"),
 }
-"""The provider's list prices in November 2026, with the cache of five minutes. Prices change: those of the settings go
-before them."""
+"""The provider's list prices in November 2026, with the cache of five minutes. Prices change: those of the settings
+take precedence.
+"""
 
 
 @final
@@ -98,13 +100,13 @@ class Pricing:
     """By the exact name of a model; the name of a family is the price of its models that are not listed."""
 
     def with_prices(self, prices: Mapping[str, Price]) -> Pricing:
-        """Return a table in which these go before what was there."""
+        """Return a table in which these prices take precedence."""
         return Pricing({**self.prices, **prices})
 
     def price_of(self, model: str) -> Price | None:
-        """Return the price of a model; None where the table has none.
+        """Return the price of a model; None if the table has none.
 
-        A name that goes on after a listed one (`claude-haiku-4-5-20251001`) is a snapshot of it.
+        A name that extends a listed one (`claude-haiku-4-5-20251001`) is a snapshot of it.
         """
         found = self.prices.get(model)
         if found is not None:
@@ -115,7 +117,7 @@ class Pricing:
         return self.prices.get(family_of(model) or "")
 
     def cost(self, model: str, usage: Usage) -> Decimal | None:
-        """Return what one request cost; None where the model has no price."""
+        """Return the cost of one request; None if the model has no price."""
         price = self.price_of(model)
         return None if price is None else price.cost(usage)
 

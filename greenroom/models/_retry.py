@@ -1,10 +1,10 @@
 """Retries around any model: a pure plan, and a stream that carries it out.
 
-Rule 1: only what may succeed later is tried again. Rule 2: a provider that says when to come back is obeyed, and one that
-says "much later" is given up at once, so that the owner can decide. Rule 3: a restart is told before it is waited for.
-Rule 4: what failed attempts used was used, and is counted. Rule 5: a crowd that shares a budget of retries never sends much
-more than it would if all went well. Rule 6: whoever gives a request up in its wait and asks anew goes on with the count of its
-attempts (`ModelRequest.attempt`), so that nothing is tried more often for it.
+Rule 1: only failures that may pass are retried. Rule 2: a provider's retry-after is obeyed, and one that is too long is
+given up at once, so that the owner can decide. Rule 3: a restart is reported before its wait. Rule 4: the usage of
+failed attempts counts. Rule 5: agents that share a retry budget never send much more than without failures. Rule 6: a
+caller that abandons a request in its wait and sends another continues its count of attempts (`ModelRequest.attempt`),
+so that nothing is retried more often.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import attrs
 import trio
 
 from greenroom.core import Chance, Ports, ProviderError, UsageError, checked
-from greenroom.models._failures import RETRYABLE
+from greenroom.models._failure_kinds import RETRYABLE
 from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage, UsageDelta
@@ -25,7 +25,7 @@ from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRe
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class KindPolicy:
-    """What is different for one kind of error; None: as in the policy it belongs to."""
+    """Overrides for one kind of error; None: as in the policy."""
 
     attempts: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     first_wait_s: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
@@ -36,37 +36,42 @@ class KindPolicy:
 
 FEWER_ATTEMPTS: Final[Mapping[str, int]] = {
     "timeout": 3,  # each of them may have waited for minutes
-    "protocol": 3,  # a provider that sends garbage three times will not mend while we wait
-    "cut": 3,  # what had come until then is billed each time
+    "protocol": 3,  # a provider that sends garbage three times will not recover while we wait
+    "cut": 3,  # the partial answer is billed each time
 }
-"""Attempts for kinds of errors that are retried less often than the others, unless a setting names the kind; never more than
-the attempts of all kinds."""
+"""Attempts for kinds of errors that are retried less often than others, unless a setting names the kind; never more
+than the attempts of all kinds.
+"""
 
 
 def _check_kinds(_: object, attribute: attrs.Attribute[Any], value: Mapping[str, KindPolicy]) -> None:
     unknown = sorted(value.keys() - RETRYABLE.keys())
     if unknown:
-        raise UsageError(f"{attribute.name}: no error is of the kind {unknown[0]!r}; there are {', '.join(RETRYABLE)}")
+        raise UsageError(
+            f"{attribute.name}: unknown kind of error {unknown[0]!r}; expected one of: {', '.join(RETRYABLE)}"
+        )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class RetryPolicy:
-    """When to try again."""
+    """The policy for retries."""
 
     attempts: int = attrs.field(default=8, validator=attrs.validators.ge(1))
-    """Requests in all, the first one included; with the defaults the last one starts about a minute after the first. After a
-    timeout, an answer that was cut, or one that cannot be read, at most three of them."""
+    """Total number of requests, the first one included; with the defaults the last one starts about a minute after the
+    first. After a timeout, a cut answer, or a malformed one, at most three of them.
+    """
     first_wait_s: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
     """Back-off before the second attempt, in seconds; it doubles from there."""
     longest_wait_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
-    """Where the doubling ends, in seconds."""
+    """Upper limit of the doubling, in seconds."""
     jitter: float = attrs.field(default=0.5, validator=[attrs.validators.ge(0), attrs.validators.le(1)])
-    """The part of a back-off that chance may take away, so that a crowd does not come back at once."""
+    """The part of a back-off that chance may take away, so that agents do not retry at the same time."""
     longest_retry_after_s: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
     """The longest `retry-after` that is obeyed, in seconds; a longer one is given up."""
     by_kind: Mapping[str, KindPolicy] = attrs.field(factory=dict, validator=_check_kinds)
-    """What is different for a kind of error, see `RETRYABLE` for the kinds. It decides how often and how soon; whether a
-    request may be sent again at all is the error's own `is_retryable`."""
+    """Overrides by kind of error, see `RETRYABLE` for the kinds. They determine how often and how soon; whether a
+    request may be sent again at all is the error's own `is_retryable`.
+    """
 
     def for_kind(self, kind: str) -> RetryPolicy:
         """Return the policy for one kind of error."""
@@ -79,18 +84,18 @@ class RetryPolicy:
 @final
 @attrs.define(kw_only=True, eq=False)
 class RetryBudget:
-    """Retries that a whole session has in common, so that a crowd does not bury a provider that is in trouble.
+    """Retries shared by a whole session, so that many agents do not overload a provider that is in trouble.
 
-    It begins full. Each first attempt adds a part of a retry, each retry takes one; in between it fills by itself. Share one
-    object between the models of a session. Pure: the time is passed in.
+    It starts full. Each first attempt adds a part of a retry, each retry takes one; it also refills over time. Share
+    one object between the models of a session. Pure: the time is passed in.
     """
 
     capacity: float = attrs.field(default=1000.0, validator=attrs.validators.ge(0))
-    """Retries that it holds at most."""
+    """Maximum number of retries that it holds."""
     per_request: float = attrs.field(default=0.2, validator=attrs.validators.ge(0))
     """Retries that each first attempt adds."""
     per_second: float = attrs.field(default=2.0, validator=attrs.validators.ge(0))
-    """Retries that each second adds, so that a session that waits for its provider comes back to life."""
+    """Retries that each second adds, so that a session that waits for its provider recovers."""
     _held: float = attrs.field(init=False)
     _filled_at_s: float | None = attrs.field(init=False, default=None)
 
@@ -99,11 +104,11 @@ class RetryBudget:
 
     @property
     def held(self) -> float:
-        """Retries that could be taken when it was last looked at."""
+        """Available retries, as of the last check."""
         return self._held
 
     def add_request(self) -> None:
-        """Note that a request is sent for the first time."""
+        """Record that a request is sent for the first time."""
         self._held = min(self.capacity, self._held + self.per_request)
 
     def try_take(self, now_s: float) -> bool:
@@ -119,7 +124,7 @@ class RetryBudget:
 
 @attrs.frozen(kw_only=True)
 class _Retries:
-    """What all streams of one model have in common."""
+    """The shared part of all streams of one model."""
 
     policy: RetryPolicy
     chance: Chance
@@ -127,38 +132,38 @@ class _Retries:
 
 
 @attrs.frozen
-class Wait:
-    """Try again after so many seconds."""
+class RetryAfter:
+    """Retry after this number of seconds."""
 
     seconds: float
 
 
 @attrs.frozen
-class GiveUp:
-    """Let the error through."""
+class NoRetry:
+    """Raise the error."""
 
     why: str
 
 
-def plan_retry(error: ProviderError, attempt: int, policy: RetryPolicy, chance: Chance) -> Wait | GiveUp:
-    """Return what to do after an attempt failed.
+def plan_retry(error: ProviderError, attempt: int, policy: RetryPolicy, chance: Chance) -> RetryAfter | NoRetry:
+    """Return the step after a failed attempt.
 
     Args:
-        attempt: Number of the attempt that failed; the first one is 1.
-        chance: Asked once for each `Wait`.
+        attempt: Number of the failed attempt; the first one is 1.
+        chance: Used once for each `RetryAfter`.
     """
     if not error.is_retryable:
-        return GiveUp(f"{error.kind} does not pass by itself")
+        return NoRetry(f"{error.kind} is not retryable")
     policy = policy.for_kind(error.kind)
     if attempt >= policy.attempts:
-        return GiveUp(f"{attempt} attempts have failed")
+        return NoRetry(f"{attempt} attempts have failed")
     if error.retry_after_s is None:
         back_off_s = min(policy.first_wait_s * 2.0 ** min(attempt - 1, 60), policy.longest_wait_s)
-        return Wait(back_off_s * (1 - policy.jitter * chance.random()))
+        return RetryAfter(back_off_s * (1 - policy.jitter * chance.random()))
     if error.retry_after_s > policy.longest_retry_after_s:
-        return GiveUp(f"the provider asks for {error.retry_after_s:g} s")
-    # Everybody was told the same second: spread the return over one first back-off, never before that second.
-    return Wait(error.retry_after_s + policy.first_wait_s * policy.jitter * chance.random())
+        return NoRetry(f"the provider asks for {error.retry_after_s:g} s")
+    # All agents got the same second: spread them over one first back-off, never before that second.
+    return RetryAfter(error.retry_after_s + policy.first_wait_s * policy.jitter * chance.random())
 
 
 def retrying(
@@ -168,15 +173,15 @@ def retrying(
     chance: Chance | None = None,
     budget: RetryBudget | None = None,
 ) -> Model:
-    """Return a model that sends again what failed for a passing reason.
+    """Return a model that retries requests after transient failures.
 
-    A stream that was cut starts anew: its deltas so far are void, which a `StreamRestarted` says before the wait. The
-    usage is that of all attempts.
+    A cut stream starts again: its deltas so far are void, which a `StreamRestarted` reports before the wait. The usage
+    is that of all attempts.
 
     Args:
         policy: None for the defaults.
-        chance: Where the jitter comes from; None for the machine's.
-        budget: Retries that are shared with other models; None for no limit but the policy's.
+        chance: Source of the jitter; None for the machine's.
+        budget: Retries shared with other models; None for the policy's limit only.
     """
     retries = _Retries(policy=policy or RetryPolicy(), chance=chance or Ports().chance, budget=budget)
     return Layer(
@@ -203,7 +208,7 @@ class _RetryingSource:
         self._entered = AsyncExitStack()  # at most the manager of one attempt
         self._stream: ModelStream | None = None
         self._so_far = _nothing(model)
-        """Of this attempt alone."""
+        """Of this attempt only."""
         self._lost = Usage()
 
     @property
@@ -215,11 +220,11 @@ class _RetryingSource:
         return self._so_far if self._stream is None else self._stream.so_far
 
     def _with_lost(self, part: _Counted) -> _Counted:
-        """Add what the failed attempts used; most requests have none."""
+        """Add the usage of failed attempts; most requests have none."""
         return attrs.evolve(part, usage=self._lost + part.usage) if self._attempt > self._request.attempt else part
 
     async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
+        """Return False: every delta is read."""
         return False
 
     async def next_delta(self) -> Delta | None:
@@ -232,7 +237,7 @@ class _RetryingSource:
             return None
         except ProviderError as error:
             plan = self._plan(error)
-            if isinstance(plan, GiveUp):
+            if isinstance(plan, NoRetry):
                 error.add_note(f"given up: {plan.why}")
                 if self._attempt > 1 and type(error) is ProviderError:
                     raise _tried(error, self._attempt) from error
@@ -240,11 +245,15 @@ class _RetryingSource:
             await self.close()
             return self._restart(error, plan.seconds)
 
-    def _plan(self, error: ProviderError) -> Wait | GiveUp:
+    def _plan(self, error: ProviderError) -> RetryAfter | NoRetry:
         retries = self._retries
         plan = plan_retry(error, self._attempt, retries.policy, retries.chance)
-        if isinstance(plan, Wait) and retries.budget is not None and not retries.budget.try_take(trio.current_time()):
-            return GiveUp("the retries that the session shares are used up")
+        if (
+            isinstance(plan, RetryAfter)
+            and retries.budget is not None
+            and not retries.budget.try_take(trio.current_time())
+        ):
+            return NoRetry("the session's shared retries are used up")
         return plan
 
     @property
@@ -282,7 +291,7 @@ class _RetryingSource:
 
 
 def _tried(error: ProviderError, attempts: int) -> ProviderError:
-    """Return the error with how often the request was sent."""
+    """Return the error with the number of requests sent."""
     told = ProviderError(
         f"{str(error).rstrip('. ')} (tried {attempts} times)",
         kind=error.kind,

@@ -1,4 +1,4 @@
-"""A model for tests: it says what the script says, and fails on a surprise and on leftovers."""
+"""A model for tests: it answers from a script, and fails on surprises and leftovers."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.core import ProviderError, UsageError
-from greenroom.models._answers import AnswerLike, as_answer, name_calls
+from greenroom.models._answer_stream import AnswerStream
 from greenroom.models._canned import PIECES, Canned, CannedSource
 from greenroom.models._clean_text import clean
 from greenroom.models._model import ModelStream
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import ModelRequest, Usage
+from greenroom.models._written_answers import AnswerLike, as_answer, name_calls
 
 ANYONE: Final = "*"
-"""The key of what is said to requests for which there is no list of their own."""
+"""The key of answers for requests without a list of their own."""
 
 
 @final
 class ScriptError(UsageError):
-    """Script and requests did not fit together.
+    """Script and requests did not match.
 
     Attributes:
-        surprises: A line for each request that nothing was scripted for.
-        leftovers: A line for each list of which something was not asked for.
+        surprises: A line for each request without a scripted answer.
+        leftovers: A line for each list with unused answers.
     """
 
     def __init__(self, *, surprises: tuple[str, ...] = (), leftovers: tuple[str, ...] = ()) -> None:
@@ -38,7 +38,7 @@ class ScriptError(UsageError):
 
 @attrs.frozen(kw_only=True)
 class ScriptStep:
-    """One scripted answer with all that can be said about it."""
+    """One scripted answer with all options."""
 
     answer: AnswerLike = ()
     error: ProviderError | None = None
@@ -47,7 +47,7 @@ class ScriptStep:
     wait_s: float = 0.0
     """Seconds before the first delta, on Trio's clock."""
     matches: Callable[[ModelRequest], bool] | None = None
-    """A request for which this says no is a surprise."""
+    """A request for which this returns False is a surprise."""
 
 
 Scripted: TypeAlias = AnswerLike | ProviderError | ScriptStep
@@ -56,17 +56,17 @@ ScriptEntry: TypeAlias = Scripted | Callable[[ModelRequest], Scripted]
 
 @final
 class ScriptedModel:
-    """Answers requests from a list, in the order in which they are sent.
+    """A model that answers requests from a list, in the order in which they are sent.
 
-    A request counts as sent when its stream is first read. Calls without an id get one made from the conversation, as a
-    `PlaybookModel` does it; answers without usage cost nothing.
+    A request counts as sent when its stream is first read. Calls without an id get one derived from the conversation,
+    as in `PlaybookModel`; answers without usage cost nothing.
 
     Args:
-        script: A list for everybody, or lists by agent id or definition; an agent's id is looked up first, then its
+        script: A list for all requests, or lists by agent id or definition; an agent's id is looked up first, then its
             definition, then `"*"`.
-        wait_s: Seconds before the first delta of each answer that does not say it itself.
+        wait_s: Seconds before the first delta of each answer that does not set it itself.
         pieces: Pieces in which each text and each tool input is streamed.
-        keeps_requests: Whether `requests` is filled; it holds every conversation at every length, so not for long runs.
+        keeps_requests: True to fill `requests`; it holds every conversation at every length, so not for long runs.
 
     Attributes:
         requests: Every request that was sent, in order.
@@ -102,7 +102,7 @@ class ScriptedModel:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Check at the end that all of the script was asked for; the body's own exception goes first.
+        """Check at the end that the whole script was used; the body's own exception takes precedence.
 
         Raises:
             ScriptError: There were surprises or leftovers.
@@ -111,10 +111,10 @@ class ScriptedModel:
         self.assert_done()
 
     def assert_done(self) -> None:
-        """Check that every request was scripted, and every scripted answer asked for.
+        """Check that every request was scripted, and every scripted answer used.
 
         Raises:
-            ScriptError: It is not so.
+            ScriptError: The check failed.
         """
         leftovers = tuple(f"{len(left)} left for {key!r}" for key, left in self._entries.items() if left)
         if self._surprises or leftovers:
@@ -151,7 +151,7 @@ class ScriptedModel:
         if entries is None:
             entries = by_key.get(ANYONE)
         if not entries:
-            raise self._surprised(request, "nothing is scripted for it")
+            raise self._surprised(request, "no answer is scripted for it")
         entry = entries[0]
         scripted: Scripted = entry(request) if callable(entry) else entry
         if isinstance(scripted, ProviderError):
@@ -170,4 +170,4 @@ class ScriptedModel:
 
 _NOTHING: Final = Usage()
 _PLAIN: Final = ScriptStep()
-"""All that is said about an answer that is scripted without a step."""
+"""The options of an answer that is scripted without a step."""

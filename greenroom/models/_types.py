@@ -1,7 +1,7 @@
-"""What passes between an agent and a model: blocks, messages, requests, responses and the pieces of a stream.
+"""Values exchanged between an agent and a model: blocks, messages, requests, responses and the pieces of a stream.
 
-The blocks mean what they mean in Anthropic's Messages API. Everything is frozen; nothing here knows a provider, a
-clock or Trio.
+The blocks mean what they mean in Anthropic's Messages API. Everything is frozen and independent of providers, clocks
+and Trio.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from greenroom.core import Image, UsageError, checked
 from greenroom.models._clean_text import json_size
 
 CHARACTERS_PER_TOKEN: Final = 4
-"""What a token is taken for where nobody counts."""
+"""Estimated characters per token."""
 
 
 @attrs.frozen
@@ -28,7 +28,7 @@ class TextBlock:
 
 @attrs.frozen
 class ThinkingBlock:
-    """What the model thought before it answered; it has to be passed back unchanged."""
+    """The model's thinking before its answer; it has to be passed back unchanged."""
 
     thinking: str
     signature: str
@@ -39,7 +39,7 @@ class ThinkingBlock:
 
 @attrs.frozen
 class ToolUseBlock:
-    """The model asks for a tool; exactly one result with the same id has to follow."""
+    """A call of a tool; exactly one result with the same id has to follow."""
 
     id: str
     name: str
@@ -48,18 +48,18 @@ class ToolUseBlock:
 
 @attrs.frozen
 class ToolResultBlock:
-    """What a tool answered."""
+    """The result of a tool call."""
 
     tool_use_id: str
     content: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
-    """What it shows, behind the text; with an error providers take none."""
+    """Its images, after the text; providers accept none with an error."""
 
     @property
     def characters(self) -> int:
-        """How long it is, images by what they cost: what an estimate of tokens goes by."""
-        shown = sum([one.tokens for one in self.images]) * CHARACTERS_PER_TOKEN if self.images else 0
+        """Its length, images by their cost, for estimates of tokens."""
+        shown = sum([image.tokens for image in self.images]) * CHARACTERS_PER_TOKEN if self.images else 0
         return len(self.content) + shown
 
 
@@ -93,23 +93,23 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text blocks, joined; empty where there are none."""
+        """The text blocks, joined; empty if there are none."""
         return "".join([block.text for block in self.content if isinstance(block, TextBlock)])
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:
-        """The tools that are asked for, in order."""
+        """The tool calls, in order."""
         return tuple([block for block in self.content if isinstance(block, ToolUseBlock)])
 
     @cached_property
     def characters(self) -> int:
-        """How long it is, in characters: what an estimate of tokens goes by."""
+        """Its length in characters, for estimates of tokens."""
         return sum([_characters(block) for block in self.content])
 
 
 @attrs.frozen
 class ToolSchema:
-    """A tool as the model sees it."""
+    """A tool, as described to the model."""
 
     name: str
     description: str
@@ -118,7 +118,7 @@ class ToolSchema:
 
     @cached_property
     def characters(self) -> int:
-        """How long it is, in characters: what an estimate of tokens goes by."""
+        """Its length in characters, for estimates of tokens."""
         return len(self.name) + len(self.description) + json_size(self.input_schema)
 
 
@@ -154,18 +154,18 @@ class Usage:
 
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
-"""How thorough the model is to be; more takes longer and costs more."""
+"""The model's thoroughness; more takes longer and costs more."""
 
 EFFORTS: Final[tuple[Effort, ...]] = ("low", "medium", "high", "xhigh", "max")
 
-# Numbers are the leading agent's second way to say it; each row is the highest number of its level.
+# Claude Code also accepts numbers; each row is the highest number of its level.
 _EFFORT_UP_TO: Final[tuple[tuple[int, Effort], ...]] = ((50, "low"), (85, "medium"), (100, "high"))
 
 LEAST_THINKING_TOKENS: Final = 1024
 
 
 def read_effort(said: str | int) -> Effort:
-    """Return the effort that a definition or setting asks for: a level, or a number from 0 to 100, which may be text.
+    """Return the effort of a definition or setting: a level, or a number from 0 to 100, which may be text.
 
     Raises:
         UsageError: It is neither.
@@ -176,36 +176,36 @@ def read_effort(said: str | int) -> Effort:
         return next((level for most, level in _EFFORT_UP_TO if said <= most), "max")
     level = next((level for level in EFFORTS if isinstance(said, str) and said.strip().lower() == level), None)
     if level is None:
-        raise UsageError(f"an effort is one of {', '.join(EFFORTS)}, or a number from 0 to 100; not {said!r}")
+        raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, or a number from 0 to 100, got {said!r}")
     return level
 
 
 @attrs.frozen(field_transformer=checked)
 class Thinking:
-    """Whether the model thinks before it answers, and whether its thoughts are shown."""
+    """Thinking before an answer, and the display of thoughts."""
 
     mode: Literal["adaptive", "enabled", "disabled"] = attrs.field(
         default="adaptive", validator=attrs.validators.in_(("adaptive", "enabled", "disabled"))
     )
-    """`adaptive`: as much as the model finds right; `enabled`: up to `budget_tokens`, for models before adaptive ones."""
+    """`adaptive`: as much as the model chooses; `enabled`: up to `budget_tokens`, for models before adaptive ones."""
     budget_tokens: int | None = attrs.field(default=None)
-    """The most that it may think, in tokens, within the request's `max_tokens`; with `enabled`, and only then."""
+    """Upper limit of thinking, in tokens, within the request's `max_tokens`; with `enabled`, and only then."""
     display: Literal["summarized", "omitted"] | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.in_(("summarized", "omitted")))
     )
-    """Whether thinking blocks come with a text or only with their signature; None: as the model does it."""
+    """The display of thinking blocks: with a text or only with their signature; None: the model's default."""
 
     @budget_tokens.validator
     def _check_budget(self, _: Any, value: int | None) -> None:
         if (value is not None) != (self.mode == "enabled"):
             raise UsageError(
-                f"thinking takes budget_tokens with the mode 'enabled', and only then: {self.mode!r}, {value!r}"
+                f"thinking requires budget_tokens in mode 'enabled', and only there, got {self.mode!r}, {value!r}"
             )
         if value is not None and value < LEAST_THINKING_TOKENS:
-            raise UsageError(f"budget_tokens of thinking has to be at least {LEAST_THINKING_TOKENS}, not {value!r}")
+            raise UsageError(f"budget_tokens of thinking must be at least {LEAST_THINKING_TOKENS}, got {value!r}")
 
 
-@attrs.frozen(slots=False)  # made once a round and soon gone: without slots it is made in a third of the time
+@attrs.frozen(slots=False)  # made once per round and short-lived: without slots it is made in a third of the time
 class ModelRequest:
     """One request to a model."""
 
@@ -213,30 +213,36 @@ class ModelRequest:
     system: str = ""
     tools: tuple[ToolSchema, ...] = ()
     max_tokens: int = 8192
-    """The most that the model may write."""
+    """Maximum number of tokens that the model may write."""
     definition: str = ""
-    """Name of the agent definition; a playbook picks its function by it."""
+    """Name of the agent definition; a playbook selects its function by it."""
     agent: str = ""
-    """Id of the agent that asks; never sent to a provider."""
+    """Id of the requesting agent; never sent to a provider."""
     model: str = ""
-    """The provider's exact name of the model; empty: the one that the model object was made for."""
+    """The provider's exact name of the model; empty: that of the model object."""
     effort: Effort | None = None
-    """None: the model's own default. A change of it, as of `thinking`, voids what the provider has cached."""
+    """None: the model's default. Changing it, or `thinking`, voids the provider's cache."""
     thinking: Thinking | None = None
-    """None: the model's own default."""
+    """None: the model's default."""
     attempt: int = 1
-    """Which attempt at an answer it is; above 1 where the one before was given up, in its wait, for this one. Never sent."""
+    """Number of the attempt at an answer; above 1 if the previous request was abandoned, in its wait, for this one.
+    Never sent.
+    """
     silence_s: float | None = attrs.field(default=None, eq=False, repr=False)
-    """Seconds without a sign of life of the connection, such as a `ping`, after which it is given up; None: as the model
-    does it. Never sent, and no part of what is recorded."""
+    """Seconds without a sign of life of the connection, such as a `ping`, after which it is given up; None: the model's
+    default. Never sent, and not recorded.
+    """
     on_event: OnEvent | None = attrs.field(default=None, eq=False, repr=False)
-    """Hears of the answer as it comes; see `OnEvent`. Never sent, and no part of what is recorded."""
+    """Called with the events of the answer; see `OnEvent`. Never sent, and not recorded."""
 
 
 OnEvent: TypeAlias = Callable[[Mapping[str, Any]], object]
-"""Called with each event of a streaming answer in the provider's form (`message_start`, `content_block_delta`, ...), in order and
-in the step in which it is read: it may only store and wake. An answer that is begun anew has its events from the start again.
-Models of Anthropic's API have such events; others are given them by `with_events`."""
+"""Called with each event of a streaming answer in the provider's form (`message_start`, `content_block_delta`, ...), in
+order and in the step in which it is read: it may only store and wake.
+
+An answer that is restarted has its events from the start again. Models of Anthropic's API have such events;
+`with_events` adds them to others.
+"""
 
 
 StopReason: TypeAlias = Literal[
@@ -253,15 +259,15 @@ StopReason: TypeAlias = Literal[
 
 @attrs.frozen(slots=False)  # as ModelRequest
 class ModelResponse:
-    """What a model answered, or the valid part of what it has answered so far.
+    """An answer of a model, or its valid part so far.
 
-    The content may be appended to a conversation as it is, unless it is empty: no tool use without its whole input, no
+    The content may be appended to a conversation unchanged, unless it is empty: no tool use with incomplete input, no
     blank text, no thinking at the end.
     """
 
     content: tuple[Block, ...]
     stop_reason: str | None
-    """Why the model stopped (see `StopReason`); None: it has not, this is a part."""
+    """The reason why the model stopped (see `StopReason`); None: it has not, this is a part."""
     usage: Usage
     model: str
     id: str = ""
@@ -278,7 +284,7 @@ class ModelResponse:
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:
-        """The tools that are asked for, in order."""
+        """The tool calls, in order."""
         return tuple([block for block in self.content if isinstance(block, ToolUseBlock)])
 
 
@@ -301,7 +307,7 @@ class ThinkingDelta:
 
 @attrs.frozen
 class ToolUseStarted:
-    """The model has begun to ask for a tool; its input is still on the way."""
+    """The model has begun a tool call; its input is still arriving."""
 
     id: str
     name: str
@@ -309,7 +315,7 @@ class ToolUseStarted:
 
 @attrs.frozen
 class ToolInputDelta:
-    """More of a tool's input, as JSON text; no JSON by itself."""
+    """More of a tool's input, as a fragment of JSON text."""
 
     id: str
     json: str
@@ -317,14 +323,14 @@ class ToolInputDelta:
 
 @attrs.frozen
 class UsageDelta:
-    """The usage of this response so far: it replaces the one before, do not add them up."""
+    """The usage of this response so far: it replaces the previous one, do not add them up."""
 
     usage: Usage
 
 
 @attrs.frozen
 class StreamRestarted:
-    """The request failed and is sent again: what was streamed of it before does not count any more."""
+    """The request failed and is sent again: its deltas so far are void."""
 
     reason: str
     """The `kind` of the `ProviderError`."""
@@ -333,16 +339,16 @@ class StreamRestarted:
     wait_s: float = 0.0
     """Seconds until then."""
     lost: Usage = Usage()
-    """What the failed attempt had used; the provider may bill it. The usage of the response counts it already."""
+    """The usage of the failed attempt; the provider may bill it. The usage of the response includes it."""
     status: int | None = None
     """The HTTP status of the failure, if it had one."""
     attempts: int = 0
-    """Requests that there may be in all, the first one included; 0 where that is not known."""
+    """Maximum number of requests, the first one included; 0 if unknown."""
     is_told: bool = False
-    """Whether the provider has said when to come back; then nothing may make the wait shorter."""
+    """True if the provider set the wait; then nothing may shorten it."""
 
 
 Notice: TypeAlias = StreamRestarted
-"""What happened to a request on its way, as opposed to a piece of its answer."""
+"""An event about a request, as opposed to a piece of its answer."""
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolUseStarted | ToolInputDelta | UsageDelta | StreamRestarted

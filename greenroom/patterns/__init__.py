@@ -1,6 +1,4 @@
-"""What is built on the kernel's public names: groups and pools of actors, coordinated shutdown,
-the watchdog for code that blocks.
-"""
+"""Patterns built on the kernel's public names: groups, pools, coordinated shutdown, the slow-step watchdog."""
 
 from greenroom.patterns._events import EVENTS, FOLDS, PhaseEnded, ShutdownBegan, ShutdownEnded, StepBlocked
 from greenroom.patterns._group import Group, GroupChanged

@@ -1,4 +1,4 @@
-"""What patterns put on record."""
+"""Events of the patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from greenroom.core import Event
 @final
 @attrs.frozen(kw_only=True)
 class StepBlocked(Event):
-    """One step of the event loop took too long: everybody else stood still. It is about the run, so `actor` is empty."""
+    """One step of the event loop took too long and blocked all other tasks. It is about the run, so `actor` is empty."""
 
     kind: ClassVar[str] = "step.blocked"
 
@@ -21,20 +21,20 @@ class StepBlocked(Event):
     task: str
     """Name of the Trio task."""
     seconds: float
-    """How long the step took."""
+    """Duration of the step."""
     where: str
-    """`file:line function` of the frame that it was stuck in; empty if it was over before anybody looked."""
+    """`file:line function` of the blocking frame; empty if the step ended before anybody looked."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownBegan(Event):
-    """Somebody asked for the end of everything. It is about the run, so `actor` is empty; so are the next two."""
+    """A coordinated shutdown was requested. It is about the run, so `actor` is empty; so are the next two."""
 
     kind: ClassVar[str] = "shutdown.begin"
 
     reason: str
-    """Why, in the words of whoever asked, such as `SIGTERM`."""
+    """The reason given, such as `SIGTERM`."""
 
 
 @final
@@ -45,13 +45,13 @@ class PhaseEnded(Event):
     kind: ClassVar[str] = "phase.ended"
 
     phase: str
-    """Its name, such as `drain`."""
+    """Name of the phase, such as `drain`."""
     seconds: float
-    """How long it took."""
+    """Duration of the phase."""
     cut: tuple[str, ...]
-    """Names of the steps that its budget cut short."""
+    """Names of the steps that the budget cut short."""
     failed: tuple[str, ...]
-    """Of the steps that raised: the name, and what it was."""
+    """Names and errors of the steps that raised."""
 
 
 @final
@@ -62,7 +62,7 @@ class ShutdownEnded(Event):
     kind: ClassVar[str] = "shutdown.end"
 
     is_clean: bool
-    """Whether every step ran to its end."""
+    """True if every step ran to its end."""
 
 
 EVENTS: Final = (StepBlocked, ShutdownBegan, PhaseEnded, ShutdownEnded)

@@ -1,8 +1,7 @@
-"""A named set of actors: who is in, and word of who comes and goes (OTP's `pg`, Akka's receptionist).
+"""A named set of actors with notification of changes (OTP's `pg`, Akka's receptionist).
 
-Rule 1: whoever is gone for good is no member; nobody has to leave. Rule 2: every listener hears of every change once, in
-the order of the changes, and after the set has changed. Rule 3: what one listener raises keeps nothing from the others.
-Must not know: what the actors do.
+Terminated actors leave by themselves. Every listener gets every change once, in order, after the set has changed; an
+error in one listener does not affect the others.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import attrs
 
-from greenroom.actors import Down, Ref, Watch
+from greenroom.actors import Down, Ref, Subscription
 
 M = TypeVar("M")
 
@@ -22,14 +21,14 @@ M = TypeVar("M")
 @final
 @attrs.frozen(kw_only=True)
 class GroupChanged(Generic[M]):
-    """A member came or went."""
+    """A member joined or left."""
 
     group: str
     """The name of the group."""
     ref: Ref[M]
     has_joined: bool
     down: Down | None = None
-    """How it ended, if that is why it left."""
+    """The end of the actor, if that is why it left."""
 
 
 Listener: TypeAlias = Callable[[GroupChanged[M]], object]
@@ -37,18 +36,18 @@ Listener: TypeAlias = Callable[[GroupChanged[M]], object]
 
 @final
 class Group(Generic[M]):
-    """A set of actors that take the same messages.
+    """A set of actors that accept the same messages.
 
         reviewers: Group[Review] = Group("reviewers")
         reviewers.join(ref)
         reviewers.listen(ctx.ref.tell, until=ctx.ref)
 
-    Everything happens in the caller's step: nothing waits, and no message is sent.
+    All calls run in the caller's step: none waits, and no message is sent.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._members: dict[Ref[M], Watch] = {}
+        self._members: dict[Ref[M], Subscription] = {}
         self._listeners: dict[object, Listener[M]] = {}
         self._changes: deque[GroupChanged[M]] = deque()
         self._is_telling = False
@@ -57,11 +56,11 @@ class Group(Generic[M]):
         return f"<Group {self.name!r}: {len(self._members)} members>"
 
     def __len__(self) -> int:
-        """How many members there are."""
+        """Return the number of members."""
         return len(self._members)
 
     def __contains__(self, ref: object) -> bool:
-        """Whether an actor is a member."""
+        """Return True if an actor is a member."""
         return ref in self._members
 
     def members(self) -> list[Ref[M]]:
@@ -69,10 +68,10 @@ class Group(Generic[M]):
         return list(self._members)
 
     def join(self, ref: Ref[M]) -> bool:
-        """Let an actor be a member until it leaves or is gone for good; False if it was one, or is gone.
+        """Add an actor until it leaves or terminates; return False if it is a member already, or has terminated.
 
         Raises:
-            Exception: What a listener raised, once all of them have heard.
+            Exception: The error of a listener, after all of them have been called.
         """
         if ref in self._members or ref.is_gone:
             return False
@@ -81,10 +80,10 @@ class Group(Generic[M]):
         return True
 
     def leave(self, ref: Ref[M]) -> bool:
-        """Let an actor be no member any more; False if it was none.
+        """Remove an actor; return False if it was not a member.
 
         Raises:
-            Exception: What a listener raised, once all of them have heard.
+            Exception: The error of a listener, after all of them have been called.
         """
         watch = self._members.pop(ref, None)
         if watch is None:
@@ -94,14 +93,14 @@ class Group(Generic[M]):
         return True
 
     def listen(self, listener: Listener[M], *, until: Ref[Any] | None = None) -> Callable[[], None]:
-        """Call `listener` with every change from now on; returns the function that ends that.
+        """Call `listener` with every change from now on; return a function that unsubscribes it.
 
-        It runs in the step of the change and may only flag, wake and send: `ref.tell` makes each change a message. What
-        it raises leaves `join` or `leave`; at the end of a member it is on record as `watch.failed`.
+        The listener runs in the step of the change and may only flag, wake and send: `ref.tell` makes each change a
+        message. Its errors leave `join` or `leave`; at the end of a member they are recorded as `watch.failed`.
 
         Args:
             listener: Called with each `GroupChanged`.
-            until: An actor with whose end for good the listening ends too.
+            until: An actor whose termination also unsubscribes the listener.
         """
         key = object()
         self._listeners[key] = listener
@@ -122,7 +121,7 @@ class Group(Generic[M]):
         self._tell(GroupChanged(group=self.name, ref=ref, has_joined=False, down=down))
 
     def _tell(self, change: GroupChanged[M]) -> None:
-        """Tell everybody; a change that a listener makes waits until all have heard of this one."""
+        """Notify all listeners; a change made by a listener waits until all have been notified of this one."""
         self._changes.append(change)
         if self._is_telling:
             return
@@ -135,7 +134,7 @@ class Group(Generic[M]):
                     if key in self._listeners:
                         try:
                             listener(change)
-                        except Exception as error:  # noqa: BLE001 - raised below, when the others have heard
+                        except Exception as error:  # noqa: BLE001 - raised below, after the others have been called
                             errors.append(error)
         finally:
             self._is_telling = False

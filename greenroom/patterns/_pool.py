@@ -1,9 +1,8 @@
-"""A pool: children of one kind, started on demand, so many at a time (OTP's `simple_one_for_one`).
+"""A pool: children of one kind, started on demand, with a bounded number at a time (OTP's `simple_one_for_one`).
 
-Rule 1: a place is taken before its child is started, and free again when that child is gone for good; a restart keeps it.
-Rule 2: whoever waits for a place gets it in order; cancelled, it takes none. Rule 3: children end side by side; with
-the first end whoever waits learns that the pool is ending.
-Must not know: what the children do.
+A place is taken before its child is started and freed when that child has terminated; a restart keeps it. Waiting
+spawns get places in order; a cancelled one takes none. Children end side by side, and when the pool begins to end,
+waiting spawns fail.
 """
 
 from __future__ import annotations
@@ -24,30 +23,30 @@ M = TypeVar("M")
 
 
 class PoolFull(UsageError):
-    """Every place of a pool is taken, and nobody may wait for one, or nobody more."""
+    """Every place of a pool is taken, and no further spawn may wait for one."""
 
 
 class WhenFull(StrEnum):
-    """What becomes of a spawn that finds no place."""
+    """Policy for a spawn that finds no free place."""
 
     WAIT = "wait"
-    """It waits for one, behind whoever came before."""
+    """Wait for a place, behind earlier spawns."""
     REFUSE = "refuse"
-    """It raises `PoolFull`."""
+    """Raise `PoolFull`."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class PoolStatistics:
-    """The counters of a pool."""
+    """Counters of a pool."""
 
     size: int
     children: int
-    """Places that are taken, those of children that are just starting included."""
+    """Places that are taken, including those of children that are starting."""
     waiting: int
     """Spawns that wait for a place."""
     started: int
-    """Children since the pool was opened."""
+    """Children started since the pool was opened."""
     refused: int
 
 
@@ -86,15 +85,15 @@ class Pool(Generic[M]):
         return f"<Pool {self.supervisor.path!r}: {len(self)} of {self.size}>"
 
     def __len__(self) -> int:
-        """How many places are taken."""
+        """Return the number of places that are taken."""
         return self._places.borrowed_tokens
 
     def children(self) -> list[Ref[Any]]:
-        """Return the children that are not gone, in start order."""
+        """Return the children that have not terminated, in start order."""
         return self.supervisor.children()
 
     def statistics(self) -> PoolStatistics:
-        """Return the counters as of now."""
+        """Return the current counters."""
         return PoolStatistics(
             size=self.size,
             children=len(self),
@@ -106,14 +105,14 @@ class Pool(Generic[M]):
     async def spawn(self, *args: Any, name: str | None = None) -> Ref[M]:
         """Start a child as soon as there is a place, and wait until it is ready.
 
-        Cancelled while it waits, it takes no place; cancelled while the child starts, it takes the child along.
+        If cancelled while it waits, it takes no place; if cancelled while the child starts, it ends the child.
 
         Args:
-            args: What the factory is called with, at each of the child's starts.
+            args: Arguments of the factory, at each start of the child.
             name: Its name in the pool; by default its id.
 
         Raises:
-            PoolFull: There is no place, and the pool refuses, or too many wait already.
+            PoolFull: There is no place, and the pool refuses, or too many spawns wait already.
             Stopping: The pool is ending, or ended while this call waited.
             NameTaken: A living child has that name.
             StartFailed: The factory or `on_start` raised, or took too long.
@@ -124,9 +123,9 @@ class Pool(Generic[M]):
             most = 0 if self._when_full is WhenFull.REFUSE else self._max_waiting
             if waiting >= most:
                 self._refused += 1
-                also = f", and {waiting} wait for a place" if waiting else ""
+                also = f", {waiting} more waiting" if waiting else ""
                 raise PoolFull(
-                    f"pool {self.supervisor.path!r} has no place: {len(self)} of {self.size} are taken{also}"
+                    f"cannot spawn: all places of pool {self.supervisor.path!r} are taken ({len(self)} of {self.size}){also}"
                 )
         await self._places.acquire_on_behalf_of(place)
         try:
@@ -139,7 +138,7 @@ class Pool(Generic[M]):
         return ref
 
     async def close(self) -> None:
-        """Stop the children side by side and wait until all are gone; whoever waits for a place gets `Stopping`."""
+        """Stop the children side by side and wait until all have terminated; waiting spawns raise `Stopping`."""
         self.supervisor.ref.stop(why="the pool was closed")
         await self.supervisor.join()
 
@@ -163,30 +162,30 @@ async def open_pool(
             ref = await readers.spawn("README.md")
 
     Args:
-        parent: The runtime or the supervisor that the pool's own supervisor lives under.
+        parent: The runtime or supervisor above the pool's own supervisor.
         name: Its name there.
-        factory: Makes the behavior of a child, for each of its incarnations; a class, or a function that says what it
-            returns.
-        size: How many children there may be at a time.
-        when_full: Whether a spawn beyond that waits or is refused.
-        max_waiting: How many spawns may wait; one more is refused.
-        child: How each child is restarted and stopped; by default as by `ChildSpec()`.
-        spec: What its supervisor does; by default one for one, and all children end side by side.
-        escalates: False where the end of the pool by too many restarts concerns only those who watch it.
+        factory: Returns the behavior of a child, for each of its incarnations; a class, or a function with an annotated
+            return type.
+        size: Maximum number of children at a time.
+        when_full: Policy for a spawn beyond that.
+        max_waiting: Maximum number of waiting spawns.
+        child: Restart and stop policy of each child; by default `ChildSpec()`.
+        spec: Policy of its supervisor; by default one for one, with all children ending side by side.
+        escalates: False if giving up after too many restarts should affect only its watchers.
 
     Raises:
-        UsageError: A size or a limit makes no sense.
+        UsageError: A size or a limit is invalid.
         Stopping: The parent is ending.
         NameTaken: A living child of the parent has that name.
     """
     if type(size) is not int or size < 1:
-        raise UsageError(f"size has to be a whole number, at least 1, not {size!r}")
+        raise UsageError(f"size must be a whole number of at least 1, got {size!r}")
     if not max_waiting >= 0:
-        raise UsageError(f"max_waiting has to be 0 or more, not {max_waiting!r}")
+        raise UsageError(f"max_waiting must be 0 or more, got {max_waiting!r}")
     try:
         when = WhenFull(when_full)
     except ValueError:
-        raise UsageError(f"when_full is {' or '.join(map(repr, map(str, WhenFull)))}, not {when_full!r}") from None
+        raise UsageError(f"when_full must be {' or '.join(map(repr, map(str, WhenFull)))}, got {when_full!r}") from None
     spec = spec or SupervisorSpec(stop_order=StopOrder.TOGETHER)
     supervisor = await parent.spawn_supervisor(name, spec, escalates=escalates)
     return Pool(supervisor, factory, size=size, when_full=when, max_waiting=max_waiting, child=child or ChildSpec())

@@ -1,9 +1,9 @@
-"""A coordinated shutdown: steps in phases, each phase with a budget, all of them within one (Akka's, kernel 9.10).
+"""A coordinated shutdown: steps in phases, each with a budget, all within one total budget (as in Akka).
 
-Rule 1: it runs once; whoever asks again waits for the same end. Rule 2: a step that fails, or that its budget cuts short,
-is on record and keeps nothing from the others; one that comes when the budget is spent runs to its first wait.
-Rule 3: it is shielded and bounded: a cancel of whoever runs it leaves nothing half done. Rule 4: signals of the process belong to the application.
-Must not know: what the steps do.
+Rule 1: it runs once; further callers wait for the same end. Rule 2: a step that fails, or exceeds its budget, is
+recorded and does not affect the others; a step that begins after the budget is spent runs to its first wait. Rule 3: it
+is shielded and bounded, so cancelling its caller leaves nothing half done. Rule 4: process signals belong to the
+application.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from greenroom.patterns._events import PhaseEnded, ShutdownBegan, ShutdownEnded
 from greenroom.supervisor import Supervisor
 
 PHASES: Final = ("close_intake", "drain", "stop_teams", "stop_services", "flush")
-"""In their order: consumers take nothing new, turns finish, teams stop, services stop, what is left is written."""
+"""In order: intake closes, turns finish, teams stop, services stop, remaining output is written."""
 IN_REVERSE: Final = frozenset({"stop_teams", "stop_services"})
 """Phases whose steps run one by one, the latest first; those of the others run side by side."""
 BUDGET_S: Final = 30.0
@@ -33,28 +33,28 @@ Step: TypeAlias = Callable[[], Awaitable[object]]
 @final
 @attrs.frozen(kw_only=True)
 class PhaseReport:
-    """How a phase went."""
+    """Report on one phase."""
 
     phase: str
     seconds: float
     cut: tuple[str, ...] = ()
-    """Names of the steps that its budget cut short."""
+    """Names of the steps that the budget cut short."""
     failed: Mapping[str, Exception] = attrs.field(factory=dict)
-    """What steps raised, by their names."""
+    """Errors of steps, by name."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownReport:
-    """How a shutdown went."""
+    """Report on a shutdown."""
 
     reason: str
     phases: tuple[PhaseReport, ...]
 
     @property
     def is_clean(self) -> bool:
-        """Whether every step ran to its end."""
-        return not any(one.cut or one.failed for one in self.phases)
+        """True if every step ran to its end."""
+        return not any(phase.cut or phase.failed for phase in self.phases)
 
 
 @final
@@ -67,10 +67,10 @@ class Shutdown:
         report = await shutdown.run("SIGTERM")
 
     Args:
-        recorder: Where `shutdown.begin`, `phase.ended` and `shutdown.end` go.
+        recorder: Receives `shutdown.begin`, `phase.ended` and `shutdown.end`.
         budget_s: Seconds for all phases together.
-        phases: Other names than `PHASES`, in order.
-        budgets_s: Seconds for single phases; the others get what is left.
+        phases: Names in place of `PHASES`, in order.
+        budgets_s: Seconds for single phases; the others get the rest.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Shutdown:
     ) -> None:
         for what, value in {"budget_s": budget_s, **(budgets_s or {})}.items():
             if not 0 <= value < math.inf:
-                raise UsageError(f"{what} has to be a number of seconds, not {value!r}")
+                raise UsageError(f"{what} must be a finite number of seconds, 0 or more, got {value!r}")
         self._recorder = recorder
         self._budget_s = budget_s
         self._steps: dict[str, list[tuple[str, Step]]] = {phase: [] for phase in phases}
@@ -96,36 +96,36 @@ class Shutdown:
 
     @property
     def has_begun(self) -> bool:
-        """Whether `run` was called."""
+        """True if `run` was called."""
         return self._over is not None
 
     def add(self, phase: str, step: Step, *, name: str = "") -> None:
-        """Let a phase have one more step.
+        """Add a step to a phase.
 
         Args:
             phase: One of the phases.
             step: An async function without arguments; it should return soon after it is cancelled.
-            name: What it is called in reports; by default as the function is.
+            name: Its name in reports; by default the function's.
 
         Raises:
-            UsageError: There is no such phase, or the shutdown has begun.
+            UsageError: The phase is unknown, or the shutdown has begun.
         """
         steps = self._steps[self._known(phase)]
         if self.has_begun:
-            raise UsageError("the shutdown has begun; steps are added before")
+            raise UsageError("cannot add a step: the shutdown has begun")
         inner = step.func if isinstance(step, functools.partial) else step
         steps.append((name or getattr(inner, "__qualname__", repr(inner)), step))
 
     def _known(self, phase: str) -> str:
         if phase not in self._steps:
-            raise UsageError(f"there is no phase {phase!r}; there are {', '.join(self._steps)}")
+            raise UsageError(f"unknown phase {phase!r}; expected one of {', '.join(self._steps)}")
         return phase
 
     async def run(self, reason: str) -> ShutdownReport:
-        """Go through the phases and say how that was; a second call waits for the same end.
+        """Run the phases and return the report; a second call waits for the same end.
 
-        The first caller is shielded until it is over, within the budget plus what a step takes to hear of its cancel; a
-        later one may be cancelled, and changes nothing.
+        The first caller is shielded until the end, within the budget plus the time that a step takes to react to its
+        cancel; cancelling a later caller changes nothing.
         """
         if self._over is None:
             self._over = trio.Event()
@@ -162,7 +162,7 @@ class Shutdown:
             try:
                 with scope:
                     await step()
-            except Exception as error:  # noqa: BLE001 - it keeps nothing from the others, and is in the report
+            except Exception as error:  # noqa: BLE001 - it does not affect the others, and is in the report
                 failed[name] = error
             if not scope.cancelled_caught:
                 del left[number]
@@ -179,11 +179,11 @@ class Shutdown:
 
 
 async def drain(supervisor: Supervisor, *, grace_s: float = BUDGET_S) -> None:
-    """Let all actors below a supervisor handle what they have and end, side by side; a supervisor's own children first.
+    """Drain all actors below a supervisor side by side, children of nested supervisors first, and wait for their end.
 
     Args:
-        supervisor: Its children end; it goes on itself.
-        grace_s: Seconds for all of it; whoever is not through is stopped then.
+        supervisor: Its children end; it keeps running.
+        grace_s: Seconds for all of it; actors that have not finished by then are stopped.
     """
     async with trio.open_nursery() as nursery:
         for ref in supervisor.children():

@@ -1,10 +1,9 @@
-"""The slow-step watchdog: names the code that blocks the event loop, while it does (kernel 10, pitfall 30).
+"""The slow-step watchdog: names the code that blocks the event loop, while it does.
 
-Nothing in Trio can interrupt synchronous code. So a thread looks at the frame of the loop's thread when one step takes too
-long, and the log has it at once; the record has it, with the whole time, when the step is over.
-Rule 1: the thread only reads, and logs; what goes on record is written in the loop's own thread. Rule 2: a step is reported
-once. Rule 3: nothing of it exists unless somebody asks for it; while it watches, each step costs two clock readings.
-Must not know: what actors do.
+Trio cannot interrupt synchronous code. So a thread looks at the frame of the loop's thread when one step takes too long
+and logs it at once; the step is recorded, with its duration, when it is over. The thread only reads and logs; records
+are written in the loop's own thread. A step is reported once. The watchdog exists only on request; while it watches,
+each step costs two clock readings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from greenroom.patterns._events import StepBlocked
 from greenroom.supervisor import Runtime
 
 LIMIT_S: Final = 0.1
-"""A step is slow after this time unless told otherwise."""
+"""Default limit above which a step is slow, in seconds."""
 
 _log: Final = logging.getLogger("greenroom")
 
@@ -35,7 +34,7 @@ _log: Final = logging.getLogger("greenroom")
 @final
 @attrs.define
 class _Step:
-    """A step that runs now, and what was seen of it."""
+    """The current step, and what was seen of it."""
 
     task: trio.lowlevel.Task
     began_s: float
@@ -47,12 +46,12 @@ class _Step:
 @final
 @attrs.frozen(kw_only=True)
 class StepStatistics:
-    """What a watchdog has seen."""
+    """Counters of a watchdog."""
 
     slow: int
     """Steps that took longer than the limit."""
     longest_s: float
-    """The longest of them; 0 when there was none."""
+    """Duration of the longest of them; 0 if there were none."""
     last: StepBlocked | None
     """The last of them."""
 
@@ -78,15 +77,15 @@ class StepWatch(trio.abc.Instrument):
         return f"<StepWatch above {self.limit_s:g} s: {self._slow} slow steps>"
 
     def statistics(self) -> StepStatistics:
-        """Return the counters as of now."""
+        """Return the current counters."""
         return StepStatistics(slow=self._slow, longest_s=self._longest_s, last=self._last)
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Trio calls this before each step of each task."""
+        """Begin a step; called by Trio before each step of each task."""
         self._step = _Step(task, self._clock())
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Trio calls this after each step of each task."""
+        """End a step; called by Trio after each step of each task."""
         step, self._step = self._step, None
         if step is None:  # it began before the watchdog did
             return
@@ -102,15 +101,15 @@ class StepWatch(trio.abc.Instrument):
             _log.warning("a step of %s blocked the event loop for %.3g s", who or task.name, seconds)
 
     def look(self) -> bool:
-        """Look whether the current step takes too long, and log what it is stuck in; whether that was news.
+        """Check the current step and log where it blocks; return True if it was not reported before.
 
-        The watchdog's thread calls it again and again; so may any other thread.
+        The watchdog's thread calls it repeatedly; any other thread may, too.
         """
         step = self._step
         if step is None or step.is_seen or self._clock() - step.began_s <= self.limit_s:
             return False
         frame = sys._current_frames().get(self._thread_id)
-        if frame is None or self._step is not step:  # it was over in this very moment
+        if frame is None or self._step is not step:  # it has just ended
             return False
         step.is_seen = True
         cell = _cell_in(frame) or step.task.context.get(CURRENT)
@@ -146,25 +145,25 @@ def watch_steps(
     has_thread: bool = True,
     is_logged: bool = True,
 ) -> Iterator[StepWatch]:
-    """Watch every step of this event loop, also those of tasks that are no actors, until the block is left.
+    """Watch every step of this event loop, including those of tasks that are not actors, until the block is left.
 
         with watch_steps(runtime, limit_s=0.05) as watch: ...
 
-    A step above the limit is logged as a warning with the frame that it is stuck in, while it is, and put on record as
+    A step above the limit is logged as a warning with its blocking frame, while it blocks, and recorded as
     `step.blocked` when it is over.
 
     Args:
-        runtime: Whose record the events go to. Its clock is not used: virtual time stands still in a step.
-        limit_s: Seconds of a step; looked at about four times in this time.
-        clock: What is read before and after each step.
-        has_thread: False where somebody else calls `watch.look()`.
-        is_logged: False if slow steps that `look` did not see are only put on record.
+        runtime: Its recorder receives the events. Its clock is not used: virtual time stands still in a step.
+        limit_s: Maximum duration of a step; checked about four times in this time.
+        clock: Read before and after each step.
+        has_thread: False if the caller calls `watch.look()` itself.
+        is_logged: False if slow steps that `look` did not see are only recorded, not logged.
 
     Raises:
         UsageError: The limit is not above 0.
     """
     if not limit_s > 0:
-        raise UsageError(f"limit_s has to be more than 0, not {limit_s!r}")
+        raise UsageError(f"limit_s must be more than 0, got {limit_s!r}")
     watch = StepWatch(runtime.recorder, limit_s, clock, is_logged=is_logged)
     is_over = threading.Event()
 

@@ -1,26 +1,17 @@
-"""Who may do what: modes, rules, the shell reader behind them, `decide(request) -> Verdict`, and what waits for a person."""
+"""Permissions: modes, rules, the shell reader behind them, `decide(request) -> Verdict`, and the queue of questions to
+a person.
+"""
 
-from greenroom.permissions._approvals import (
-    DEADLINE_S,
-    Allow,
-    Answer,
-    Approval,
-    ApprovalQueue,
-    ApprovalState,
-    ApprovalStatistics,
-    Deny,
-    Receipt,
-)
-from greenroom.permissions._decide import check, decide, hidden_tools, paths_of
-from greenroom.permissions._look import real_paths
+from greenroom.permissions._approvals import DEADLINE_S, Allow, Answer, ApprovalQueue, Deny, Receipt
+from greenroom.permissions._decide import check, decide, hidden_tools
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, may_do_more, parse_mode
 from greenroom.permissions._place import files_hidden_from
 from greenroom.permissions._policy import PROGRAM, PermissionSettings, Policy, merge_permissions, read_permissions
 from greenroom.permissions._refusals import Refusals
 from greenroom.permissions._request import Request, Reviewer, Verdict
-from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
+from greenroom.permissions._rules import Effect, Rule, Scope, Source, parse_rule
 from greenroom.permissions._shell import parse_script
-from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word
+from greenroom.permissions._shell_words import Unparsable
 from greenroom.permissions._traits import OTHER_SESSION, ToolKind, ToolTraits, canonical_name, traits_of
 from greenroom.permissions._updates import Update, apply_updates, read_update, updated_settings
 
@@ -30,20 +21,14 @@ __all__ = [
     "PROGRAM",
     "Allow",
     "Answer",
-    "Approval",
     "ApprovalQueue",
-    "ApprovalState",
-    "ApprovalStatistics",
     "ChildPermission",
-    "Command",
     "Deny",
-    "Diagnostic",
     "Effect",
     "Mode",
     "PermissionSettings",
     "Policy",
     "Receipt",
-    "Redirect",
     "Refusals",
     "Request",
     "Reviewer",
@@ -55,7 +40,6 @@ __all__ = [
     "Unparsable",
     "Update",
     "Verdict",
-    "Word",
     "apply_updates",
     "canonical_name",
     "check",
@@ -68,10 +52,8 @@ __all__ = [
     "parse_mode",
     "parse_rule",
     "parse_script",
-    "paths_of",
     "read_permissions",
     "read_update",
-    "real_paths",
     "traits_of",
     "updated_settings",
 ]

@@ -1,8 +1,9 @@
-"""Questions that wait for a person: who asks, about what, until when; answered once.
+"""Questions to a person about calls: the asker, the call, the deadline; each answered once.
 
-Rule 1: an answer comes from whoever holds the queue and through `answer`, never out of text. Rule 2: a question ends once: by
-an answer, at its deadline, with its asker, or with the queue; all but an answer are refusals. Rule 3: an answer to a question
-that has ended changes nothing, and says so.
+Rule 1: an answer comes from the holder of the queue through `answer`, never out of text. Rule 2: a question ends once:
+by an answer, at its deadline, with its asker, or with the queue; all but an answer are refusals. Rule 3: an answer to a
+question that has ended changes nothing, and is reported as late.
+
 Must not know: tools, agents, how people are reached.
 """
 
@@ -21,7 +22,7 @@ from greenroom.permissions._updates import Update
 
 DEADLINE_S: Final = 600.0
 REMEMBERED: Final = 1_024
-"""How many questions that have ended are remembered, to tell late answers from answers to nothing."""
+"""Number of ended questions that are remembered, to tell late answers from answers to unknown questions."""
 
 
 @final
@@ -30,7 +31,7 @@ class Allow:
     """The call may run.
 
     Attributes:
-        input: What it is to run with instead of its own input; it has to be decided about anew.
+        input: Replacement for its input, which has to be decided about anew.
         updates: Changes of settings that the person wants to last.
     """
 
@@ -41,12 +42,12 @@ class Allow:
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Deny:
-    """The call is refused; the agent goes on, and is told.
+    """The call is refused; the agent continues, and is notified.
 
     Attributes:
-        message: What the model is told.
-        cause: Who refused: a person, or no one in time.
-        interrupts: Whether the agent's turn is to end as well.
+        message: The text for the model.
+        cause: Who refused: a person, or the expired deadline.
+        interrupts: True if the agent's turn is to end as well.
     """
 
     message: str
@@ -58,7 +59,7 @@ Answer: TypeAlias = Allow | Deny
 
 
 class ApprovalState(StrEnum):
-    """Where a question stands."""
+    """The states of a question."""
 
     WAITING = "waiting"
     ALLOWED = "allowed"
@@ -68,34 +69,34 @@ class ApprovalState(StrEnum):
 
 
 class Receipt(StrEnum):
-    """What became of an answer."""
+    """The results of an answer."""
 
     TAKEN = "taken"
     LATE = "late"
     """The question had ended; nothing changed."""
     UNKNOWN = "unknown"
-    """There is no such question here, or it ended long ago."""
+    """The question is unknown here, or ended long ago."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Approval:
-    """One question, as it stands: what a person is shown.
+    """One question in its present state, as shown to a person.
 
     Attributes:
         id: Names it in answers; never used again.
-        agent: Id of the agent that asks.
-        label: What people call that agent.
+        agent: Id of the asking agent.
+        label: Name of that agent for people.
         tool: The tool's name.
         input: The call's input.
         summary: The call on one line.
-        verdict: Why it is asked, and what would settle it for good.
+        verdict: The reason for asking, and the changes that would make it unnecessary.
         call_id: The id of the `tool_use`.
         asked_s: When it was asked, on the run's clock.
         deadline_s: When it is refused unless it has been answered; `inf` for never.
-        state: Where it stands.
-        ended_s: When it ended; None while it waits.
-        answer: How it ended; None while it waits, and where its asker was cancelled.
+        state: Its state.
+        ended_s: When it ended; None while it is pending.
+        answer: Its answer; None while it is pending, and if its asker was cancelled.
     """
 
     id: str
@@ -113,14 +114,14 @@ class Approval:
     answer: Answer | None = None
 
     def waited_s(self, now_s: float) -> float:
-        """Return how long it has waited, or did wait, in seconds: time that is not the agent's work."""
+        """Return how long it has been pending, or was, in seconds: time that does not count as the agent's work."""
         return (now_s if self.ended_s is None else self.ended_s) - self.asked_s
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ApprovalStatistics:
-    """What went through a queue."""
+    """Counters of a queue."""
 
     waiting: int
     most_waiting: int
@@ -140,7 +141,7 @@ class _Slot:
 
 
 Watcher: TypeAlias = Callable[[Approval], None]
-"""Called with each question when it is asked and when it ends, in that very step: it may only store and wake."""
+"""Called with each question when it is asked and when it ends, in that step: it may only store and wake."""
 
 
 @final
@@ -148,11 +149,11 @@ class ApprovalQueue:
     """The questions of one session.
 
     Args:
-        ids: Where the ids of questions come from.
-        deadline_s: How long a question waits, in seconds; `math.inf` waits for ever, which is for sessions with a person in
-            front of them.
-        has_approver: Whether anybody could answer. Without, every question is refused at once.
-        watcher: Told about every question and every end.
+        ids: Source of the ids of questions.
+        deadline_s: Seconds until a question is refused; `math.inf` waits indefinitely, for sessions attended by a
+        person.
+        has_approver: True if anybody could answer; otherwise every question is refused at once.
+        watcher: Called with every question and every end.
     """
 
     def __init__(
@@ -164,13 +165,11 @@ class ApprovalQueue:
         watcher: Watcher | None = None,
     ) -> None:
         if not deadline_s > 0:
-            raise UsageError(
-                f"a question has to wait for some time: deadline_s is {deadline_s!r}, give seconds above 0"
-            )
+            raise UsageError(f"deadline_s must be above 0, got {deadline_s!r}")
         self.has_approver = has_approver
         self._ids = ids
         self.deadline_s = deadline_s
-        """How long a question waits that says nothing else, in seconds."""
+        """Default deadline of a question, in seconds."""
         self._watcher = watcher
         self._waiting: dict[str, Approval] = {}
         self._slots: dict[str, _Slot] = {}
@@ -198,21 +197,21 @@ class ApprovalQueue:
     ) -> Approval:
         """Wait for a person's answer, and return the question with it; at the deadline with a refusal.
 
-        Cancelled, the question is withdrawn: it ends as cancelled, and an answer that comes then is late.
+        On cancellation, the question is withdrawn: it ends as cancelled, and a later answer is late.
 
         Args:
-            agent: Id of the agent that asks.
+            agent: Id of the asking agent.
             tool: The tool's name.
             input: The call's input.
-            verdict: Why it is asked.
+            verdict: The reason for asking.
             summary: The call on one line.
-            label: What people call the agent; else its id.
+            label: Name of the agent for people; by default its id.
             call_id: The id of the `tool_use`.
-            deadline_s: How long to wait, in seconds, instead of the queue's own.
+            deadline_s: Deadline in seconds instead of the queue's own.
         """
         now_s = trio.current_time()
         wait_s = self.deadline_s if deadline_s is None else deadline_s
-        one = Approval(
+        approval = Approval(
             id=task_id(self._ids, "p"),
             agent=agent,
             label=label or agent,
@@ -226,58 +225,58 @@ class ApprovalQueue:
         )
         if self._is_closed or not self.has_approver:
             await trio.lowlevel.checkpoint()
-            return self._end(one, ApprovalState.DENIED, self._nobody())
-        slot = self._slots[one.id] = _Slot()
-        self._waiting[one.id] = one
+            return self._end(approval, ApprovalState.DENIED, self._nobody())
+        slot = self._slots[approval.id] = _Slot()
+        self._waiting[approval.id] = approval
         self._most = max(self._most, len(self._waiting))
-        self._tell(one)
+        self._tell(approval)
         try:
-            with trio.move_on_at(one.deadline_s):
+            with trio.move_on_at(approval.deadline_s):
                 await slot.woken.wait()
         finally:
-            if one.id in self._waiting:
-                self._expire_or_cancel(one)
-        assert slot.ended is not None  # it is no longer waiting
+            if approval.id in self._waiting:
+                self._expire_or_cancel(approval)
+        assert slot.ended is not None  # it is no longer pending
         return slot.ended
 
-    def _expire_or_cancel(self, one: Approval) -> None:
-        if trio.current_time() >= one.deadline_s:
-            message = f"nobody answered within {one.deadline_s - one.asked_s:g} s, so it is refused"
-            self._end(one, ApprovalState.EXPIRED, Deny(message=message, cause="deadline"))
+    def _expire_or_cancel(self, approval: Approval) -> None:
+        if trio.current_time() >= approval.deadline_s:
+            message = f"nobody answered within {approval.deadline_s - approval.asked_s:g} s, so it is refused"
+            self._end(approval, ApprovalState.EXPIRED, Deny(message=message, cause="deadline"))
         else:
-            self._end(one, ApprovalState.CANCELLED, None)
+            self._end(approval, ApprovalState.CANCELLED, None)
 
     def answer(self, id: str, answer: Answer) -> Receipt:  # noqa: A002 - what it is called everywhere else
-        """Answer a question; never waits. The first answer counts, and giving it again is harmless."""
-        one = self._waiting.get(id)
-        if one is None:
+        """Answer a question; never waits. The first answer counts, and repeating it is harmless."""
+        approval = self._waiting.get(id)
+        if approval is None:
             if id not in self._ended:
                 return Receipt.UNKNOWN
             self._late += 1
             return Receipt.LATE
-        self._end(one, ApprovalState.ALLOWED if isinstance(answer, Allow) else ApprovalState.DENIED, answer)
+        self._end(approval, ApprovalState.ALLOWED if isinstance(answer, Allow) else ApprovalState.DENIED, answer)
         return Receipt.TAKEN
 
     def close(self) -> None:
-        """Refuse what waits, and everything that is asked from now on."""
+        """Refuse all pending questions, and every later one."""
         self._is_closed = True
-        for one in list(self._waiting.values()):
-            self._end(one, ApprovalState.DENIED, self._nobody())
+        for approval in list(self._waiting.values()):
+            self._end(approval, ApprovalState.DENIED, self._nobody())
 
     def waiting(self) -> tuple[Approval, ...]:
-        """Return the questions that wait, oldest first: what a client that connects anew is shown."""
+        """Return the pending questions, oldest first, for a client that reconnects."""
         return tuple(self._waiting.values())
 
     def find(self, id: str) -> Approval | None:  # noqa: A002 - what it is called everywhere else
-        """Return a question that waits, or one of the last that ended."""
+        """Return a pending question, or one of the last that ended."""
         return self._waiting.get(id) or self._ended.get(id)
 
     async def wait_changed(self) -> None:
-        """Wait until a question is asked or ends. Read `waiting()` after it; several changes may be one."""
+        """Wait until a question is asked or ends. Read `waiting()` afterwards; several changes may be reported as one."""
         await self._changed.wait()
 
     def statistics(self) -> ApprovalStatistics:
-        """Return the counters as of now."""
+        """Return the current counters."""
         return ApprovalStatistics(
             waiting=len(self._waiting),
             most_waiting=self._most,
@@ -292,12 +291,12 @@ class ApprovalQueue:
         why = "the session is ending" if self._is_closed else "nobody can be asked in this session"
         return Deny(message=f"{why}, so it is refused", cause="closed")
 
-    def _end(self, one: Approval, state: ApprovalState, answer: Answer | None) -> Approval:
-        self._waiting.pop(one.id, None)
-        slot = self._slots.pop(one.id, None)
-        ended = attrs.evolve(one, state=state, answer=answer, ended_s=trio.current_time())
+    def _end(self, approval: Approval, state: ApprovalState, answer: Answer | None) -> Approval:
+        self._waiting.pop(approval.id, None)
+        slot = self._slots.pop(approval.id, None)
+        ended = attrs.evolve(approval, state=state, answer=answer, ended_s=trio.current_time())
         self._counts[state] += 1
-        self._ended[one.id] = ended
+        self._ended[approval.id] = ended
         while len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]
         if slot is not None:
@@ -306,8 +305,8 @@ class ApprovalQueue:
         self._tell(ended)
         return ended
 
-    def _tell(self, one: Approval) -> None:
+    def _tell(self, approval: Approval) -> None:
         changed, self._changed = self._changed, trio.Event()
         changed.set()
         if self._watcher is not None:
-            self._watcher(one)
+            self._watcher(approval)

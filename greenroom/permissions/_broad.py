@@ -1,7 +1,6 @@
-"""Which allow rules are too broad for the mode auto: those that would let any program run, or any agent start, unreviewed.
+"""Allow rules that are too broad for mode auto: they would let any program run, or any agent start, unreviewed.
 
-They do not count in that mode, and count again when it is left (the permission modes of the leading coding agent).
-Must not know: modes, calls.
+They are ignored in that mode, and count again when it is left, as in Claude Code.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from greenroom.permissions._rules import Rule
 
 _SHELLS: Final = frozenset(("Bash", "PowerShell"))
 _WRAPPERS: Final = ("env", "xargs", "sudo", "doas", "nohup", "nice", "ionice", "setsid", "stdbuf", "timeout")
-"""Programs that run another one, behind options of their own."""
+"""Programs that run another one, after options of their own."""
 _INTERPRETERS: Final = """
 python pypy ruby perl php lua node deno bun tsx ts-node npx bunx uvx sh bash dash zsh fish ksh pwsh powershell eval exec source ssh awk
 """
 _RUNS_ANYTHING: Final = (*_INTERPRETERS.split(), *_WRAPPERS)
-"""Programs that run what they are told, or another program."""
+"""Programs that run their input, or another program."""
 _VERSION: Final = re.compile(r"[\d.]*(?:\.exe)?")
 _VALUED: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(options.split())
@@ -40,15 +39,15 @@ _VALUED: Final[Mapping[str, frozenset[str]]] = {
     }.items()
     for name in names.split()
 }
-"""Options of interpreters that take the next word, and say nothing of what is run; `-m` of Python names it."""
+"""Options of interpreters that take the next word without naming the program; `-m` of Python names it."""
 _SCRIPTS: Final = frozenset(
     ("npm run", "yarn run", "pnpm run", "bun run", "npm exec", "yarn dlx", "pnpm dlx", "uv run", "deno run")
 )
-"""What runs any script of a package."""
+"""Commands that run any script of a package."""
 
 
 def is_broad(rule: Rule) -> bool:
-    """Whether an allow rule lets through what nobody can foresee: `Bash`, `Bash(python*)`, `Bash(npm run *)`, `Agent`."""
+    """True if an allow rule permits unforeseeable programs: `Bash`, `Bash(python*)`, `Bash(npm run *)`, `Agent`."""
     if rule.tool == "Agent":
         return True
     if rule.tool not in _SHELLS:
@@ -64,12 +63,12 @@ def is_broad(rule: Rule) -> bool:
     if not words:
         return True
     if "*" in fixed and not beginning[-1].isspace() and _begins_open(words):
-        return True  # `python*` is also `python3 -c ...`, and `pyth*` is no narrower
+        return True  # `python*` also matches `python3 -c ...`, and `pyth*` is no narrower
     return _is_open(words)
 
 
 def _begins_open(words: list[str]) -> bool:
-    """Whether what begins with these words, the last of which may be half of one, can be what runs anything."""
+    """True if a command that begins with these words, the last possibly incomplete, can run any program."""
     path, program = words[0].rpartition("/")[::2]
     if _begins_one(" ".join((program, *words[1:])), path):
         return True
@@ -77,7 +76,7 @@ def _begins_open(words: list[str]) -> bool:
 
 
 def _is_open(words: list[str]) -> bool:
-    """Whether the beginning of a command leaves open what is run."""
+    """True if the beginning of a command leaves open which program is run."""
     words = [words[0].rpartition("/")[2], *words[1:]]
     if words[0] in _WRAPPERS:
         return any(not rest or _is_open(rest) for rest in _wrapped(words))
@@ -86,12 +85,14 @@ def _is_open(words: list[str]) -> bool:
     if " ".join(words) in _SCRIPTS:
         return True
     return len(words) == 1 and (
-        _interpreter(words[0]) is not None or any(one.startswith(f"{words[0]} ") for one in _SCRIPTS)
+        _interpreter(words[0]) is not None or any(script.startswith(f"{words[0]} ") for script in _SCRIPTS)
     )
 
 
 def _wrapped(words: list[str]) -> Iterator[list[str]]:
-    """Return what a wrapper may run: what stands behind it, and behind each of its options and what may be a value of one."""
+    """Yield the commands that a wrapper may run: the words after it, and after each of its options and their possible
+    values.
+    """
     for at, word in enumerate(words[1:], 1):
         yield words[at:]
         if not (word.startswith("-") or "=" in word or word[0].isdigit() or words[at - 1].startswith("-")):
@@ -100,7 +101,7 @@ def _wrapped(words: list[str]) -> Iterator[list[str]]:
 
 
 def _is_option(words: list[str]) -> bool:
-    """Whether the last of these words only says how what follows is run."""
+    """True if the last of these words is an option that only affects how the next ones run."""
     if words[-1].startswith("-"):
         return True
     return len(words) > 2 and words[-2] in _VALUED.get(_interpreter(words[0]) or "", ())
@@ -109,12 +110,16 @@ def _is_option(words: list[str]) -> bool:
 def _begins_one(command: str, path: str) -> bool:
     if not command:
         return path.startswith("/") or not path  # any program of the machine; `./scripts/*` are the project's
-    return any(one.startswith(command) for one in (*_RUNS_ANYTHING, *_SCRIPTS))
+    return any(prefix.startswith(command) for prefix in (*_RUNS_ANYTHING, *_SCRIPTS))
 
 
 def _interpreter(program: str) -> str | None:
-    """Return the interpreter that a program is, whichever version of it; None for another one."""
+    """Return the interpreter that a program is, in any version; None for another program."""
     return next(
-        (one for one in _INTERPRETERS.split() if program.startswith(one) and _VERSION.fullmatch(program, len(one))),
+        (
+            interpreter
+            for interpreter in _INTERPRETERS.split()
+            if program.startswith(interpreter) and _VERSION.fullmatch(program, len(interpreter))
+        ),
         None,
     )

@@ -1,8 +1,7 @@
-"""Options that write files or run programs: what a rule for the beginning of a command does not cover unless it names them.
+"""Options that write files or run programs: a rule for the beginning of a command covers them only if it names them.
 
-Sources: the manual pages of the programs. Formatters and linters that change files of the project (`--fix`) are not listed: that is
-what they are allowed for.
-Must not know: modes, paths.
+Sources: the manual pages of the programs. Formatters and linters that change files of the project (`--fix`) are not
+listed: they are allowed for that purpose.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""The decision: what happens to a tool call.
+"""The decision about a tool call.
 
-The order, first match decides (agents 1.113, 1.121, 1.122):
-  1. a hook's deny   2. deny rules   3. ask rules, a hook's ask   4. what needs a person in every mode: doubts about the
+The order, first match decides:
+  1. a hook's deny   2. deny rules   3. ask rules, a hook's ask   4. calls that require a person in every mode: doubts
+  about the
   command, critical deletions, tools that ask the user   5. bypassPermissions   6. protected paths   7. a hook's allow
-  8. in auto, work that is handed on   9. the mode   10. allow rules   11. ask; in dontAsk, deny.
-Rule 1: pure: no disk, no clock, no Trio; equal requests give equal verdicts. Rule 2: it never raises on input of a model.
-Rule 3: what is in doubt is asked.
+  8. in auto, delegated work   9. the mode   10. allow rules   11. ask; in dontAsk, deny.
+
+Rule 1: pure: no disk, no clock, no Trio; equal requests give equal verdicts. Rule 2: it never raises on input of a
+model. Rule 3: doubtful calls are asked.
 """
 
 from __future__ import annotations
@@ -18,20 +20,20 @@ import attrs
 
 from greenroom.containment import repository_programs
 from greenroom.core import Blocking
-from greenroom.permissions._findings import Findings, Need, tool_findings, whole_tool_rule
+from greenroom.permissions._findings import Findings, Need, tool_findings
 from greenroom.permissions._look import matches_of, real_paths
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place
 from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
-from greenroom.permissions._rules import Effect, Rule, Scope
+from greenroom.permissions._rules import Effect, Rule, Scope, names_tool
 from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
 from greenroom.permissions._traits import HANDS_ON, OTHER_SESSION, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
 
 _MAX_LOOKS: Final = 3
-"""What patterns match is looked up first, and where that leads after it."""
+"""Maximum number of lookups: first the matches of patterns, then the targets of their links."""
 _ACCEPTS_EDITS: Final = frozenset((Mode.ACCEPT_EDITS, Mode.AUTO))
 
 
@@ -78,10 +80,9 @@ def _looked_up(request: Request) -> Request:
 
 
 async def check(request: Request, blocking: Blocking) -> Verdict:
-    """Look up where paths lead, what patterns match and what repositories let git run, and decide. What an engine calls before each tool call.
+    """Look up links, pattern matches and the programs that repositories name for git, and decide. Engines call this before each tool call.
 
-    A cancelled caller still waits for the look-up, which reads only. Where the decision depends on no path, nothing is
-    waited for.
+    A cancelled caller still waits for the look-up, which only reads. If the decision depends on no path, nothing is awaited.
     """
     place = Place(request)
     _find(request, place)
@@ -91,12 +92,9 @@ async def check(request: Request, blocking: Blocking) -> Verdict:
 
 
 def hidden_tools(policy: Policy, tools: Iterable[str]) -> frozenset[str]:
-    """Return the tools that deny rules take away entirely, so that the model is not shown them (agents 1.123)."""
-    return frozenset(
-        tool
-        for tool in tools
-        if whole_tool_rule(Request(tool=tool, input={}, cwd="/", policy=policy), Effect.DENY) is not None
-    )
+    """Return the tools that deny rules remove entirely, so that the model does not see them."""
+    denied = [rule for rule in policy.of(Effect.DENY) if rule.content is None]
+    return frozenset(tool for tool in tools if any(names_tool(rule, canonical_name(tool)) for rule in denied))
 
 
 def _find(request: Request, place: Place) -> Findings:
@@ -144,7 +142,7 @@ def _decide(request: Request, found: Findings) -> Verdict:
 
 
 def _handed_on(request: Request) -> str:
-    """Return what a call hands to somebody else (agents 1.27, 7.46); empty where it does not."""
+    """Return the work that a call delegates; empty if it does not."""
     tool = canonical_name(request.tool)
     if tool not in HANDS_ON:
         return ""
@@ -213,7 +211,7 @@ def _missing(need: Need, mode: Mode) -> str:
 
 
 def _suggestions(missing: Iterable[Need]) -> tuple[Update, ...]:
-    """Return changes after which all that is missing would be allowed; nothing where there is none for some part."""
+    """Return changes after which all missing needs would be allowed; empty if some need has none."""
     rules: dict[Scope, dict[str, None]] = {}
     folders: dict[str, None] = {}
     modes: dict[Mode, None] = {}

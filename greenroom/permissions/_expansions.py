@@ -1,7 +1,8 @@
-"""Expansions that put nothing secret into a command, and name no files: which of them a command may hold unasked.
+"""Expansions that reveal no secret and name no files, so that a command may contain them unasked.
 
-Rule 1: a variable is harmless if it is listed here, or if the script itself has certainly set it before. Rule 2: without quotes, the
-text that comes out may be a pattern of file names, so it has to be known that it is none.
+Rule 1: a variable is harmless if it is listed here, or if the script itself has certainly set it before. Rule 2:
+unquoted, the resulting text may be a pattern of file names, so it has to be known not to be one.
+
 Must not know: rules, modes, the disk.
 """
 
@@ -21,14 +22,15 @@ _HARMLESS: Final = names(
     "PIPESTATUS FUNCNAME COLUMNS LINES OPTIND TMPDIR VIRTUAL_ENV CONDA_PREFIX NVM_DIR GOPATH GOROOT JAVA_HOME CARGO_HOME "
     "EDITOR PAGER CI NODE_ENV"
 )
-"""Variables of bash (its manual, "Shell Variables") and of the environment whose text is no secret, and no pattern."""
+"""Variables of bash (its manual, "Shell Variables") and of the environment whose text is neither secret nor a pattern.
+"""
 _ARGUMENTS: Final = re.compile(r"[1-9@*]|REPLY")
-# What it is told may come out again, so it may be told nothing that is a pattern, or that nobody knows.
+# Their output may repeat their arguments, so these must not be patterns or unknown.
 _PATTERN: Final = re.compile(r"[*?\[\\$`]")
 
 
 def is_harmless(word: Word) -> bool:
-    """True if what the shell puts into a word is no secret, and cannot become names of files."""
+    """True if the expansions of a word reveal no secret, and cannot become names of files."""
     return all(_is_harmless(part) for part in word.expansions)
 
 

@@ -1,7 +1,8 @@
-"""What the commands that everybody uses do with files: which only read, which edit, and which paths they name.
+"""Effects of common commands on files: which only read, which edit, and which paths they name.
 
-Rule 1: a command counts as one of these only if every option of it is listed in a table; one that could run or write something makes
-it a command like any other. Rule 2: a word is a path unless it is known to be none.
+Rule 1: a command is one of these only if every option of it is in a table; any other option makes it an ordinary
+command. Rule 2: a word is a path unless it is known not to be one.
+
 Must not know: rules, modes, the disk.
 """
 
@@ -24,15 +25,7 @@ from greenroom.permissions._shell_words import Word
 @final
 @attrs.frozen
 class FileUse:
-    """What a known command does with files.
-
-    Attributes:
-        is_edit: Whether it changes them; else it only reads.
-        paths: The words that name files; a glob stands for what it may become.
-        is_git: Whether it looks at a repository, and so depends on the folder that it runs in.
-        searches: Whether it reads files that it does not name, below the folders that it does.
-        opens: Whether it reads what lies in a folder that it is given, also what a link in there leads to.
-    """
+    """The effects of a known command on files."""
 
     is_edit: bool
     paths: tuple[Word, ...] = ()
@@ -42,7 +35,7 @@ class FileUse:
 
 
 def file_use(words: Sequence[Word]) -> FileUse | None:
-    """Return what a command does with files, or None where that is not known for certain."""
+    """Return a command's effects on files, or None if they are not known for certain."""
     if not words or words[0].value is None or (words[0].has_gap and words[0].raw != "["):
         return None
     name, rest = words[0].value, words[1:]

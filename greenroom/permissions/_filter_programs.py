@@ -36,7 +36,7 @@ _AWK_REFUSED: Final = re.compile(
 
 def is_harmless_awk(script: str) -> bool:
     """True if a program of `awk` only computes and prints to standard output."""
-    # A slash may begin a regular expression with a quote in it: then nobody knows where a string begins.
+    # A slash may begin a regular expression with a quote in it: then the start of a string is unknown.
     text = script if "/" in script else _AWK_STRING.sub('""', script)
     return _AWK_REFUSED.search(text.replace("||", "")) is None
 

@@ -1,6 +1,7 @@
-"""What is found out about a call before anything is decided: which rules speak, what it needs, what stands in the way.
+"""Findings about a call, gathered before the decision: matching rules, needs, obstacles.
 
-Everything is found, whatever else was found before; the order in which it counts is the decision's (`_decide`).
+Everything is gathered, whatever else was found before; the order of precedence is the decision's (`_decide`).
+
 Must not know: modes.
 """
 
@@ -32,18 +33,18 @@ _PLAIN_URL: Final = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
 @final
 @attrs.frozen(kw_only=True)
 class Need:
-    """Something that the call does and that has to be approved: it runs when all its needs are.
+    """One effect of a call that has to be approved; the call runs when all its needs are.
 
     Attributes:
-        text: What it does, for people.
-        is_read: It only looks, in places where that is free.
-        is_edit: It changes files in the working directories.
-        is_own: It changes files in a folder that is there for the agent to write in.
-        changes: It may change something.
+        text: The effect, for people.
+        is_read: True if it only reads, in places where that is free.
+        is_edit: True if it changes files in the working directories.
+        is_own: True if it changes files in a folder for the agent's own writing.
+        changes: True if it may change something.
         rule: The allow rule that covers it.
         blocked_path: A path outside the working directories.
-        updates: What would settle it for good.
-        why: Why it has to be approved; empty where that is plain.
+        updates: Changes of settings that would allow it for good.
+        why: The reason for the approval; empty if it is plain.
     """
 
     text: str
@@ -60,20 +61,20 @@ class Need:
 @final
 @attrs.define
 class Findings:
-    """What was found out about one call."""
+    """The findings about one call."""
 
     denied: list[tuple[str, Rule]] = attrs.field(factory=list)
     asked: list[tuple[str, Rule]] = attrs.field(factory=list)
     doubts: list[str] = attrs.field(factory=list)
-    """Why a person has to look in every mode."""
+    """Reasons why a person has to decide in every mode."""
     protected: list[str] = attrs.field(factory=list)
     """Protected paths that it would write."""
     needs: list[Need] = attrs.field(factory=list)
     paths: list[str] = attrs.field(factory=list)
-    """What a file tool would open: absolute, `..` not resolved."""
+    """The paths that a file tool would open: absolute, `..` not resolved."""
 
     def note(self, effect: Effect, text: str, rule: Rule | None) -> None:
-        """Note a deny or ask rule that speaks; None is no rule."""
+        """Record a matching deny or ask rule; None is ignored."""
         if rule is not None:
             (self.denied if effect is Effect.DENY else self.asked).append((text, rule))
 
@@ -81,11 +82,11 @@ class Findings:
 def whole_tool_rule(request: Request, effect: Effect) -> Rule | None:
     """Return the first rule with that effect about every use of the tool."""
     tool = canonical_name(request.tool)
-    return next((one for one in request.policy.of(effect) if one.content is None and names_tool(one, tool)), None)
+    return next((rule for rule in request.policy.of(effect) if rule.content is None and names_tool(rule, tool)), None)
 
 
 def tool_findings(request: Request, place: Place) -> Findings:
-    """Find out about a call of any tool but a shell."""
+    """Return the findings about a call of any tool but a shell."""
     found = Findings()
     for effect in (Effect.DENY, Effect.ASK):
         found.note(effect, request.tool, whole_tool_rule(request, effect))
@@ -105,7 +106,7 @@ def tool_findings(request: Request, place: Place) -> Findings:
 
 
 def _host_findings(request: Request, found: Findings) -> None:
-    """Note a host that cannot be told, or that is on this machine or its network and no allow rule names."""
+    """Record a host that is unknown, or a local one that no allow rule names."""
     host = host_of(request.input.get("url"))
     if host is None:
         found.doubts.append("the host of the URL cannot be told")
@@ -113,13 +114,13 @@ def _host_findings(request: Request, found: Findings) -> None:
         rule = _content_rule(request, Effect.ALLOW)
         if rule is None or "*" in (rule.content or ""):
             where = "this machine" if is_loopback_host(host) else "a private network"
-            found.doubts.append(f"{host} is an address of {where}, and no rule WebFetch(domain:{host}) names it")
+            found.doubts.append(f"{host} is an address of {where} that no rule WebFetch(domain:{host}) allows")
 
 
 def _place_need(request: Request, place: Place) -> Need | None:
-    """Return what going into a checkout needs that is named by its path; None for one of the folder of worktrees, or a new one.
+    """Return the need for entering a checkout named by its path; None for one in the folder of worktrees, or a new one.
 
-    One elsewhere is asked about whatever allows the tool, save a rule that names the path (agents 11.14).
+    A checkout elsewhere is asked about whatever allows the tool, except a rule that names the path.
     """
     path = request.input.get(request.traits.subject) if request.traits.subject else None
     if not isinstance(path, str) or not path:
@@ -166,7 +167,7 @@ def _paths(request: Request) -> Iterator[str]:
         if pattern.startswith(("/", "~")):
             yield fixed or "/"
         elif ".." in pattern:
-            # Where `..` stands behind a wildcard, nobody knows what it leads to.
+            # After a wildcard, the target of `..` is unknown.
             yield f"{path.rstrip('/')}/{fixed}" if ".." not in pattern[len(fixed) :] else "/"
 
 
@@ -191,7 +192,7 @@ def _path_findings(path: str, request: Request, place: Place, found: Findings) -
 def path_need(
     text: str, at: str, place: Place, *, is_edit: bool, rule: Rule | None, found: Findings, searches: bool = False
 ) -> Need:
-    """Return what reading or editing one path needs; a protected path that would be written is noted."""
+    """Return the need for reading or editing one path; a protected path that would be written is recorded."""
     is_home = place.is_at_home(at)
     if is_edit and (part := place.protected(at)) is not None:
         found.protected.append(f"{text} ({part} is protected)")
@@ -255,8 +256,8 @@ def _content_matches(rule: Rule, tool: str, request: Request) -> bool:
     pattern = _tailed(content)
     if subject:
         return isinstance(value, str) and pattern.matches(value)
-    # What such a tool's calls are about is not known: to deny, any of its inputs may match; to allow, none does.
-    return rule.effect is not Effect.ALLOW and any(pattern.matches(_scalar(one)) for one in request.input.values())
+    # The subject of such a call is unknown: to deny, any of its inputs may match; to allow, none does.
+    return rule.effect is not Effect.ALLOW and any(pattern.matches(_scalar(value)) for value in request.input.values())
 
 
 def _tailed(content: str) -> TextPattern:
@@ -267,7 +268,7 @@ def _tailed(content: str) -> TextPattern:
 
 
 def parameter_matches(content: str, request: Request) -> bool:
-    """Whether `name:value` names an input of the call, other than its subject, that has this value."""
+    """True if `name:value` matches an input of the call, other than its subject."""
     found = PARAMETER.fullmatch(content)
     if found is None or found[1] not in request.input or found[1] == request.traits.subject:
         return False
@@ -295,7 +296,7 @@ def _skill_matches(rule: Rule, name: str, arguments: Any) -> bool:
 
 
 def host_of(url: Any) -> str | None:
-    """Return the host of a URL in its canonical form; None where programs could differ about which it is."""
+    """Return the canonical host of a URL; None if programs could disagree about it."""
     if not isinstance(url, str):
         return None
     if "://" not in url:
@@ -310,7 +311,7 @@ def host_of(url: Any) -> str | None:
 
 
 def _host_matches(content: str, url: Any) -> bool:
-    """Whether a rule is about the host of a URL, in whatever spelling; all names of this machine are one."""
+    """True if a rule is about the host of a URL, in any spelling; all names of this machine are the same host."""
     host = host_of(url)
     if host is None:
         return False

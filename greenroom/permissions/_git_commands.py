@@ -1,7 +1,8 @@
-"""What commands of git read: the paths that they name, and whether they print what files hold.
+"""Effects of reading git commands: the paths that they name, and whether they print file contents.
 
-Rule 1: a command of git counts as reading only if it is in the table, with every option of it. Rule 2: what it names may be a path,
-also behind a revision (`HEAD:path`), a range of lines (`-L 1,5:path`) or the signs of a pathspec (`:/path`).
+Rule 1: a git command counts as reading only if it is in the table, with every option of it. Rule 2: its operands may be
+paths, also after a revision (`HEAD:path`), a range of lines (`-L 1,5:path`) or the signs of a pathspec (`:/path`).
+
 Must not know: rules, modes, the disk.
 """
 
@@ -44,11 +45,11 @@ _CONTENT: Final = names(
 @final
 @attrs.frozen
 class GitUse:
-    """What a reading command of git does.
+    """The effects of a reading git command.
 
     Attributes:
         paths: The words that may name files.
-        shows: Whether it prints what files hold, also files that it does not name.
+        shows: True if it prints file contents, also of files that it does not name.
     """
 
     paths: tuple[Word, ...]
@@ -56,7 +57,7 @@ class GitUse:
 
 
 def git_use(words: Sequence[Word]) -> GitUse | None:
-    """Return what a command of git reads, given its arguments; None where that is not known for certain."""
+    """Return the effects of a git command, given its arguments; None if they are not known for certain."""
     at = 0
     while at < len(words) and words[at].value in GIT_GLOBAL:
         at += 1
@@ -66,13 +67,12 @@ def git_use(words: Sequence[Word]) -> GitUse | None:
     spec = GIT_READS.get(command)
     if spec is None:
         return None
-    forms = GIT_FORMS.get(command)
-    if forms is not None:
-        first = rest[0].value if rest else ""
-        if first is None or (first if not first.startswith("-") else "") not in forms:
-            return None
     use = read_options(rest, spec)
     if use is None or any(word.value is None for word in use.operands) or not _only_reads(command, use):
+        return None
+    # Options may stand in front of it: `git remote -v update` asks the remotes.
+    form = use.operands[0].value if use.operands else ""
+    if form not in GIT_FORMS.get(command, (form,)):
         return None
     return GitUse(tuple(_outside_of_revisions(use.operands)), _shows(command, use, rest))
 

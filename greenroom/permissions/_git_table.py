@@ -148,7 +148,7 @@ GIT_FORMS: Final[Mapping[str, frozenset[str]]] = {
     "stash": frozenset(("list", "show")),
     "worktree": frozenset(("list",)),
 }
-"""The first words with which these commands only read; "" for none."""
+"""The first operands with which these commands only read; "" for none."""
 
 GIT_LISTS: Final = frozenset(("branch", "tag"))
 """Commands that make what they name, unless one of LISTING asks for a list."""
@@ -203,4 +203,5 @@ GIT_RUNS: Final[Mapping[str, str]] = {
     "send-email": "--smtp-server --sendmail-cmd --to-cmd --cc-cmd --header-cmd",
     "config": "--edit -e",
 }
-"""What writes elsewhere, or runs a program: in front of the command (""), of every command (`*`), and of single ones."""
+"""Options that write elsewhere, or run a program: before the command (""), of every command (`*`), and of single ones.
+"""

@@ -1,8 +1,9 @@
-"""What no mode approves by itself: deleting critical folders, and writing where tools and shells keep their settings.
+"""Calls that no mode approves by itself: deletion of critical folders, and writes to settings of tools and shells.
 
-Rule 1: `rm` and `rmdir` on the root, its direct children, the home folder, the current folder and those above it, or on a
-glob directly under a variable, need a person in every mode (agents 1.113). Rule 2: protected paths (agents 1.114) are not
-opened by allow rules or by accepting edits.
+Rule 1: `rm` and `rmdir` on the root, its direct children, the home folder, the current folder and those above it, or on
+a glob directly under a variable, require a person in every mode. Rule 2: protected paths are not opened by allow rules
+or by accepting edits.
+
 Must not know: rules, modes, the disk.
 """
 
@@ -50,15 +51,15 @@ def protected_part(path: str) -> str | None:
 
 
 def is_worktree(path: str) -> bool:
-    """Whether a normal path is that of a folder in which worktrees are made."""
+    """True if a normal path is that of a folder for worktrees."""
     return tuple(path.split("/")[-3:-1]) in _OPEN_WITHIN
 
 
 def critical_removal(reached: Iterable[Sequence[Word]], *, dirs: Iterable[str], home: str) -> str | None:
-    """Return what a command would delete that needs a person in every mode, or None.
+    """Return the path that a command would delete and that requires a person in every mode, or None.
 
     Args:
-        reached: What the command could come down to.
+        reached: The commands that it could amount to.
         dirs: The folders that it may run in, absolute.
         home: The home folder.
     """

@@ -1,8 +1,7 @@
-"""Commands that run a text which no rule can read: in another language, later, or by way of a variable.
+"""Commands that run a text which no rule can read: in another language, later, or through a variable.
 
-Rule 1: literal shell texts (`bash -c`, `eval`) are not hidden: they are parsed elsewhere. Rule 2: what a program runs from files of its own
-(`python x.py`, `make`) is not hidden either: nothing about it stands in the command.
-Must not know: rules, modes, paths.
+Literal shell texts (`bash -c`, `eval`) are not hidden: they are parsed elsewhere. Programs run from files of their own
+(`python x.py`, `make`) are not hidden either: the command does not contain them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _GIT_HARMLESS: Final = frozenset(
 )
 _COMPARES: Final = re.compile(r"-(?:eq|ne|lt|le|gt|ge|v)")
 _EVALUATE: Final = names("[[ test [ let declare typeset local readonly unset")
-"""Builtins that take a word for an expression, or for the name of a variable with an expression in brackets."""
+"""Builtins that evaluate a word as an expression, or as the name of a variable with an expression in brackets."""
 _CODE: Final[Mapping[str, Mapping[str, None]]] = {
     name: dict.fromkeys(options.split()) for name, options in CODE.items()
 }
@@ -50,10 +49,10 @@ _CONFIG: Final = re.compile(GIT_CONFIG_RUNS, re.IGNORECASE)
 
 
 def hides_text(words: Sequence[Word], command: Command) -> bool:
-    """True if what a command comes down to runs a text that no rule can read.
+    """True if a command runs a text that no rule can read.
 
     Args:
-        words: What it comes down to; nothing for what its assignments alone do.
+        words: The unwrapped command; empty for the effect of its assignments alone.
         command: The command itself, with its assignments and the texts that it is given.
     """
     if not words:
@@ -123,9 +122,9 @@ def _sets_later(word: Word) -> bool:
 
 
 def _is_evaluated(command: Command) -> bool:
-    """True if arithmetic may set a variable whose text is run, or evaluates a text that the script has from elsewhere.
+    """True if arithmetic may set a variable whose text is run, or evaluates a text from outside the script.
 
-    In arithmetic the text of a variable is an expression too, and what stands in the brackets of one is expanded.
+    In arithmetic the text of a variable is an expression too, and a subscript in it is expanded.
     """
     words = (*command.assignments, *command.words, *command.texts, *(redirect.target for redirect in command.redirects))
     for word in words:
@@ -244,7 +243,9 @@ def _make(words: Sequence[Word]) -> bool:
 
 
 def _xargs(words: Sequence[Word]) -> bool:
-    """True if what `xargs` reads may become the program, or a script: behind a wrapper or a shell, or in place of `{}`."""
+    """True if the input of `xargs` may become the program, or a script: after a wrapper or a shell, or in place of
+    `{}`.
+    """
     at = 1
     replaced = ""
     while at < len(words) and (words[at].value or "").startswith("-") and words[at].value != "--":
@@ -264,13 +265,13 @@ def _xargs(words: Sequence[Word]) -> bool:
 
 
 def _start_file(words: Sequence[Word]) -> bool:
-    """True if a shell reads its first commands from what only shows when it runs."""
+    """True if a shell reads its first commands from a file that is known only at run time."""
     pairs = itertools.pairwise(words)
     return any(word.value in ("--rcfile", "--init-file") and after.value is None for word, after in pairs)
 
 
 def _names_later(words: Sequence[Word]) -> bool:
-    """True if `printf -v`, `wait -p` and their like write a variable whose text is run."""
+    """True if `printf -v`, `wait -p` and the like write a variable whose text is run."""
     return any(_is_later(word.value or "") for word in words[1:])
 
 

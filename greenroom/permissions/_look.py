@@ -1,7 +1,8 @@
-"""The look at the disk that decisions depend on: where paths lead, and what patterns of the shell match.
+"""Lookups on the disk that decisions depend on: the targets of links, and the matches of shell patterns.
 
-Rule 1: a pattern is matched at least as widely as bash would, so what is not found here is not read by a command either. Rule 2: a look
-is bounded; what is too much to look at is told as such.
+Rule 1: a pattern matches at least as widely as in bash, so a file that is not found here is not read by a command
+either. Rule 2: a lookup is bounded; one that exceeds the bound is reported as such.
+
 Must not know: rules, modes, requests.
 """
 
@@ -15,18 +16,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 MAX_ENTRIES: Final = 20_000
-"""How many entries of folders one pattern looks at, at most."""
+"""Maximum number of folder entries that one pattern inspects."""
 MAX_MATCHES: Final = 1_000
 
 _PATTERN: Final = re.compile(r"[*?\[]")
 
 
 class _TooMuch(Exception):
-    """A pattern would look at more entries than one may."""
+    """A pattern would inspect more entries than allowed."""
 
 
 def real_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return where paths lead, for those that lead elsewhere than they say. Looks at the disk; blocks."""
+    """Return the targets of paths that go through links. Reads the disk; blocks."""
     found = {}
     for path in paths:
         try:
@@ -39,16 +40,17 @@ def real_paths(paths: Iterable[str]) -> dict[str, str]:
 
 
 def matches_of(pattern: str, *, wants_all: bool = False) -> tuple[str, ...] | None:
-    """Return the absolute paths that a pattern of the shell matches and that matter. Looks at the disk; blocks.
+    """Return the absolute paths that a shell pattern matches and that matter. Reads the disk; blocks.
 
     Args:
-        pattern: An absolute pattern. `*` and `?` stand for what they do in bash, also for a leading dot where the pattern has one;
-            `[` and all behind it, up to the next slash, stand for anything.
-        wants_all: Whether every match matters; else those that are or go through a link, and those that a program
+        pattern: An absolute pattern. `*` and `?` mean the same as in bash, also for a leading dot if the pattern has
+        one; `[`
+            and the rest up to the next slash match anything.
+        wants_all: True if every match matters; otherwise those that are or go through a link, and those that a program
             takes for an option, because their name begins with a dash.
 
     Returns:
-        The matches; None where there are too many, or too much to look at.
+        The matches; None if there are too many, or too many entries to inspect.
     """
     first = _PATTERN.search(pattern)
     if first is None:
@@ -69,7 +71,7 @@ def matches_of(pattern: str, *, wants_all: bool = False) -> tuple[str, ...] | No
 
 
 def _walk(folder: str, parts: list[str], budget: list[int], *, is_first: bool = False) -> Iterator[tuple[str, bool]]:
-    """Yield what matches below a folder, with whether it is a link, goes through one, or looks like an option."""
+    """Yield the matches below a folder, with True if one is a link, goes through one, or looks like an option."""
     part, rest = parts[0], parts[1:]
     if not _PATTERN.search(part):
         path = posixpath.join(folder, part)
@@ -81,7 +83,7 @@ def _walk(folder: str, parts: list[str], budget: list[int], *, is_first: bool = 
     matcher = _matcher(part)
     for name, is_link in _entries(folder, budget):
         if name.startswith(".") and not part.startswith("."):
-            continue  # a leading dot is only matched by itself
+            continue  # a leading dot is matched only literally
         if matcher.fullmatch(name) is None or (name == ".." and not _means_parent(part)):
             continue
         path = posixpath.join(folder, name)
@@ -111,7 +113,7 @@ def _means_parent(part: str) -> bool:
 
 
 def _matcher(part: str) -> re.Pattern[str]:
-    """Return what matches at least what a part of a pattern does."""
+    """Return a regular expression that matches at least as widely as a part of a pattern."""
     known, bracket, _ = part.partition("[")
     text = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in known)
     return re.compile(text + (".*" if bracket else ""), re.DOTALL)

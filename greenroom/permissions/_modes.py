@@ -1,7 +1,4 @@
-"""Permission modes: what happens to a call that no deny or ask rule speaks about, and which mode a child has.
-
-Must not know: rules, tools, clock, disk, Trio.
-"""
+"""Permission modes: the treatment of calls that no deny or ask rule matches, and the mode of a child."""
 
 from __future__ import annotations
 
@@ -12,55 +9,56 @@ from greenroom.core import UsageError
 
 
 class Mode(StrEnum):
-    """How a session or an agent treats calls that nothing else decides (agents 1.110, 1.111)."""
+    """The treatment of calls that no rule decides."""
 
     DEFAULT = "default"
-    """Reading in the working directories runs; the rest is asked."""
+    """Reading in the working directories is allowed; everything else is asked."""
     ACCEPT_EDITS = "acceptEdits"
-    """Also edits, and `mkdir touch rm rmdir mv cp sed`, in the working directories."""
+    """Edits, and `mkdir touch rm rmdir mv cp sed`, are allowed in the working directories as well."""
     PLAN = "plan"
-    """Only what changes nothing runs; allow rules do not let anything be changed."""
+    """Only calls that change nothing run; allow rules do not permit changes."""
     AUTO = "auto"
-    """As acceptEdits; what is left is asked of a classifier instead of a person."""
+    """As acceptEdits; the remaining calls are reviewed by a classifier instead of a person."""
     DONT_ASK = "dontAsk"
-    """As default, but what would be asked is denied."""
+    """As default, but calls that would be asked are denied."""
     BYPASS = "bypassPermissions"
-    """All runs, save what is never approved without a person (agents 1.113)."""
+    """Everything runs, except calls that always require a person."""
     BUBBLE = "bubble"
-    """As default, and the parent's terminal is asked: the mode of forks."""
+    """As default, but the parent's terminal is asked: the mode of forks."""
 
 
 _NAMED: Final = {mode.value: mode for mode in Mode if mode is not Mode.BUBBLE} | {"manual": Mode.DEFAULT}
 _PARENT_WINS: Final = frozenset((Mode.BYPASS, Mode.ACCEPT_EDITS, Mode.AUTO))
 
 ChildPermission: TypeAlias = Literal["definition", "inherit", "clamped"]
-"""The setting `child_permission` (agents 0.0): where a child's mode comes from."""
+"""The setting `child_permission`: the source of a child's mode."""
 
 
 def parse_mode(text: str) -> Mode:
-    """Return the mode of that name; `manual` is another name of `default`.
+    """Return the mode of that name; `manual` is an alias of `default`.
 
     Raises:
-        UsageError: There is none, or it is `bubble`, which only the runtime gives.
+        UsageError: It does not exist, or is `bubble`, which only the runtime sets.
     """
     mode = _NAMED.get(text)
     if mode is None:
         names = ", ".join(_NAMED)
-        raise UsageError(f"there is no permission mode {text!r}; use one of {names}")
+        raise UsageError(f"unknown permission mode {text!r}; expected one of: {names}")
     return mode
 
 
 def child_mode(parent: Mode, definition: Mode | None, *, setting: ChildPermission, may_bypass: bool) -> Mode:
-    """Return the mode of a child (agents 1.45, 20.21).
+    """Return the mode of a child.
 
     Args:
         parent: The mode of the agent that starts it.
-        definition: What its definition says, or None.
-        setting: `definition`: what the definition says, else acceptEdits, whatever the parent has. `inherit`: what the
-            definition says, else the parent's. `clamped`: as `inherit`, but a parent in bypassPermissions, acceptEdits or
+        definition: The mode in its definition, or None.
+        setting: `definition`: the definition's mode, else acceptEdits, whatever the parent has. `inherit`: the
+            definition's mode, else the parent's. `clamped`: like `inherit`, but a parent in bypassPermissions,
+            acceptEdits or
             auto passes its mode on in any case.
-        may_bypass: Whether the user switched on skipping permissions; without, a definition's bypassPermissions is taken
-            as absent.
+        may_bypass: True if the user enabled skipping permissions; otherwise a definition's bypassPermissions is
+        ignored.
     """
     if definition is Mode.BYPASS and not may_bypass:
         definition = None
@@ -72,5 +70,5 @@ def child_mode(parent: Mode, definition: Mode | None, *, setting: ChildPermissio
 
 
 def may_do_more(child: Mode, session: Mode) -> bool:
-    """True if a child in its mode changes things unasked that its session's mode asks about or forbids."""
+    """True if a child in its mode makes changes unasked that its session's mode asks about or forbids."""
     return child in _PARENT_WINS and session not in _PARENT_WINS

@@ -1,7 +1,8 @@
-"""Options of programs, told apart by a table: which are known, which take a value, which value is a path.
+"""Options of programs, by a table: known options, options with a value, and values that are paths.
 
-Rule 1: an option that the table does not list is not known, also as an abbreviation, and nobody may guess what it does. Rule 2: a
-word is an operand where the program takes it for one: behind `--`, or because it does not begin with a dash.
+Rule 1: an option that is not in the table is unknown, also as an abbreviation, and its effect is never guessed. Rule 2:
+a word is an operand if the program takes it for one: after `--`, or because it does not begin with a dash.
+
 Must not know: rules, modes, the disk.
 """
 
@@ -24,7 +25,7 @@ _LONG_VALUES: Final[Mapping[str, Value]] = {"": "", "=": "text", "=?": "optional
 
 
 def names(text: str) -> frozenset[str]:
-    """Return the words of a text, as tables list them."""
+    """Return the words of a text, in the notation of the tables."""
     return frozenset(text.split())
 
 
@@ -87,7 +88,7 @@ def read_spec(operands: Operands, text: str) -> Spec:
 
 
 def read_options(words: Sequence[Word], spec: Spec) -> Use | None:
-    """Return the options and operands of a command; None where one is not known, or where only the shell could tell."""
+    """Return the options and operands of a command; None if one is unknown, or depends on the shell's state."""
     use, at, only_operands = Use(), 0, False
     while at < len(words):
         word = words[at]
@@ -117,7 +118,7 @@ def read_options(words: Sequence[Word], spec: Spec) -> Use | None:
 
 
 def _long(word: Word, spec: Spec, use: Use) -> tuple[str, Value] | None:
-    """Take a long option; returns its name where the next word is its value, and None where it is not known."""
+    """Parse a long option; return its name if the next word is its value, and None if it is unknown."""
     name, equals, text = (word.value or "").partition("=")
     kind = spec.long.get(name)
     if kind is None or (equals and not kind):
@@ -145,7 +146,7 @@ def _short(word: Word, spec: Spec, use: Use) -> tuple[str, Value] | None:
 
 def _give(use: Use, name: str, word: Word, kind: Value) -> bool:
     if word.value is None:
-        # An expansion in quotes is one word, whatever it holds.
+        # An expansion in quotes is one word, whatever it contains.
         if kind == "path" or not word.expansions or not all(part.is_quoted for part in word.expansions):
             return False
         use.texts.append(word)
@@ -178,7 +179,7 @@ def _sort_operands(use: Use, spec: Spec) -> bool:
 
 
 def _is_one_text(word: Word) -> bool:
-    """True if a word with expansions is one word that is no option."""
+    """True if a word with expansions is one word that is not an option."""
     first = word.pieces[0] if word.pieces else None
     return bool(first) and not str(first).startswith("-") and all(part.is_quoted for part in word.expansions)
 

@@ -1,8 +1,9 @@
-"""Path rules: gitignore's patterns, with four kinds of beginning (agents 1.129).
+"""Path rules: gitignore patterns with four kinds of prefix.
 
-Rule 1: `//x` is absolute, `~/x` in the home folder, `/x` in the folder of the source, `x` and `./x` in the current folder.
-Rule 2: paths are compared as text; where links lead is handed in. Rule 3: `dir/**` alone means the current folder's when it
-allows, and any such folder when it asks or denies.
+Rule 1: `//x` is absolute, `~/x` in the home folder, `/x` in the folder of the source, `x` and `./x` in the current
+folder. Rule 2: paths are compared as text; the targets of links are arguments. Rule 3: `dir/**` alone means the current
+folder's in an allow rule, and any such folder in ask and deny rules.
+
 Must not know: the disk.
 """
 
@@ -22,27 +23,27 @@ _ODD_SET: Final = re.compile(r"\[[^\]]*(?:\[|&&|\|\||~~|--)")
 
 
 def path_problem(pattern: str) -> str | None:
-    """Return what is wrong with a path pattern, or None."""
+    """Return the problem of a path pattern, or None."""
     if pattern.startswith("!"):
-        return "begins with '!', and a rule cannot take back what another says"
+        return "must not begin with '!': a rule cannot cancel another"
     if pattern.startswith("~") and pattern[1:2] not in ("", "/"):
-        return "names another user's home folder; write the path out as //home/..."
+        return "must not name another user's home folder; write //home/..."
     if pattern.startswith("#"):
-        return "begins with '#', which makes it a comment"
-    segments = [one for one in pattern.split("/") if one != "**"]
-    if pattern.count("**/") > _MAX_STARS or any(one.count("*") > _MAX_STARS for one in segments):
-        return f"has more than {_MAX_STARS} stars in a row or in one part of the path"
+        return "must not begin with '#', which starts a comment"
+    segments = [segment for segment in pattern.split("/") if segment != "**"]
+    if pattern.count("**/") > _MAX_STARS or any(segment.count("*") > _MAX_STARS for segment in segments):
+        return f"must have at most {_MAX_STARS} stars in a row or in one part of the path"
     if _ODD_SET.search(pattern):
-        return "has a set of characters that is not plain"
+        return "has an unsupported set of characters"
     try:
         _spec(_anchored(pattern, "/", "/", "/", is_wide=False)[1])
     except ValueError as error:
-        return f"is not a path pattern ({error})"
+        return f"is not a valid path pattern ({error})"
     return None
 
 
 def absolute_path(path: str, *, cwd: str, home: str) -> str | None:
-    """Return the absolute path, `..` not yet resolved; None where only the shell could tell (`~other`)."""
+    """Return the absolute path, `..` not yet resolved; None if it depends on the shell's state (`~other`)."""
     if path == "~" or path.startswith("~/"):
         return home + path[1:]
     if path.startswith("~"):
@@ -56,23 +57,23 @@ def normal(path: str) -> str:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a normal path is a folder or lies in it."""
+    """True if a normal path is a folder or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def matches_path(
     pattern: str, path: str, *, root: str, cwd: str, home: str, is_wide: bool, searches: bool = False
 ) -> bool:
-    """Whether a normal path matches the pattern of a rule.
+    """True if a normal path matches the pattern of a rule.
 
     Args:
-        pattern: As it stands in the rule.
+        pattern: As written in the rule.
         path: A normal path.
         root: The folder of the rule's source.
         cwd: The current folder of the call.
         home: The home folder.
-        is_wide: Whether the rule denies or asks, so that doubt counts against the call.
-        searches: Whether the path is a folder whose content is looked at.
+        is_wide: True if the rule denies or asks, so that doubt counts against the call.
+        searches: True if the path is a folder whose content is searched.
     """
     base, anchored = _anchored(pattern, root or cwd, cwd, home, is_wide=is_wide)
     spec = _spec(anchored)
@@ -82,7 +83,7 @@ def matches_path(
             return True
     if not searches:
         return False
-    # A stand-in for everything below: it matches where all that lies in the folder would.
+    # A placeholder for everything below: it matches if all that lies in the folder would.
     probe = posixpath.join(path, "\x01")
     return is_within(probe, base) and bool(spec.check_file(probe[len(base) :].lstrip("/")).include)
 

@@ -1,8 +1,9 @@
-"""Where a path lies, as far as rules and folders go.
+"""Location of paths relative to rules and folders.
 
-Rule 1: a path counts with both its names, the one that is written and the one it leads to. To be allowed, both must be; to be
-asked or denied, one is enough.
-Must not know: the disk. Where links lead is handed in.
+Rule 1: a path counts with both its names, the written one and the target of its links. An allow rule must match both;
+an ask or deny rule need match only one. Rule 2: the targets of links are arguments.
+
+Must not know: the disk.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from greenroom.permissions._traits import EDIT_TOOLS, READ_TOOLS, ToolKind
 class Place:
     """The paths of one request.
 
-    `asked` collects every absolute path that it was asked about, `..` not resolved, `patterns` every absolute pattern, and
+    `asked` collects every absolute path that was looked up, `..` not resolved, `patterns` every absolute pattern, and
     `repositories` every folder in which git would work.
     """
 
@@ -36,25 +37,25 @@ class Place:
 
     @cached_property
     def folders(self) -> list[str]:
-        """The working directories; asked about only where a path is held against them."""
+        """The working directories; resolved only if a path is compared with them."""
         return [name for folder in (self.request.cwd, *self.policy.directories) for name in self.names(folder)]
 
     def absolute(self, path: str, dirs: Sequence[str] = ()) -> list[str] | None:
-        """Return the absolute paths that a path may mean in the given folders; None where only the shell could tell."""
+        """Return the absolute paths that a path may mean in the given folders; None if it depends on the shell's state."""
         found = [absolute_path(path, cwd=cwd, home=self.policy.home) for cwd in dirs or (self.request.cwd,)]
-        return None if None in found else [one for one in dict.fromkeys(found) if one is not None]
+        return None if None in found else [path for path in dict.fromkeys(found) if path is not None]
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return the normal path as written, and the one it leads to where that is another."""
+        """Return the normal path as written, and the target of its links if it differs."""
         self.asked[path] = None
         target = self.request.links.get(path)
         names = (normal(path),) if target is None else (normal(path), normal(target))
         return tuple(dict.fromkeys(names))
 
     def matches_of(self, pattern: str) -> tuple[str, ...] | None:
-        """Return what an absolute pattern of the shell matches, as far as it matters; None where that is too much to tell.
+        """Return the relevant matches of an absolute shell pattern; None if there are too many.
 
-        Nothing where nobody has looked.
+        Empty if the disk has not been read.
         """
         self.patterns[pattern] = None
         return self.request.matches.get(pattern, ())
@@ -67,23 +68,25 @@ class Place:
         return self.request.programs.get(folder, ())
 
     def is_at_home(self, path: str) -> bool:
-        """Whether a path lies in a working directory, by both its names."""
+        """True if a path lies in a working directory, by both its names."""
         return all(any(is_within(name, folder) for folder in self.folders) for name in self.names(path))
 
     def is_own(self, path: str) -> bool:
-        """Whether a path lies in a folder that is there for the agent to write in, by both its names."""
+        """True if a path lies in a folder for the agent's own writing, by both its names."""
         own = [name for folder in self.policy.own_folders for name in self.names(folder)]
         return bool(own) and all(any(is_within(name, folder) for folder in own) for name in self.names(path))
 
     def protected(self, path: str) -> str | None:
-        """Return the protected part of a path, or None; a folder of the agent's own, such as its notes, is not protected."""
+        """Return the protected part of a path, or None; a folder of the agent's own, such as its notes, is not
+        protected.
+        """
         if self.is_own(path):
             return None
         return next((part for name in self.names(path) if (part := protected_part(name))), None)
 
     def speaks(self, effect: Effect, path: str, tools: Iterable[str], *, searches: bool = False) -> Rule | None:
-        """Return the first rule with a path that says `effect` about this path, used by one of these tools."""
-        rules = [one for one in self.policy.of(effect) if one.content is not None and one.tool in tools]
+        """Return the first path rule with `effect` that matches this path, used by one of these tools."""
+        rules = [rule for rule in self.policy.of(effect) if rule.content is not None and rule.tool in tools]
         spoken = [
             next((rule for rule in rules if self.matches(rule, name, searches=searches)), None)
             for name in self.names(path)
@@ -93,7 +96,7 @@ class Place:
         return next((rule for rule in spoken if rule is not None), None)
 
     def matches(self, rule: Rule, name: str, *, searches: bool = False) -> bool:
-        """Whether a rule speaks about a normal path; for a folder that is searched, whether it does about all that lies in it."""
+        """True if a rule matches a normal path; for a folder that is searched, if it matches everything in it."""
         policy, source = self.policy, rule.source
         return matches_path(
             rule.content or "",
@@ -106,7 +109,7 @@ class Place:
         )
 
     def has_path_rules(self, *effects: Effect) -> bool:
-        """Whether any path is denied or asked, so that a glob has to be looked at by a person."""
+        """True if any path is denied or asked, so that a glob needs a person."""
         kinds = READ_TOOLS | EDIT_TOOLS
         return any(
             rule.content is not None and rule.tool in kinds
@@ -116,32 +119,32 @@ class Place:
 
 
 def files_hidden_from(tool: str, policy: Policy, cwd: str) -> Callable[[str], bool] | None:
-    """Return what says of a file whether a search must leave it out, because a rule denies or asks about reading it (agents 1.129).
+    """Return the filter for files that a search must leave out, because a rule denies or asks about reading them.
 
     Args:
-        tool: The tool that searches.
-        policy: What holds for the agent.
+        tool: The searching tool.
+        policy: The agent's policy.
         cwd: Its current folder, absolute.
 
     Returns:
-        A function from an absolute path; it may be called from any thread. None where no rule is about files.
+        A function from an absolute path; it may be called from any thread. None if no rule is about files.
     """
     place = Place(Request(tool=tool, input={}, cwd=cwd, policy=policy))
     names = rule_tools(tool, ToolKind.READ, Effect.DENY)
-    spoken = [one for effect in (Effect.DENY, Effect.ASK) for one in policy.of(effect)]
-    rules = [one for one in spoken if one.content is not None and one.tool in names]
+    spoken = [rule for effect in (Effect.DENY, Effect.ASK) for rule in policy.of(effect)]
+    rules = [rule for rule in spoken if rule.content is not None and rule.tool in names]
     if not rules:
         return None
     return lambda path: any(place.matches(rule, normal(path)) for rule in rules)
 
 
 def rule_tools(tool: str, kind: ToolKind, effect: Effect) -> frozenset[str]:
-    """Return the names under which path rules speak about a tool (agents 1.129)."""
+    """Return the names under which path rules apply to a tool."""
     names = {tool}
     if kind is ToolKind.EDIT or tool in EDIT_TOOLS:
         names.add("Edit")
         if effect is Effect.DENY:
-            names.add("Read")  # what may not be read may not be changed
+            names.add("Read")  # a file that may not be read may not be changed
     elif tool in READ_TOOLS:
         names.add("Read")
     return frozenset(names)

@@ -1,9 +1,10 @@
-"""What holds for a session: its mode, its rules from all sources, its folders. A child's policy is a copy (agents 20.20).
+"""Policy of a session: its mode, its rules from all sources, its folders. A child's policy is a copy.
 
-Rule 1: rules of all sources add up; of single values the first source that has one wins. Rule 2: without trust, a
-workspace's settings only take away: its deny and ask rules count, its allow rules, mode and folders do not. Rule 3: what an
-agent is denied, those below it are denied too.
-Must not know: where settings lie on disk; mappings are handed in.
+Rule 1: rules of all sources add up; for single values the first source with a value wins. Rule 2: an untrusted
+workspace's settings can only restrict: its deny and ask rules count, its allow rules, mode and folders do not. Rule 3:
+a denial for an agent also applies to its descendants.
+
+Must not know: where settings lie on disk; mappings are arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source
 from greenroom.permissions._traits import HANDS_ON, ToolKind, ToolTraits, canonical_name
 
 PROGRAM: Final = Source(scope=Scope.SESSION, name="the program")
-"""The source of rules about tools that the program hands in itself."""
+"""The source of rules about tools of the embedding program."""
 _LISTS: Final = {Effect.DENY: "deny", Effect.ASK: "ask", Effect.ALLOW: "allow"}
 _KEYS: Final = frozenset(
     ("allow", "ask", "deny", "defaultMode", "additionalDirectories", "disableBypassPermissionsMode")
@@ -33,15 +34,15 @@ _ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.SESSION, Scope.LOCAL, Scope.PRO
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class PermissionSettings:
-    """The key `permissions` of one source, read.
+    """The key `permissions` of one source, parsed.
 
     Attributes:
-        source: Where it comes from.
-        rules: Its rules; those that stand in for bad ones included.
+        source: Its origin.
+        rules: Its rules; replacements for invalid ones included.
         mode: Its `defaultMode`.
-        directories: Its `additionalDirectories`, as they are written.
-        forbids_bypass: Whether it switches bypassPermissions off.
-        diagnostics: What could not be used as written.
+        directories: Its `additionalDirectories`, as written.
+        forbids_bypass: True if it disables bypassPermissions.
+        diagnostics: The invalid parts.
     """
 
     source: Source
@@ -55,20 +56,21 @@ class PermissionSettings:
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Policy:
-    """What decides about tool calls, apart from the call.
+    """Everything that decides about tool calls, apart from the call.
 
     Attributes:
-        mode: How calls are treated that no deny or ask rule speaks about.
+        mode: The treatment of calls that no deny or ask rule matches.
         rules: All rules.
-        directories: Absolute folders, beside the current one, in which reading and editing count as at home.
-        own_folders: Absolute folders that are there for the agent to write in, wherever they lie: nobody is asked, save in plan
-            mode, where a deny or ask rule speaks, and where they are no working directories.
+        directories: Absolute working directories besides the current one.
+        own_folders: Absolute folders for the agent's own writing, wherever they lie: no question is asked, except in
+        plan
+            mode, if a deny or ask rule matches, and if they are not working directories.
         home: The user's home folder, absolute.
-        may_bypass: Whether bypassPermissions can be used.
-        managed_only: Whether no rules count but an administrator's, what definitions of agents deny, and what the program says
-            of its own tools. Others are not kept, whoever adds them.
-        is_trusted: Whether the person trusts the workspace. If not, commands of git are asked about in a repository whose own
-            settings name programs that git may run.
+        may_bypass: True if bypassPermissions can be used.
+        managed_only: True if only these rules count: an administrator's, denials in definitions of agents, and the
+            program's about its own tools. Others are dropped, whoever adds them.
+        is_trusted: True if the person trusts the workspace. If not, git commands in a repository whose own settings name
+            programs for git to run need approval.
     """
 
     mode: Mode = Mode.DEFAULT
@@ -80,17 +82,17 @@ class Policy:
     managed_only: bool = False
     is_trusted: bool = True
     _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)
-    """What `always_allows` found out: a policy never changes, and is asked before each call of each agent."""
+    """Cached results of `always_allows`: a policy never changes, and is consulted before each call of each agent."""
 
     def __attrs_post_init__(self) -> None:
         if self.managed_only:
-            kept = tuple(one for one in self.rules if _is_managed(one))
+            kept = tuple(rule for rule in self.rules if _is_managed(rule))
             object.__setattr__(self, "rules", kept)
 
     def always_allows(self, tool: str, traits: ToolTraits) -> bool:
-        """Whether every call of a tool runs, whatever its input and wherever it runs, unless a hook is against it.
+        """True if every call of a tool runs, whatever its input and folder, unless a hook objects.
 
-        False where that depends on the call: on a path, a command, a host, on what the input says.
+        False if that depends on the call: on a path, a command, a host, or another input.
         """
         known = self._always.get((tool, traits))
         if known is None:
@@ -100,13 +102,13 @@ class Policy:
     def of(self, effect: Effect) -> Iterable[Rule]:
         """Return the rules with that effect that count, in the order of their sources.
 
-        In the mode auto allow rules that are too broad do not: what they would let through is reviewed.
+        In mode auto, allow rules that are too broad do not count: the calls are reviewed instead.
         """
         skips = effect is Effect.ALLOW and self.mode is Mode.AUTO
         return (rule for rule in self.rules if rule.effect is effect and not (skips and is_broad(rule)))
 
     def with_mode(self, mode: Mode) -> Policy:
-        """Return the policy in another mode; where bypassPermissions is switched off, default is taken for it."""
+        """Return the policy in another mode; if bypassPermissions is disabled, it becomes default."""
         return attrs.evolve(self, mode=Mode.DEFAULT if mode is Mode.BYPASS and not self.may_bypass else mode)
 
     def for_child(
@@ -117,12 +119,12 @@ class Policy:
         deny: Sequence[str] = (),
         agent: str = "",
     ) -> tuple[Policy, tuple[Diagnostic, ...]]:
-        """Return the policy of a child: the same rules, its own mode, and what its definition denies besides.
+        """Return the policy of a child: the same rules, its own mode, and the denials of its definition.
 
         Args:
             definition: The `permissionMode` of its definition.
             setting: The setting `child_permission`.
-            deny: Scoped entries of `disallowedTools` (agents 1.56); they hold for the child and those below it.
+            deny: Scoped entries of `disallowedTools`; they apply to the child and its descendants.
             agent: The definition's name, for messages.
         """
         source = Source(scope=Scope.AGENT, name=f"agent {agent}" if agent else "")
@@ -138,7 +140,7 @@ class Policy:
 
 
 def _is_managed(rule: Rule) -> bool:
-    """Whether a rule counts where an administrator lets no others count."""
+    """True if a rule counts even if an administrator allows no others."""
     scope = rule.source.scope
     is_denied = scope is Scope.AGENT and rule.effect is Effect.DENY
     return scope is Scope.MANAGED or is_denied or rule.source == PROGRAM
@@ -150,9 +152,9 @@ _WITHOUT_SUBJECT: Final = frozenset((ToolKind.OTHER, ToolKind.SESSION, ToolKind.
 def _always_allows(policy: Policy, tool: str, traits: ToolTraits) -> bool:
     is_harmless = traits.kind is ToolKind.READ and not traits.subject
     if policy.mode is Mode.AUTO and tool in HANDS_ON:
-        return False  # what is handed on is reviewed
+        return False  # the result is reviewed
     if tool == "WebFetch" or not (is_harmless or traits.kind in _WITHOUT_SUBJECT):
-        return False  # its host, path or command counts; or it asks the user, and somebody has to answer
+        return False  # its host, path or command counts; or it asks the user, who has to answer
     speaking = [rule for rule in policy.rules if names_tool(rule, tool)]
     if any(rule.effect is not Effect.ALLOW for rule in speaking):
         return False
@@ -163,15 +165,16 @@ def _always_allows(policy: Policy, tool: str, traits: ToolTraits) -> bool:
 
 
 def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSettings:
-    """Read the value of the key `permissions` of one settings source.
+    """Parse the value of the key `permissions` of one settings source.
 
     Args:
-        values: As the file held it.
-        source: Where it comes from; whether it is strict about unknown keys.
+        values: The value in the file.
+        source: Its origin, and whether it is strict about unknown keys.
 
     Raises:
-        SettingsError: A strict source has an unknown key, or a value of the wrong kind. A source that is not strict gives
-            diagnostics instead, and a deny or ask list that cannot be read makes every tool be asked.
+        SettingsError: A strict source has an unknown key, or a value of the wrong type. A source that is not strict
+        gives
+            diagnostics instead, and an invalid deny or ask list makes every tool be asked.
     """
     problems: list[str] = []
     found: list[Diagnostic] = []
@@ -179,7 +182,7 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
     for effect, key in _LISTS.items():
         listed = values.get(key, [])
         if not isinstance(listed, list | tuple):
-            problems.append(f"permissions.{key}: is no list")
+            problems.append(f"permissions.{key}: must be a list")
             listed = [] if effect is Effect.ALLOW else [listed]
         read, diagnostics = _read_rules(listed, effect, source, f"permissions.{key}")
         rules += read
@@ -191,8 +194,8 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
         except UsageError as error:
             problems.append(f"permissions.defaultMode: {error}")
     listed = values.get("additionalDirectories", [])
-    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
-        problems.append("permissions.additionalDirectories: is no list of folders")
+    if not isinstance(listed, list | tuple) or not all(isinstance(entry, str) for entry in listed):
+        problems.append("permissions.additionalDirectories: must be a list of folders")
         listed = []
     problems += [
         f"permissions: unknown key {key!r}" for key in sorted(set(values) - _KEYS, key=str) if source.is_strict
@@ -205,7 +208,7 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
         rules=rules,
         mode=mode,
         directories=tuple(listed),
-        # Anything but a clear "no" switches it off.
+        # Anything but a clear "no" disables it.
         forbids_bypass=values.get("disableBypassPermissionsMode") not in (None, False, "", "enable"),
         diagnostics=tuple(found),
     )
@@ -223,6 +226,10 @@ def _read_rules(
     return tuple(rules), tuple(diagnostics)
 
 
+def _precedence(settings: PermissionSettings) -> int:
+    return _ORDER.index(settings.source.scope) if settings.source.scope in _ORDER else 0
+
+
 def merge_permissions(
     sources: Iterable[PermissionSettings],
     *,
@@ -232,46 +239,49 @@ def merge_permissions(
     managed_only: bool = False,
     is_trusted: bool = True,
 ) -> tuple[Policy, tuple[Diagnostic, ...]]:
-    """Return the policy that the sources give together.
+    """Return the combined policy of the sources.
 
     Args:
-        sources: In any order; managed settings come first, then the command line, the session, the local, the project's
-            and the user's settings.
-        cwd: The folder that relative folders of sources without a root lie in; absolute.
+        sources: In any order; managed settings take precedence, then the command line, the session, the local, the
+            project's and the user's settings.
+        cwd: The folder for relative folders of sources without a root; absolute.
         home: The user's home folder; absolute.
-        mode: The mode that was asked for (`--permission-mode`), before any setting but a managed one.
-        managed_only: Whether no rules count but managed ones.
-        is_trusted: Whether the person trusts the workspace.
+        mode: The requested mode (`--permission-mode`); only a managed setting takes precedence.
+        managed_only: True if only managed rules count.
+        is_trusted: True if the person trusts the workspace.
     """
-    ordered = sorted(sources, key=lambda one: _ORDER.index(one.source.scope) if one.source.scope in _ORDER else 0)
+    ordered = sorted(sources, key=_precedence)
     rules: list[Rule] = []
     directories: list[str] = []
     diagnostics: list[Diagnostic] = []
-    wanted = next((one.mode for one in ordered if one.source.scope is Scope.MANAGED and one.mode is not None), None)
+    managed = [settings for settings in ordered if settings.source.scope is Scope.MANAGED]
+    wanted = next((settings.mode for settings in managed if settings.mode is not None), None)
     if wanted is not None and mode not in (None, wanted):
         diagnostics.append(
-            Diagnostic("permissions", f"the mode is {wanted}, as an administrator set it, and not {mode}")
+            Diagnostic("permissions", f"the mode is {wanted}, set by an administrator, instead of {mode}")
         )
     mode = wanted or mode
-    for one in ordered:
-        diagnostics += one.diagnostics
-        if managed_only and one.rules and one.source.scope is not Scope.MANAGED:
-            diagnostics.append(Diagnostic(one.source.label, "its rules do not count: only an administrator's do here"))
-        counts = one.source.is_trusted or one.source.scope not in _WORKSPACE
-        rules += [rule for rule in one.rules if counts or rule.effect is not Effect.ALLOW]
+    for settings in ordered:
+        diagnostics += settings.diagnostics
+        if managed_only and settings.rules and settings.source.scope is not Scope.MANAGED:
+            diagnostics.append(
+                Diagnostic(settings.source.label, "its rules are ignored: only an administrator's rules count here")
+            )
+        counts = settings.source.is_trusted or settings.source.scope not in _WORKSPACE
+        rules += [rule for rule in settings.rules if counts or rule.effect is not Effect.ALLOW]
         if not counts:
-            if one.mode or one.directories or any(rule.effect is Effect.ALLOW for rule in one.rules):
+            if settings.mode or settings.directories or any(rule.effect is Effect.ALLOW for rule in settings.rules):
                 until = "until the project is trusted (--trust, is_trusted=True)"
-                what = f"its allow rules, mode and folders do not count {until}"
-                diagnostics.append(Diagnostic(one.source.label, what))
+                what = f"its allow rules, mode and folders are ignored {until}"
+                diagnostics.append(Diagnostic(settings.source.label, what))
             continue
-        mode = mode or one.mode
-        for folder in one.directories:
-            path = absolute_path(folder, cwd=one.source.root or cwd, home=home)
+        mode = mode or settings.mode
+        for folder in settings.directories:
+            path = absolute_path(folder, cwd=settings.source.root or cwd, home=home)
             directories += [normal(path)] if path is not None else []
-    may_bypass = not any(one.forbids_bypass for one in ordered)
+    may_bypass = not any(settings.forbids_bypass for settings in ordered)
     if mode is Mode.BYPASS and not may_bypass:
-        diagnostics.append(Diagnostic("permissions", "bypassPermissions is switched off; the mode is default"))
+        diagnostics.append(Diagnostic("permissions", "bypassPermissions is disabled; the mode is default"))
     policy = Policy(
         rules=tuple(rules),
         directories=tuple(dict.fromkeys(directories)),

@@ -1,8 +1,9 @@
-"""What the user has refused one agent of a team stays refused for the others (agents 0.4, 7.91).
+"""Calls that the user refused to one agent of a team, which stay refused for the others.
 
-Rule 1: a refusal holds for the same call, by whomever it is made, until the user says something again or allows it. Rule 2: whoever was
-refused may ask again: then the user decides again. Rule 3: calls are compared, not what they do: another command with the same effect
-is another call, for which rules are there.
+Rule 1: a refusal applies to the same call by any other agent, until the user sends another message or allows it. Rule
+2: the refused agent may ask again; then the user decides again. Rule 3: calls are compared, not their effects: another
+command with the same effect is another call, which needs rules.
+
 Must not know: agents, teams, how the user is asked.
 """
 
@@ -15,7 +16,7 @@ from typing import Any, Final, final
 from greenroom.permissions._traits import canonical_name
 
 _WORDS_ABOUT_IT: Final = frozenset(("description", "timeout", "run_in_background"))
-"""Inputs that say how a call is made, and not what it does."""
+"""Inputs that describe a call without changing its effect."""
 
 
 @final
@@ -32,7 +33,7 @@ class Refusals:
         return len(self._by_call)
 
     def note(self, agent: str, label: str, tool: str, values: Mapping[str, Any]) -> None:
-        """Take down that the user has refused a call of an agent, which people call by that label."""
+        """Record a refused call of an agent with its name for people."""
         self._by_call.setdefault(_key(tool, values), {})[agent] = label
 
     def lift(self, tool: str, values: Mapping[str, Any]) -> None:
@@ -40,11 +41,11 @@ class Refusals:
         self._by_call.pop(_key(tool, values), None)
 
     def clear(self) -> None:
-        """Forget all: the user has said something, and what that means is theirs to say."""
+        """Forget all: the user has sent a message, which may have changed their mind."""
         self._by_call.clear()
 
     def refused(self, agent: str, tool: str, values: Mapping[str, Any]) -> str:
-        """Return who was refused that call, if an agent makes it that was not itself; empty for nobody."""
+        """Return which other agent was refused that call; empty for none."""
         if not self._by_call:
             return ""
         found = self._by_call.get(_key(tool, values), {})
@@ -57,5 +58,5 @@ def _key(tool: str, values: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without the spaces that change nothing."""
+    """Return a value with insignificant spaces removed."""
     return " ".join(value.split()) if isinstance(value, str) else value

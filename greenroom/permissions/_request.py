@@ -1,4 +1,4 @@
-"""What is decided about, and what is decided."""
+"""Requests for tool calls, and the verdicts about them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Reviewer: TypeAlias = Literal["person", "classifier"]
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Request:
-    """One tool call that wants to run.
+    """One tool call that is about to run.
 
     Attributes:
         tool: The tool's name.
-        input: Its input, as it would run: after every rewrite by hooks.
+        input: Its final input, after every rewrite by hooks.
         cwd: The current folder of the agent, absolute.
-        policy: What holds for that agent.
-        traits: What is known about the tool; by default what its name says.
-        hook: What PreToolUse hooks decided, if they did.
-        links: Where paths lead that are or go through symbolic links; see `check`.
-        matches: What patterns of a shell command match on the disk, by absolute pattern; None for too much. See `check`.
-        programs: What the repositories of folders name that git may run, by folder. See `check`.
+        policy: The agent's policy.
+        traits: The known traits of the tool; by default those of its name.
+        hook: The decision of PreToolUse hooks, if any.
+        links: Targets of paths that are or go through symbolic links; see `check`.
+        matches: Matches of shell patterns on the disk, by absolute pattern; None for too many. See `check`.
+        programs: The programs that the repositories of folders name for git, by folder. See `check`.
     """
 
     tool: str
@@ -47,17 +47,18 @@ class Request:
 @final
 @attrs.frozen(kw_only=True)
 class Verdict:
-    """What is to happen to a call.
+    """The decision about a call.
 
     Attributes:
         effect: Run it, ask first, or refuse it.
-        reason: Why, as one sentence for people and models.
-        rule: The rule that decided, if one did.
-        reviewer: Who is to be asked; `classifier` only in the mode auto.
-        suggestions: Changes of settings after which the same call would run unasked; empty where none would do.
-        blocked_path: The path that is in the way, if one is.
-        paths: Where the files and folders lead that a file tool would open; absolute, without links. What was judged is
-            what the call may reach. Two verdicts that differ in nothing else are equal.
+        reason: The reason, as one sentence for people and models.
+        rule: The rule that decided, if any.
+        reviewer: Who is asked; `classifier` only in mode auto.
+        suggestions: Changes of settings after which the same call would run unasked; empty if none would help.
+        blocked_path: The path that prevents it, if any.
+        paths: The targets of the files and folders that a file tool would open; absolute, without links. The call may
+        reach
+            only these. They do not count when verdicts are compared.
     """
 
     effect: Effect

@@ -1,9 +1,10 @@
-"""Rules: `Tool` and `Tool(specifier)`, read from text.
+"""Rules: `Tool` and `Tool(specifier)`, parsed from text.
 
-Rule 1: a text that is no rule gives one diagnostic that says what is wrong, and where. Rule 2: a bad allow rule is
-dropped. A bad deny or ask rule becomes an ask rule for the whole tool that it names, or for every tool where no name can
-be read: a slip of the pen never makes things more open.
-Must not know: clock, disk, Trio, and which tools there are beyond the names in the tables.
+Rule 1: an invalid rule gives one diagnostic with the problem and its place. Rule 2: an invalid allow rule is dropped.
+An invalid deny or ask rule becomes an ask rule for the whole tool that it names, or for every tool if no name can be
+read: a typing error never permits more.
+
+Must not know: clock, disk, Trio, and which tools exist beyond the names in the tables.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, PARAMETERS, RE
 
 
 class Effect(StrEnum):
-    """What a rule, or a verdict, says."""
+    """The effects of rules and verdicts."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -29,7 +30,7 @@ class Effect(StrEnum):
 
 
 class Scope(StrEnum):
-    """Where rules come from, by the names that updates use for destinations (agents 1.134)."""
+    """The sources of rules, by the names that updates use for destinations."""
 
     MANAGED = "managedSettings"
     CLI = "cliArg"
@@ -189,13 +190,13 @@ def _content_problem(tool: str, content: str, effect: Effect) -> str | None:
 
 
 def is_parameter(tool: str, content: str) -> bool:
-    """Whether the specifier names a parameter of the tool that is known to be one (agents 1.131)."""
+    """True if the specifier names a known parameter of the tool."""
     found = PARAMETER.fullmatch(content)
     return found is not None and found[1] in PARAMETERS.get(tool, ())
 
 
 def names_tool(rule: Rule, tool: str) -> bool:
-    """Whether a rule is about a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`)."""
+    """True if a rule applies to a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`)."""
     name = rule.tool
     if name == tool or (name == "Edit" and tool in EDIT_TOOLS) or (name == "Read" and tool in READ_TOOLS):
         return True

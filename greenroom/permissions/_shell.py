@@ -1,9 +1,10 @@
-"""Which commands a shell script would run: a reader of bash's grammar, for rules, that runs nothing.
+"""Parser of shell scripts that finds the commands that bash would run, without running anything.
 
-Rule 1: every simple command that bash could run from the script is found, wherever it stands: in lists, pipes, loops,
-functions, substitutions, here-documents. The structure around it is not kept; the heads of loops and of `case`, `[[`
-and `((` count as commands of these names. Rule 2: what is not understood for certain raises `Unparsable`, and so does
-everything that bash would refuse.
+Rule 1: every simple command that bash could run from the script is found, wherever it is: in lists, pipes, loops,
+functions, substitutions, here-documents. The structure around it is dropped; the heads of loops and of `case`, `[[` and
+`((` count as commands of these names. Rule 2: a script that is not understood for certain raises `Unparsable`, and so
+does every script that bash would refuse.
+
 Must not know: rules, modes, tools.
 """
 
@@ -25,8 +26,10 @@ MAX_CHARS: Final = 10_000
 HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-"""Characters that a person does not see, or sees in another order: they disguise a script, or are no text at all."""
+"""Characters that are invisible, or change the visible order: they disguise a script, or are not text at all."""
 _CONTINUED: Final = re.compile(r"(?<![ \t\n])\\\n")
+_CONSTANT: Final = (["true"], [":"], ["false"])
+"""Conditions of loops that never change."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LATE_EXPANSION: Final = re.compile(r"\$[({]|`")
 # What these are given may be a subscript, and a subscript is expanded once more.
@@ -34,7 +37,7 @@ _EVALUATE_SUBSCRIPTS: Final = names(
     "[ [[ (( declare export getopts let local mapfile printf read readarray readonly test typeset unset wait"
 )
 _ENDS: Final = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", ")", ";;", ";&", ";;&"))
-"""What ends a list, if it is what the list is in waits for."""
+"""Tokens that end a list if its context expects them."""
 _RESERVED_WORDS: Final = frozenset(
     ("!", "[[", "case", "coproc", "for", "function", "if", "in", "select", "time", "until", "while", "{", *_ENDS)
 )
@@ -53,7 +56,7 @@ def parse_script(text: str) -> tuple[Command, ...]:
     if HIDDEN.search(text):
         raise Unparsable("it has control characters")
     if _CONTINUED.search(text):
-        raise Unparsable("a line goes on in the next in the middle of a word")
+        raise Unparsable("a line is continued in the middle of a word")
     parser = _Parser(text, 0)
     parser.read_script()
     if not parser.drafts:
@@ -82,6 +85,7 @@ class _Parser(ConditionReader):
         inner = _Parser(text, self.depth + 1)
         inner.origins = dict(self.origins)
         inner.nesting = self.nesting
+        inner.functions = self.functions
         return inner
 
     def script_until_paren(self) -> None:
@@ -95,7 +99,7 @@ class _Parser(ConditionReader):
         self.at += 1
         self.depth -= 1
         if self.here or (here and "\n" in self.text[first : self.at]):
-            raise Unparsable("it is not clear where a here-document begins")
+            raise Unparsable("the start of a here-document is ambiguous")
         self.here, self.origins = here, origins
 
     def nested_script(self, text: str) -> None:
@@ -108,7 +112,7 @@ class _Parser(ConditionReader):
         """Read the whole text as a list of commands."""
         self._list(frozenset(), may_be_empty=True)
         if self.here:
-            raise Unparsable("a here-document has no end")
+            raise Unparsable("a here-document is not terminated")
 
     # --- lists ---------------------------------------------------------------------------------------------------
 
@@ -120,7 +124,7 @@ class _Parser(ConditionReader):
             end = self._end()
             if end is not None:
                 if end not in ends and (end or ends):
-                    raise Unparsable(f"{end!r} stands where a command should" if end else f"{min(ends)!r} is missing")
+                    raise Unparsable(f"unexpected {end!r}, expected a command" if end else f"{min(ends)!r} is missing")
                 if is_empty and not may_be_empty:
                     raise Unparsable("a list of commands is empty")
                 return end
@@ -130,7 +134,7 @@ class _Parser(ConditionReader):
                 raise Unparsable("text stands behind a command")
 
     def _end(self) -> str | None:
-        """Return what ends a list here, "" at the end of the text; None where a command may begin."""
+        """Return the token that ends a list here, "" at the end of the text; None if a command may begin."""
         self.skip_blanks()
         if self.at >= self.end:
             return ""
@@ -224,9 +228,10 @@ class _Parser(ConditionReader):
             self._redirects()
             return False
         if self._grammar_word():
-            raise Unparsable("a word of the shell's grammar stands where a command should")
+            raise Unparsable("unexpected reserved word, expected a command")
+        first = self.at
         if self.simple_command() is None:
-            self._body()
+            self._body(self.text[first : self.at].partition("(")[0].strip())
             return False
         return True
 
@@ -268,13 +273,20 @@ class _Parser(ConditionReader):
         if draft.redirects or draft.texts or self.here:
             self.drafts.append(draft)
 
-    def _body(self) -> None:
-        """Read the body of a function; it may run later, when what is set here no longer is."""
+    def _body(self, name: str) -> None:
+        """Read the body of a function; it may run later, when what is set here no longer is.
+
+        One that calls a function of the script may never end, and start ever more processes: it counts as a command of its own.
+        """
         origins, self.origins = self.origins, {}
+        self.functions.add(name)
+        place = len(self.drafts)
         self.skip_newlines()
         if not self._compound():
             raise Unparsable("a function has no body")
         self._redirects()
+        if any(draft.words and draft.words[0].value in self.functions for draft in self.drafts[place:]):
+            self.head(literal("function"), literal(name))
         self.origins = origins
 
     def _arithmetic_command(self) -> None:
@@ -310,8 +322,11 @@ class _Parser(ConditionReader):
             self.at += len("then")
 
     def _while(self) -> None:
-        origins = dict(self.origins)
+        origins, place = dict(self.origins), len(self.drafts)
         self._list(frozenset(("do",)))
+        condition = self.drafts[place:]
+        if len(condition) == 1 and [word.value for word in condition[0].words] in _CONSTANT:
+            self.head(literal("while"))  # nothing but its body may end it
         self._do()
         self.origins = origins
 
@@ -358,7 +373,7 @@ class _Parser(ConditionReader):
                 if self.text[self.at] in ";\n#":
                     break
                 if self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at):
-                    raise Unparsable(f"{self.text[self.at]!r} stands where a word should")
+                    raise Unparsable(f"unexpected {self.text[self.at]!r}, expected a word")
                 words.append(self.word())
         if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
             self.at += 1
@@ -394,12 +409,13 @@ class _Parser(ConditionReader):
 
     def _function(self) -> None:
         self.skip_blanks()
-        if self.at >= self.end or self.text[self.at] in META or self.word().has_gap:
+        name = None if self.at >= self.end or self.text[self.at] in META else self.word()
+        if name is None or name.has_gap:
             raise Unparsable("a function has no plain name")
         self.skip_blanks()
         if self.peek("("):
             self.empty_parentheses()
-        self._body()
+        self._body(name.value or "")
 
     def _case(self) -> None:
         self.skip_blanks()

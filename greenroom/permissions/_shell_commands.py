@@ -69,7 +69,7 @@ class CommandReader(Lexer):
         raise NotImplementedError
 
     def simple_command(self) -> Draft | None:
-        """Read a simple command; None where it is the name of a function, behind whose parentheses the position is then."""
+        """Parse a simple command; None if it is the name of a function, with the position after its parentheses."""
         draft, first = Draft(), self.at
         while True:
             self.skip_blanks()
@@ -87,7 +87,7 @@ class CommandReader(Lexer):
             self._take(self.word(), draft)
         if self.at == first:
             what = repr(self.text[self.at]) if self.at < self.end else "the end"
-            raise Unparsable(f"{what} stands where a command should")
+            raise Unparsable(f"unexpected {what}, expected a command")
         self.drafts.append(draft)
         return draft
 
@@ -166,7 +166,7 @@ class CommandReader(Lexer):
             if self.depth and line.startswith(document.delimiter) and ")" in line:
                 raise Unparsable("a here-document may end in the middle of a line")
             if not document.is_literal and line.endswith("\\"):
-                raise Unparsable("a line of a here-document goes on in the next")
+                raise Unparsable("a line of a here-document is continued in the next")
             lines.append(line)
         body = "\n".join(lines) + "\n"
         if document.is_literal:

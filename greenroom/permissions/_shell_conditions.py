@@ -14,7 +14,7 @@ from greenroom.permissions._shell_lexer import META, Builder
 from greenroom.permissions._shell_words import Unparsable, Word
 
 MAX_NESTING: Final = 30
-"""How many compound commands may stand in each other."""
+"""Maximum nesting of compound commands."""
 
 _UNARY: Final = re.compile(r"-[a-zA-Z]")
 _BINARY: Final = frozenset(
@@ -33,6 +33,8 @@ class ConditionReader(CommandReader):
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
         self.nesting = 0
+        self.functions: set[str] = set()
+        """The functions that the script has defined so far."""
 
     def nest(self, step: int) -> None:
         """Go one level of compound commands deeper, or out again."""
@@ -67,7 +69,7 @@ class ConditionReader(CommandReader):
         self.drafts.append(Draft(words=list(words)))
 
     def arithmetic_part(self) -> None:
-        """Take one step in the head of a loop that counts."""
+        """Parse one token in the head of an arithmetic loop."""
         self.has_arithmetic = True
         char = self.text[self.at]
         if char in "'\"\\[]\n":

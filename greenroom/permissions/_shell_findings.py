@@ -1,8 +1,9 @@
-"""What is found out about a call of a shell: every command in it on its own, and every file that it reads or writes.
+"""Findings about a call of a shell: every command in it on its own, and every file that it reads or writes.
 
-Rule 1: a deny or ask rule speaks if any command matches, however it is wrapped; one that could match, depending on what the
-shell makes of the text, is a doubt. Rule 2: each command, and each file of a redirection, is a need of its own. Rule 3: what
-cannot be read is a doubt.
+Rule 1: a deny or ask rule applies if any command matches, however it is wrapped; a possible match that depends on
+expansions is a doubt. Rule 2: each command, and each file of a redirection, is a need of its own. Rule 3: an unparsable
+script is a doubt.
+
 Must not know: modes.
 """
 
@@ -44,7 +45,7 @@ from greenroom.permissions._updates import Update
 MAX_DIRS: Final = 16
 MAX_SUGGESTED: Final = 5
 MAX_PIECES: Final = 100
-"""How many pieces of a script that cannot be read are taken for commands."""
+"""Maximum number of pieces of an unparsable script that are treated as commands."""
 
 _SEPARATORS: Final = re.compile(r"[;&|\n\r(){}`]+|\$\(")
 _TERMINAL: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -111,14 +112,11 @@ def shell_findings(request: Request, place: Place) -> Findings:
 
 
 def _scoped(request: Request, effect: Effect) -> list[Rule]:
-    return [one for one in request.policy.of(effect) if one.content is not None and names_tool(one, request.tool)]
+    return [rule for rule in request.policy.of(effect) if rule.content is not None and names_tool(rule, request.tool)]
 
 
 def _look_at_text(script: str, request: Request, found: Findings) -> None:
-    """Hold rules against a script that cannot be read: what stands in plain sight in it is denied all the same.
-
-    No shell may run it so, but a person is asked about it, and a yes must not run what a rule denies.
-    """
+    """Match rules against an unparsable script: plainly visible commands are denied all the same."""
     rules = {effect: _scoped(request, effect) for effect in (Effect.DENY, Effect.ASK)}
     if not any(rules.values()):
         return
@@ -164,9 +162,9 @@ class _Finder:
     """The folders that the next command may run in; None once that cannot be told."""
     changes_dir: bool = attrs.field(init=False)
     changes_shell: bool = attrs.field(init=False)
-    """Whether an option of the shell may be another when a pattern is resolved."""
+    """True if an option of the shell may have changed when a pattern is resolved."""
     makes_links: bool = attrs.field(init=False)
-    """Whether paths may lead elsewhere, once the script runs, than they do now."""
+    """True if paths may lead elsewhere while the script runs than they do now."""
     whole: Rule | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -201,12 +199,12 @@ class _Finder:
             for rule, pattern in rules:
                 if any(pattern.matches(text) for text in texts):
                     self.found.note(effect, raw_text(words), rule)
-                elif any(pattern.may_match(one) for one in pieces):
+                elif any(pattern.may_match(piece) for piece in pieces):
                     does = "denies" if effect is Effect.DENY else "asks about"
                     self.found.doubts.append(f"{raw_text(words)!r} may become what {rule} {does}")
 
     def _hidden(self, part: Part) -> None:
-        """Note a doubt about a text that no rule reads, where any rule denies something."""
+        """Record a doubt about a text that no rule can read, if any rule denies something."""
         if part.is_hidden and not self.found.doubts:
             rule = next(iter(self.place.policy.of(Effect.DENY)), None)
             if rule is not None:
@@ -214,7 +212,7 @@ class _Finder:
                 self.found.doubts.append(f"{text!r} runs a text that no rule reads, and {rule} denies something")
 
     def _shown(self, part: Part) -> None:
-        """Note what rules say about files that a command prints, however it is wrapped and whatever else it is told."""
+        """Record the rules that match files which a command prints, whatever its wrappers and options."""
         if not self.place.has_path_rules():
             return
         for words in part.reached:
@@ -264,7 +262,7 @@ class _Finder:
         )
 
     def _paths(self, use: FileUse) -> tuple[bool, str | None]:
-        """Return whether all paths of a known command lie where that is free, and one that does not."""
+        """Return whether all paths of a known command are free to access, and one that is not."""
         is_free = not (use.is_git and self.changes_dir) and (
             use.is_git or use.is_edit or not self.makes_links or not use.paths
         )
@@ -316,7 +314,7 @@ class _Finder:
             self.found.note(effect, text, self.place.speaks(effect, path, names))
         tool = "Edit" if is_edit else "Read"
         rule = next(
-            (one for one in self.place.policy.of(Effect.ALLOW) if one.content is None and one.tool == tool), None
+            (rule for rule in self.place.policy.of(Effect.ALLOW) if rule.content is None and rule.tool == tool), None
         ) or self.place.speaks(Effect.ALLOW, path, {tool})
         return path_need(text, path, self.place, is_edit=is_edit, rule=rule, found=self.found)
 
@@ -331,8 +329,8 @@ class _Finder:
             return
         if redirect.is_write:
             for effect in (Effect.DENY, Effect.ASK):
-                rules = (one for one in self.place.policy.of(effect) if one.content is None)
-                self.found.note(effect, text, next((one for one in rules if one.tool in ("Edit", "Write")), None))
+                rules = (rule for rule in self.place.policy.of(effect) if rule.content is None)
+                self.found.note(effect, text, next((rule for rule in rules if rule.tool in ("Edit", "Write")), None))
         for path in places:
             need = self._file(target.value or "", path, is_edit=redirect.is_write)
             need = attrs.evolve(need, is_read=need.is_read and not self.makes_links)
@@ -375,7 +373,7 @@ def _may_be_hidden(path: str) -> bool:
 
 
 def _is_plain_assignment(word: Word) -> bool:
-    """Whether it sets a variable of the script alone, or one that does not change what a program does."""
+    """True if it sets a variable of the script only, or one that does not affect programs."""
     if is_safe_assignment(word):
         return True
     name = _LOCAL.match(word.raw)
@@ -387,7 +385,7 @@ def _all_harmless(command: Command) -> bool:
 
 
 def _makes_links(words: Sequence[Word]) -> bool:
-    """Whether a command may put a link where none was: moved, copied with its folder, unpacked, or checked out."""
+    """True if a command may create a link: by moving, copying a folder, unpacking, or checking out."""
     name = program(words)
     if name == "git":
         at = git_command(words)
@@ -412,7 +410,7 @@ def _parents(folder: str) -> Iterator[str]:
 
 
 def _covers(pattern: TextPattern, forms: Sequence[Sequence[Word]]) -> bool:
-    """Whether an allow rule covers one of the forms of a command."""
+    """True if an allow rule covers one of the forms of a command."""
     for words in forms:
         if not pattern.matches(raw_text(words)):
             continue

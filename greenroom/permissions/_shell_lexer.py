@@ -21,6 +21,10 @@ _PARAMETER: Final = re.compile(r"[#]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[*@#?$!-])
 _OPERATORS: Final = ("}", ":", "-", "=", "+", "?", "#", "%", "/", "^", ",")
 _ARRAY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_RANGE: Final = re.compile(r"(-?[0-9]+)\.\.(-?[0-9]+)(?:\.\..*)?")
+MAX_BRACED: Final = 10_000
+"""How many words the braces of one word may become unasked: the shell makes them all before anything runs."""
 _GLOB: Final = re.compile(r"[*?\[]")
 
 Origin: TypeAlias = Literal["", "plain", "any"]
@@ -55,9 +59,19 @@ class Builder:
 
     def word(self, raw: str) -> Word:
         if self.brace == 2:
-            return Word(raw, None, (None,), tuple(self.expansions), self.has_pattern)
+            more = (Expansion("variable", raw),) if _words_of_braces(raw) > MAX_BRACED else ()
+            return Word(raw, None, (None,), (*self.expansions, *more), self.has_pattern)
         value = None if self.has_expansion else "".join(self.text)
         return Word(raw, value, tuple(self.pieces), tuple(self.expansions), self.has_pattern)
+
+
+def _words_of_braces(raw: str) -> int:
+    """Return at most how many words the braces of a word become."""
+    count = 1
+    for found in _BRACES.finditer(raw):
+        span = _RANGE.fullmatch(found[1])
+        count *= abs(int(span[2]) - int(span[1])) + 1 if span else found[1].count(",") + 1
+    return count
 
 
 class Lexer:
@@ -80,7 +94,7 @@ class Lexer:
         raise NotImplementedError
 
     def nested_script(self, text: str) -> None:
-        """Parse a script that stands in a text of its own."""
+        """Parse a script in a text of its own."""
         raise NotImplementedError
 
     def peek(self, text: str) -> bool:
@@ -98,7 +112,7 @@ class Lexer:
     def word(self) -> Word:
         """Read the word that begins here; there is one."""
         if self.peek("#"):
-            raise Unparsable("a comment stands where a word should")
+            raise Unparsable("unexpected comment, expected a word")
         first, built = self.at, Builder()
         while self.at < self.end:
             char = self.text[self.at]
@@ -147,7 +161,7 @@ class Lexer:
             if char == "\n":
                 self.at += 1
             elif char in META or char == "#":
-                raise Unparsable(f"{char!r} stands in an array")
+                raise Unparsable(f"unexpected {char!r} in an array")
             else:
                 built.expansions += self.word().expansions
 
@@ -180,7 +194,7 @@ class Lexer:
         raise Unparsable("a quote is not closed")
 
     def quoted(self, char: str, built: Builder, *, escapes: str) -> None:
-        """Take one step where only `$`, backticks and backslashes mean something."""
+        """Parse one token in a context where only `$`, backticks and backslashes are special."""
         if char == "\\" and self.at + 1 < self.end and self.text[self.at + 1] in escapes:
             self._escape(built)
         elif char == "$" and self.text[self.at + 1 : self.at + 2] not in ("'", '"'):

@@ -1,7 +1,8 @@
-"""What a shell script is made of, as far as rules look at it: words, redirections, simple commands.
+"""Parts of a shell script that rules use: words, redirections, simple commands.
 
-Rule 1: a word knows what it is worth only where the shell would change nothing; every other part of it is a gap that may
-stand for any text. Rule 2: nothing here runs, expands or looks at the disk.
+Rule 1: a word has a value only if the shell leaves it unchanged; every other part of it is a gap that may stand for any
+text. Rule 2: nothing here runs, expands or reads the disk.
+
 Must not know: rules, modes, tools.
 """
 
@@ -56,13 +57,13 @@ class Word:
 
     @property
     def is_process(self) -> bool:
-        """Whether it is the output or input of a command, `<(...)` or `>(...)`, and nothing else."""
+        """True if it is the output or input of a command, `<(...)` or `>(...)`, and nothing else."""
         is_alone = self.pieces == (None,) and not self.expansions and not self.has_pattern
         return is_alone and self.raw.startswith(("<(", ">(")) and self.raw.endswith(")")
 
     @property
     def has_gap(self) -> bool:
-        """Whether the shell may make other text of it: an expansion, a glob or a brace."""
+        """True if the shell may change it: by an expansion, a glob or a brace."""
         return None in self.pieces
 
 
@@ -76,7 +77,7 @@ class Redirect:
 
     @property
     def is_write(self) -> bool:
-        """Whether the file may be written."""
+        """True if the file may be written."""
         return self.operator != "<"
 
 
@@ -119,7 +120,7 @@ def program(words: Sequence[Word]) -> str:
 
 
 def git_command(words: Sequence[Word]) -> int:
-    """Return where the command of git stands behind the options of git itself; past the end where there is none."""
+    """Return the index of the git command after the options of git itself; past the end if there is none."""
     at = 1
     while at < len(words):
         value = words[at].value

@@ -28,20 +28,20 @@ class TextPattern:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it matches one text only."""
+        """True if it matches one text only."""
         return not self.has_tail and "*" not in self.text
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
+        """True if the whole text matches."""
         return _glob(self.text, text) or (self.has_tail and _glob(self.text + " *", text))
 
     def may_match(self, pieces: Pieces) -> bool:
-        """Whether the text could match if each gap stood for the right text."""
+        """True if the text could match for some content of its gaps."""
         return _meets(self.text, pieces) or (self.has_tail and _meets(self.text + " *", pieces))
 
 
 def command_pattern(content: str) -> TextPattern:
-    """Return the pattern of a shell rule: a `*` after the last space, or `:*` at the end, is a tail (agents 1.125)."""
+    """Return the pattern of a shell rule: a `*` after the last space, or `:*` at the end, is a tail."""
     for tail in (":*", " *"):
         if content.endswith(tail) and content != tail:
             return TextPattern(_spaced(content[:-2]), has_tail=True)
@@ -74,7 +74,7 @@ _STAR: Final = "*"
 
 @lru_cache(maxsize=1_024)
 def _automaton(pattern: str) -> tuple[dict[str, int], int, int]:
-    """Return for each character where it may be read, where a star is, and the last state; all as bit sets."""
+    """Return the positions of each character, those of stars, and the last state; all as bit sets."""
     reads: dict[str, int] = {}
     stars = 0
     state = 0

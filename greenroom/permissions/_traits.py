@@ -1,6 +1,5 @@
-"""What the rules know about tools: which input says what a call is about, and what kind of work it is.
-
-Must not know: the tools themselves; whoever calls hands in what differs from the table.
+"""Traits of tools for rules: the input that is a call's subject, and the kind of work. Callers pass differences from
+the table.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from greenroom.core import checked
 
 
 class ToolKind(StrEnum):
-    """What a tool's calls do, as far as permissions go."""
+    """The effects of a tool's calls on the world, for permissions."""
 
     READ = "read"
     """Looks at files, or at nothing outside: runs in the working directories."""
@@ -26,11 +25,11 @@ class ToolKind(StrEnum):
     NETWORK = "network"
     """Fetches something from elsewhere."""
     SESSION = "session"
-    """Acts on the session alone (starting agents, the list of tasks, mail): runs unless a rule speaks (agents 1.27)."""
+    """Acts on the session only (starting agents, the list of tasks, mail): runs unless a rule matches."""
     PLACE = "place"
-    """Takes the agent into another checkout, or out of it: asked unless a rule allows it (agents 11.14)."""
+    """Moves the agent into another checkout, or out of it: asked unless a rule allows it."""
     INTERACTIVE = "interactive"
-    """Asks the user something: never answered without them (agents 1.113)."""
+    """Asks the user a question: never answered without them."""
     OTHER = "other"
     """Anything else: asked."""
 
@@ -38,14 +37,7 @@ class ToolKind(StrEnum):
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ToolTraits:
-    """What permissions need to know about a tool.
-
-    Attributes:
-        kind: What its calls do.
-        subject: The input that says what a call is about: the path, command, URL or name; empty where there is none.
-        default_subject: What holds when that input is left out.
-        searches: Whether the path is a folder that is searched (an empty one: the current folder).
-    """
+    """The traits of a tool that permissions depend on."""
 
     kind: ToolKind = ToolKind.OTHER
     subject: str = ""
@@ -81,8 +73,8 @@ def _table() -> dict[str, ToolTraits]:
 
 
 KNOWN_TOOLS: Final = _table()
-READ_TOOLS: Final = frozenset(name for name, one in KNOWN_TOOLS.items() if one.kind is ToolKind.READ)
-EDIT_TOOLS: Final = frozenset(name for name, one in KNOWN_TOOLS.items() if one.kind is ToolKind.EDIT)
+READ_TOOLS: Final = frozenset(name for name, traits in KNOWN_TOOLS.items() if traits.kind is ToolKind.READ)
+EDIT_TOOLS: Final = frozenset(name for name, traits in KNOWN_TOOLS.items() if traits.kind is ToolKind.EDIT)
 FILE_TOOLS: Final = READ_TOOLS | EDIT_TOOLS | {"Cd"}
 """Tools whose specifier is a path; `Cd` stands for a change of folder in a shell."""
 PARAMETERS: Final = {
@@ -95,9 +87,9 @@ PARAMETERS: Final = {
 """Parameters that a specifier `name:value` can mean; of a tool that is not here, any."""
 
 HANDS_ON: Final = frozenset(("Agent", "SendMessage"))
-"""Tools by which work is handed to somebody whose calls these are not: in the mode auto, what is handed on is reviewed."""
+"""Tools that delegate work to other agents, whose calls are their own: in mode auto, the delegated work is reviewed."""
 OTHER_SESSION: Final = "session:"
-"""How an address begins that leads out of the session."""
+"""Prefix of an address outside the session."""
 
 _ALIASES: Final = {"Task": "Agent"}
 

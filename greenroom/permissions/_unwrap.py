@@ -1,9 +1,10 @@
-"""What a command amounts to behind its wrappers: `sudo`, `timeout 5`, `env A=1`, `xargs`, `bash -c '...'`, `find -exec`.
+"""Commands behind their wrappers: `sudo`, `timeout 5`, `env A=1`, `xargs`, `bash -c '...'`, `find -exec`.
 
-Rule 1: for deny and ask rules every command that could be reached counts, so a word that may be an argument of the wrapper
-or the program itself is taken for both. Rule 2: for allow rules only a few wrappers are taken off, and only in forms that are
-known. Rule 3: a script that is handed over as text is parsed like the script around it; one that nobody can read beforehand,
-or that is in another language, is a gap, which any deny or ask rule may match.
+Rule 1: for deny and ask rules every reachable command counts, so a word that may be an argument of the wrapper or the
+program itself is taken for both. Rule 2: for allow rules only a few wrappers are removed, and only in known forms. Rule
+3: a script passed as text is parsed like the script around it; one that cannot be read in advance, or that is in
+another language, is a gap, which any deny or ask rule may match.
+
 Must not know: rules, modes, paths.
 """
 
@@ -66,7 +67,7 @@ class Part:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it may run a text that no rule can read."""
+        """True if it may run a text that no rule can read."""
         return (GAP,) in self.reached
 
 
@@ -112,7 +113,7 @@ def _reach(command: Command, texts: list[str]) -> tuple[tuple[Word, ...], ...]:
     seen: set[tuple[int, ...]] = set()
     while waiting:
         words = waiting.pop()
-        key = tuple(map(id, words))  # the words of a command are told apart by where they stand
+        key = tuple(map(id, words))  # words of a command are identified by their positions
         if key in seen:
             continue
         seen.add(key)
@@ -147,7 +148,7 @@ def _behind(words: tuple[Word, ...], command: Command, texts: list[str]) -> Iter
 
 
 def _starts(words: Sequence[Word], own: int) -> Iterator[int]:
-    """Yield where the command behind a wrapper may begin."""
+    """Yield where the command after a wrapper may begin."""
     after_option = False
     for index in range(1, len(words)):
         value = words[index].value
@@ -229,7 +230,7 @@ def _find(words: tuple[Word, ...], _texts: list[str]) -> Iterator[tuple[Word, ..
     for index, word in enumerate(words):
         if word.value in _FIND_EXEC:
             rest = words[index + 1 :]
-            stop = next((at for at, one in enumerate(rest) if one.value in (";", "+")), len(rest))
+            stop = next((at for at, word in enumerate(rest) if word.value in (";", "+")), len(rest))
             if rest[:stop]:
                 yield rest[:stop]
 
@@ -285,7 +286,7 @@ _READERS_OF_TEXT: Final = {
 def allowed_forms(command: Command) -> tuple[tuple[Word, ...], ...]:
     """Return the forms of a command that an allow rule may match: as it is, and without what is safe to take off."""
     forms = [(*command.assignments, *command.words)]
-    if not all(is_safe_assignment(one) for one in command.assignments):
+    if not all(is_safe_assignment(assignment) for assignment in command.assignments):
         return tuple(forms)
     words: tuple[Word, ...] | None = command.words
     while words:
@@ -296,7 +297,7 @@ def allowed_forms(command: Command) -> tuple[tuple[Word, ...], ...]:
 
 
 def is_safe_assignment(word: Word) -> bool:
-    """Whether it sets a variable that does not change what a program does, to a plain value."""
+    """True if it sets a variable that does not affect programs, to a plain value."""
     return word.value is not None and word.raw.partition("=")[0] in SAFE_VARIABLES
 
 
@@ -340,7 +341,7 @@ def plain_texts(words: Sequence[Word]) -> tuple[str, ...]:
 
 
 def pieces_of(words: Sequence[Word]) -> tuple[Pieces, ...]:
-    """Return what the words may become, where the shell may change them; empty where it changes nothing."""
+    """Return the possible values of the words if the shell may change them; empty if it changes nothing."""
     if not any(word.has_gap for word in words):
         return ()
     pieces: list[str | None] = []

@@ -1,6 +1,6 @@
-"""Lasting answers: changes of settings, as values; what they make of a policy, and of the content of a settings file.
+"""Lasting answers: changes of settings as values, and their effects on a policy and on a settings file.
 
-Rule 1: pure; whoever owns the files writes them. Rule 2: a change that cannot be read changes nothing and raises.
+Pure; the owner of the files writes them. An invalid change changes nothing and raises.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DESTINATIONS: Final = (Scope.SESSION, Scope.LOCAL, Scope.PROJECT, Scope.USER, S
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Update:
-    """A change of settings; its JSON form is that of agents 1.134.
+    """A change of settings; its JSON form is that of Claude Code's permission updates.
 
     Attributes:
         kind: What is changed.
@@ -65,20 +65,20 @@ def read_update(values: Mapping[str, Any]) -> Update:
     """
     kind, destination = values.get("type"), values.get("destination", Scope.SESSION.value)
     if kind not in _KINDS:
-        raise UsageError(f"there is no permission update of type {kind!r}; use one of {', '.join(_KINDS)}")
-    if destination not in [one.value for one in _DESTINATIONS]:
+        raise UsageError(f"unknown type of permission update {kind!r}; expected one of: {', '.join(_KINDS)}")
+    if destination not in [known.value for known in _DESTINATIONS]:
         raise UsageError(f"permission updates cannot go to {destination!r}; use one of {', '.join(_DESTINATIONS)}")
     try:
         return Update(
             kind=cast(UpdateKind, kind),
             destination=Scope(destination),
-            rules=tuple(_rule_text(one) for one in values.get("rules", ())),
+            rules=tuple(_rule_text(rule) for rule in values.get("rules", ())),
             behavior=Effect(values.get("behavior", "allow")),
             mode=parse_mode(str(values["mode"])) if kind == "setMode" else None,
-            directories=tuple(str(one) for one in values.get("directories", ())),
+            directories=tuple(str(folder) for folder in values.get("directories", ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"the permission update {kind!r} cannot be read: {error!r}") from None
+        raise UsageError(f"malformed permission update {kind!r}: {error!r}") from None
 
 
 def _rule_json(text: str) -> dict[str, str]:
@@ -95,7 +95,7 @@ def apply_updates(policy: Policy, updates: Iterable[Update], *, cwd: str) -> Pol
     """Return the policy with changes in force at once, wherever they are to be kept.
 
     Args:
-        policy: The session's; a lasting answer holds for the whole session (agents 1.48).
+        policy: The session's; a lasting answer applies to the whole session.
         updates: What was answered.
         cwd: What relative folders, and `/path` in rules, are relative to.
 
@@ -111,11 +111,11 @@ def _apply(policy: Policy, update: Update, cwd: str) -> Policy:
     if update.mode is not None:
         return policy.with_mode(update.mode)
     if update.kind.endswith("Directories"):
-        given = [absolute_path(one, cwd=cwd, home=policy.home) for one in update.directories]
-        folders = dict.fromkeys(normal(one) for one in given if one is not None)
+        given = [absolute_path(folder, cwd=cwd, home=policy.home) for folder in update.directories]
+        folders = dict.fromkeys(normal(path) for path in given if path is not None)
         if update.kind == "addDirectories":
             return attrs.evolve(policy, directories=tuple(dict.fromkeys((*policy.directories, *folders))))
-        return attrs.evolve(policy, directories=tuple(one for one in policy.directories if one not in folders))
+        return attrs.evolve(policy, directories=tuple(folder for folder in policy.directories if folder not in folders))
     source = Source(scope=update.destination, root="" if update.destination is Scope.USER else cwd)
     rules = tuple(_parsed(text, update.behavior, source) for text in update.rules)
 
@@ -124,10 +124,10 @@ def _apply(policy: Policy, update: Update, cwd: str) -> Policy:
 
     kept = policy.rules
     if update.kind == "replaceRules":
-        kept = tuple(one for one in kept if not is_there(one))
+        kept = tuple(rule for rule in kept if not is_there(rule))
     elif update.kind == "removeRules":
-        gone = {str(one) for one in rules}
-        return attrs.evolve(policy, rules=tuple(one for one in kept if not (is_there(one) and str(one) in gone)))
+        gone = {str(removed) for removed in rules}
+        return attrs.evolve(policy, rules=tuple(rule for rule in kept if not (is_there(rule) and str(rule) in gone)))
     return attrs.evolve(policy, rules=kept + rules)
 
 
@@ -159,8 +159,8 @@ def updated_settings(values: Mapping[str, Any], updates: Iterable[Update], desti
         given = update.rules if is_rules else update.directories
         old = [] if update.kind == "replaceRules" else list(permissions.get(key) or [])
         if update.kind.startswith("remove"):
-            permissions[key] = [one for one in old if one not in given]
+            permissions[key] = [entry for entry in old if entry not in given]
         else:
-            permissions[key] = old + [one for one in dict.fromkeys(given) if one not in old]
+            permissions[key] = old + [entry for entry in dict.fromkeys(given) if entry not in old]
     settings["permissions"] = permissions
     return settings

@@ -11,7 +11,7 @@ from typing import Final
 from greenroom.permissions._options import names
 
 ANYWHERE: Final = 1_000
-"""Any word may be the program that is run: so many options take values, or so many values, that no count helps."""
+"""Any word may be the program that is run: too many options take values for a count to help."""
 
 WRAPPERS: Final[Mapping[str, int]] = {
     **dict.fromkeys(
@@ -45,7 +45,8 @@ WRAPPERS: Final[Mapping[str, int]] = {
         ANYWHERE,
     ),
 }
-"""How many words of its own a program takes before the command that it runs, options and their values apart."""
+"""Number of words of its own that a program takes before the command that it runs, options and their values excluded.
+"""
 
 SHELLS: Final = names("sh bash dash zsh ksh mksh ash rbash yash fish csh tcsh posh oksh loksh")
 JOIN_WORDS: Final = names("watch parallel sem ssh")
@@ -97,7 +98,7 @@ CODE: Final[Mapping[str, str]] = {
     }.items()
     for name in names.split()
 }
-"""Options by which a program runs a text that stands in the command, or a program that it names."""
+"""Options by which a program runs a text in the command, or a program that it names."""
 
 ALWAYS_CODE: Final = names(
     "ed red ex alias bind compgen complete enable fc crontab at batch sqlite3 m4 gnuplot dc expect socat osascript screen tmux parallel sem "

@@ -1,13 +1,12 @@
-"""Text messages from one process to another: a WebSocket on the loopback interface, behind a token.
+"""Text messages between processes: a WebSocket on the loopback interface, behind a token.
 
     async with open_letterbox(take, token=token) as port: ...
     await send_letter(Letter(id="1", sender="me", text="Hello."), port=port, token=token)
 
-Rule 1: who does not know the token is turned away before a word is read; so is a browser, which says where its page is from.
-Rule 2: a connection carries one letter, one line of JSON, of a limited size and in limited time, and one answer. Rule 3: what
-comes from a connection can make that connection fail, and nothing else. Rule 4: a letter that was taken is answered as taken
-each time it comes, and taken once.
-Must not know: sessions, agents, where the token is kept.
+Rule 1: a sender without the token is rejected before anything is read; so is a browser, which sends an origin. Rule 2:
+a connection carries one letter, one line of JSON of limited size and in limited time, and one answer. Rule 3: input can
+make only its own connection fail. Rule 4: a letter is accepted once; sent again, it is answered in the same way. This
+module must not know of sessions, agents, or where the token is kept.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 MAX_CHARACTERS: Final = 1_048_576
-"""Of the text of a letter (agents 7.105)."""
+"""Maximum length of a letter's text."""
 MAX_FRAME: Final = 6 * MAX_CHARACTERS + 4_096
-"""Characters of a letter as JSON, where each one may take six."""
+"""Maximum length of a letter as JSON, where each character may take six."""
 MAX_CONNECTIONS: Final = 16
-"""So many letters are received at once; a further one is turned away."""
+"""Maximum number of simultaneous connections; further ones are rejected."""
 RECEIVE_S: Final = 10.0
-"""Seconds in which a connection has to have delivered its letter."""
+"""Seconds within which a connection must have delivered its letter."""
 SEND_S: Final = 15.0
-"""Seconds in which a letter has to have been answered."""
+"""Seconds within which a letter must have been answered."""
 REMEMBERED: Final = 1_000
-"""Letters that are known again."""
+"""Number of remembered letters, for duplicates."""
 
 LetterRefusal: TypeAlias = Literal["not_listening", "refused", "too_long", "timed_out", "broken"]
 
 
 @final
 class LetterRefused(PeerError):
-    """A letter was not taken; where it is `timed_out` or `broken`, nobody knows.
+    """A letter was not accepted; for `timed_out` and `broken`, that is unknown.
 
     Attributes:
-        kind: Which of these it is.
+        kind: Kind of refusal.
     """
 
     def __init__(self, kind: LetterRefusal, text: str) -> None:
@@ -64,14 +63,14 @@ class Letter:
     """One message."""
 
     id: str = attrs.field(validator=attrs.validators.instance_of(str))
-    """A new one; the same letter, sent again, has the same."""
+    """A new id; the same letter, sent again, keeps it."""
     sender: str = attrs.field(validator=attrs.validators.instance_of(str))
-    """Who says it; nothing proves it but the token."""
+    """Name of the sender; verified only by the token."""
     text: str = attrs.field(validator=attrs.validators.instance_of(str))
 
 
 Take: TypeAlias = Callable[[Letter], Awaitable[None]]
-"""Takes a letter, for good when it returns. Any `GreenroomError` that it raises refuses the letter, with its text."""
+"""Accepts a letter permanently by returning. Any `GreenroomError` refuses the letter, with its text."""
 
 
 # --- receiving ----------------------------------------------------------------------------------------------------------
@@ -79,14 +78,14 @@ Take: TypeAlias = Callable[[Letter], Awaitable[None]]
 
 @asynccontextmanager
 async def open_letterbox(take: Take, *, token: str) -> AsyncIterator[int]:
-    """Listen on a free port of the loopback interface, and give that port; leaving ends it.
+    """Listen on a free port of the loopback interface, and yield the port; leaving the block ends it.
 
     Args:
-        take: Called with each letter that comes in whole, from somebody who knows the token.
-        token: What a sender has to know.
+        take: Called with each complete letter from a sender with the token.
+        token: The token that senders must have.
 
     Raises:
-        OSError: The machine gives no port.
+        OSError: No port is available.
     """
     listeners = await trio.open_tcp_listeners(0, host=HOST)
     box = _Letterbox(take, token)
@@ -121,7 +120,7 @@ class _Letterbox:
                     request = await wrap_server_stream(nursery, stream, max_message_size=MAX_FRAME)
                     await self._serve(request)
                     nursery.cancel_scope.cancel()
-        except Exception:  # noqa: BLE001, S110 - a stranger may send anything; the connection is all that it breaks
+        except Exception:  # noqa: BLE001, S110 - input is arbitrary; only the connection fails
             pass
         finally:
             self._connections -= 1
@@ -133,7 +132,7 @@ class _Letterbox:
             await request.reject(403, body=b"no browsers")
             return
         if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
-            await request.reject(401, body=b"not the token")
+            await request.reject(401, body=b"invalid token")
             return
         connection = await request.accept()
         answer: dict[str, Any] = {"ok": True}
@@ -155,10 +154,10 @@ class _Letterbox:
 
 
 def read_letter(frame: str | bytes) -> Letter:
-    """Return the letter that a frame holds.
+    """Return the letter in a frame.
 
     Raises:
-        UsageError: It holds none, or one that is too long.
+        UsageError: The frame has no valid letter, or a too long one.
     """
     try:
         values = json.loads(frame) if isinstance(frame, str) else None
@@ -166,16 +165,16 @@ def read_letter(frame: str | bytes) -> Letter:
             raise TypeError("no JSON object")
         letter = Letter(**values)
     except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"this is no letter: {type(error).__name__}") from None
+        raise UsageError(f"not a valid letter: {type(error).__name__}") from None
     _check(letter)
     return letter
 
 
 def _check(letter: Letter) -> None:
     if not letter.id or not letter.text.strip():
-        raise UsageError("the message is blank, or has no id")
+        raise UsageError("a message must have text and an id")
     if len(letter.text) > MAX_CHARACTERS:
-        raise UsageError(f"the message has {len(letter.text):,} characters, and may have {MAX_CHARACTERS:,}")
+        raise UsageError(f"a message must have at most {MAX_CHARACTERS:,} characters, got {len(letter.text):,}")
 
 
 def _credentials(token: str) -> bytes:
@@ -186,25 +185,23 @@ def _credentials(token: str) -> bytes:
 
 
 async def send_letter(letter: Letter, *, port: int, token: str, timeout_s: float = SEND_S) -> None:
-    """Send a letter, and return when it was taken. Cancelled, nobody knows whether it was.
+    """Send a letter, and return when it was accepted. If cancelled, it is unknown whether it was.
 
     Args:
-        letter: What is sent.
-        port: Where somebody listens on this machine.
-        token: What lets it in.
-        timeout_s: Seconds until it is given up.
+        letter: The letter.
+        port: Port of the receiver on this machine.
+        token: The receiver's token.
+        timeout_s: Timeout in seconds.
 
     Raises:
-        LetterRefused: It was not taken, or nobody knows.
+        LetterRefused: It was not accepted, or that is unknown.
         UsageError: It is blank or too long.
     """
     _check(letter)
     with trio.move_on_after(timeout_s):
         await _deliver(letter, port, token)
         return
-    raise LetterRefused(
-        "timed_out", f"it was not answered within {timeout_s:g} s, and may have been taken all the same"
-    )
+    raise LetterRefused("timed_out", f"no answer within {timeout_s:g} s; it may have been accepted all the same")
 
 
 async def _deliver(letter: Letter, port: int, token: str) -> None:
@@ -219,7 +216,7 @@ async def _deliver(letter: Letter, port: int, token: str) -> None:
     except (HandshakeError, ConnectionClosed, OSError, trio.BrokenResourceError, ValueError) as error:
         if has_said:
             raise LetterRefused("broken", "the connection ended before it was answered") from error
-        raise LetterRefused("not_listening", "nobody answers there") from error
+        raise LetterRefused("not_listening", "no receiver is listening there") from error
     if not isinstance(answer, dict) or answer.get("ok") is not True:
         why = answer.get("why") if isinstance(answer, dict) else None
         raise LetterRefused("refused", str(why or "it was refused without a reason"))
@@ -227,7 +224,7 @@ async def _deliver(letter: Letter, port: int, token: str) -> None:
 
 @asynccontextmanager
 async def _connected(port: int, token: str) -> AsyncIterator[WebSocketConnection]:
-    """Connect; the socket is closed however it ends, which the library's own way does not hold."""
+    """Connect; the socket is closed in any case, which the library's own function does not guarantee."""
     from trio_websocket import ConnectionRejected, wrap_client_stream
 
     stream = await trio.open_tcp_stream(HOST, port)
@@ -236,9 +233,9 @@ async def _connected(port: int, token: str) -> AsyncIterator[WebSocketConnection
             headers = [(b"Authorization", _credentials(token))]
             yield await wrap_client_stream(nursery, stream, HOST, "/", extra_headers=headers)
             nursery.cancel_scope.cancel()
-    except ExceptionGroup as group:  # of the library's reader, where the connection came to nothing
+    except ExceptionGroup as group:  # from the library's reader, if the connection failed
         if group.subgroup(ConnectionRejected) is not None:
-            raise LetterRefused("refused", "it turned the connection away: the token is not its own") from group
+            raise LetterRefused("refused", "the receiver rejected the connection: wrong token") from group
         raise OSError("the connection failed") from group
     finally:
         await trio.aclose_forcefully(stream)

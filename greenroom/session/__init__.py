@@ -11,10 +11,20 @@ from greenroom.session._events import (
 )
 from greenroom.session._open import open_session
 from greenroom.session._session import Session
-from greenroom.session.assembly._host_ports import HostArguments, Watch
+from greenroom.session.assembly._host_ports import HostArguments
 from greenroom.session.assembly._main_definition import MAIN, MainFor, main_of_settings
 from greenroom.session.assembly._session_spec import ModelFor
+from greenroom.session.parts._activity import Activity
 from greenroom.session.parts._event_stream import EventStream
+from greenroom.session.parts._live_events import (
+    LIVE_EVENTS,
+    AnswerPiece,
+    ElicitationCompleted,
+    HookReported,
+    MessageAppended,
+    MessageShown,
+    PromptTaken,
+)
 from greenroom.session.parts._session_inbox import Interrupted, SessionInbox
 from greenroom.session.parts._session_status import AgentStatus, TaskStatus
 from greenroom.session.parts._task_handle import TaskHandle, TaskResult
@@ -30,20 +40,28 @@ from greenroom.session.settings._settings_watch import SETTINGS_NOTICE
 __all__ = [
     "EVENTS",
     "FOLDS",
+    "LIVE_EVENTS",
     "MAIN",
     "SETTINGS_NOTICE",
+    "Activity",
     "AgentStatus",
+    "AnswerPiece",
     "Beginning",
     "ElicitationAnswered",
     "ElicitationAsked",
+    "ElicitationCompleted",
     "EventStream",
     "FilesRewound",
     "Fork",
+    "HookReported",
     "HostArguments",
     "Interrupted",
     "MainFor",
+    "MessageAppended",
+    "MessageShown",
     "ModelFor",
     "PeerSettings",
+    "PromptTaken",
     "Session",
     "SessionBegan",
     "SessionEnded",
@@ -57,7 +75,6 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
-    "Watch",
     "WorktreeKeys",
     "find_session",
     "find_session_plugins",

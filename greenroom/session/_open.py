@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Unpack
 
+import attrs
+
 from greenroom.actors import State, decide_outcome, describe
 from greenroom.agents import AgentDefinition
 from greenroom.core import Ports, require_trio
@@ -22,6 +24,7 @@ from greenroom.session.assembly._session_services import open_services
 from greenroom.session.assembly._session_spec import ModelFor, read_spec
 from greenroom.session.assembly._session_start import started
 from greenroom.session.parts._event_stream import Streams
+from greenroom.session.parts._live_events import wire
 from greenroom.session.record._recovery import read_earlier
 from greenroom.session.record._resume import Fork
 from greenroom.tools import Tool
@@ -94,19 +97,21 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
     folder = plan.run.folder
     async with (
         plan.model.open(),
-        open_journal(folder, ports=plan.masking(ports), catalogue=EVENTS, run=folder.name) as journal,
+        open_journal(folder, ports=plan.masking(ports), catalog=EVENTS, run=folder.name) as journal,
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder
+        live, host = wire(plan.spec.host, recorder)
+        plan = attrs.evolve(plan, spec=attrs.evolve(plan.spec, host=host))
         loaded, left = await read_earlier(plan.run, ports)
         recorder.emit(session_began(plan))
         for event in left.events:
             recorder.emit(event)
         state, error = State.FAILED, ""
-        streams = Streams(recorder)
+        streams = Streams(recorder, live)
         session: Session | None = None
         try:
-            async with open_services(plan, journal, streams, ports) as services:
+            async with open_services(plan, journal, live, streams, ports) as services:
                 session = Session(services)
                 async with started(session, services, loaded, left):
                     yield session

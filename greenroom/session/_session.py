@@ -17,8 +17,9 @@ from greenroom.inbox import HUMAN, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import Usage
 from greenroom.session.assembly._session_services import Services
+from greenroom.session.parts._activity import Activity, observe
 from greenroom.session.parts._asides import Asides
-from greenroom.session.parts._event_stream import EventStream
+from greenroom.session.parts._event_stream import KEPT, EventStream
 from greenroom.session.parts._host_agents import spawn_for_host
 from greenroom.session.parts._quiescence import are_at_rest, wait_until
 from greenroom.session.parts._session_agents import SessionAgents
@@ -27,7 +28,7 @@ from greenroom.session.parts._session_inbox import Interrupted
 from greenroom.session.parts._session_permissions import SessionPermissions
 from greenroom.session.parts._session_tasks import SessionTasks
 from greenroom.session.parts._task_handle import TaskHandle
-from greenroom.supervisor import Strategy
+from greenroom.supervisor import Strategy, TreeNode
 from greenroom.teams import Team
 
 
@@ -142,7 +143,7 @@ class Session:
     def was_cut(self) -> bool:
         """True if this session was resumed and the main agent's last turn had not finished."""
         home = self._main.home
-        return home is not None and home.loaded is not None and home.loaded.was_cut
+        return home is not None and home.start.loaded is not None and home.start.loaded.was_cut
 
     async def resume_turn(self) -> Answer:
         """Resume the turn in which an earlier process ended, or run a call that a hook deferred, and return the answer.
@@ -183,7 +184,7 @@ class Session:
             TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent has ended.
         """
-        if not self._composition.services.compaction.enabled:
+        if not self._composition.services.settings.compaction.enabled:
             raise UsageError("compaction is switched off in the settings")
         self._journal.check_open()
         compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
@@ -316,13 +317,29 @@ class Session:
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
-    def events(self, *, from_start: bool = False) -> EventStream:
+    def events(self, *, from_start: bool = False, capacity: int | None = KEPT) -> EventStream:
         """Return the events of the session from this call on; close the stream if it is not read to its end.
 
+        The live events that the session was opened for are among them.
+
         Args:
-            from_start: Begin with the events that the recorder still holds.
+            from_start: Begin with the events that the recorder still holds, and with the live events from before the session was
+                open.
+            capacity: Number of events that wait for a slow reader before the oldest are dropped; None for no limit.
         """
-        return self._services.streams.open(from_start=from_start)
+        return self._services.streams.open(from_start=from_start, capacity=capacity)
+
+    def now(self) -> float:
+        """Return the reading of the clock that events have, in seconds."""
+        return self._services.recorder.now()
+
+    def tree(self) -> TreeNode:
+        """Return all actors of the session as a tree."""
+        return self.runtime.tree()
+
+    def activity(self) -> Activity:
+        """Return what runs at this moment."""
+        return observe(self.main, self.inbox, self.agents.crew, self.teams)
 
     @property
     def model(self) -> str:
@@ -337,7 +354,7 @@ class Session:
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools that the main agent has now."""
-        return () if self._main.home is None else tuple(self._main.home.tools)
+        return () if self._main.home is None else tuple(self._main.home.profile.tools)
 
     @property
     def structured(self) -> Mapping[str, Any] | None:

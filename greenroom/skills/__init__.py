@@ -1,14 +1,13 @@
-"""Skills and slash commands: found in folders, read with their frontmatter, rendered with arguments."""
+"""Skills and slash commands: discovery, frontmatter, rendering with arguments."""
 
-from greenroom.skills._arguments import Arguments, substitute
-from greenroom.skills._catalogue import Skills, resolve_skills
 from greenroom.skills._command_line import STACKED, CommandLine, Invocation, read_command_line
 from greenroom.skills._invoked import InvokedSkills
-from greenroom.skills._listing import DESCRIPTION_CHARACTERS, LISTING_CHARACTERS, listing
-from greenroom.skills._ports import FileReader, MayRun, ShellCommand, ShellOutcome, ShellRunner
 from greenroom.skills._render import Rendered, RenderPorts, SkillFailed, render_skill
+from greenroom.skills._render_ports import FileReader, MayRun, ShellCommand, ShellOutcome, ShellRunner
 from greenroom.skills._skill import COMMAND_FIELDS, SKILL_FIELDS, Skill, read_skill
-from greenroom.skills._source import SkillSource, load_skills
+from greenroom.skills._skill_arguments import Arguments, substitute
+from greenroom.skills._skill_catalog import DESCRIPTION_CHARACTERS, LISTING_CHARACTERS, Skills, listing, resolve_skills
+from greenroom.skills._skill_source import SkillSource, load_skills
 from greenroom.skills._template import Piece, Reference, Shell, Words, parse_template
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""What a user calls by typing `/name arguments`.
+"""Skill calls of a user: `/name arguments`.
 
-Rule 1: text that only looks like a call is text. Rule 2: up to five more skills may follow the first, as long as they are
-skills that do not fork; what comes behind them is the argument of each. Must not know: how they are run.
+Text that only looks like a call is text. Up to five more skills may follow the first, as long as they do not fork; the
+text behind them is the argument of each.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.skills._catalogue import Skills
 from greenroom.skills._skill import Skill
+from greenroom.skills._skill_catalog import Skills
 
 STACKED: Final = 5
-"""So many skills may follow the first."""
+"""Maximum number of skills that may follow the first."""
 SHOWN: Final = 3
-"""So many skills of a plugin are named where none is near."""
+"""Maximum number of a plugin's skills listed if no name is similar."""
 _CALL: Final = re.compile(r"/(?P<name>[^\s/][^\s]*)(?:[ \t]+|\n|$)")
 
 
 @final
 @attrs.frozen
 class Invocation:
-    """A skill that is called, and what was typed behind its name."""
+    """A called skill, and the text behind its name."""
 
     skill: Skill
     arguments: str = ""
@@ -35,13 +35,13 @@ class Invocation:
 @final
 @attrs.frozen
 class CommandLine:
-    """All that one line of a user calls, in order."""
+    """All calls of one line of a user, in order."""
 
     invocations: tuple[Invocation, ...]
 
 
 def read_command_line(text: str, skills: Skills) -> CommandLine | None:
-    """Return what a user's input calls; None for one that calls nothing and is meant as it stands.
+    """Return the calls in a user's input; None if it calls nothing and is plain text.
 
     Raises:
         UsageError: It calls a skill that only a model may call, or one that its plugin does not have.
@@ -65,17 +65,19 @@ def read_command_line(text: str, skills: Skills) -> CommandLine | None:
         _check_plugin(rest, skills)
         return None
     arguments = rest.strip()
-    return CommandLine(tuple(Invocation(one, arguments) for one in called))
+    return CommandLine(tuple(Invocation(skill, arguments) for skill in called))
 
 
 def _check_plugin(text: str, skills: Skills) -> None:
-    """Refuse a call of a skill that its plugin does not have: `/plugin:name` is never meant as it stands."""
+    """Refuse a call of a skill that its plugin does not have: `/plugin:name` is never plain text."""
     found = _CALL.match(text)
     plugin = found["name"].partition(":")[0] if found is not None else ""
-    theirs = [one.name for one in skills.values() if plugin and one.plugin == plugin]
+    theirs = [skill.name for skill in skills.values() if plugin and skill.plugin == plugin]
     if found is None or not theirs or ":" not in found["name"]:
         return
-    meant = next((one.name for one in skills.values() if one.plugin == plugin and _typed(one.title, plugin, text)), "")
+    meant = next(
+        (skill.name for skill in skills.values() if skill.plugin == plugin and _typed(skill.title, plugin, text)), ""
+    )
     near = [meant] if meant else difflib.get_close_matches(found["name"], theirs, n=1) or theirs[:SHOWN]
     listed = ", ".join(f"/{name}" for name in near)
     raise UsageError(f"cannot call /{found['name']}: the plugin {plugin!r} has no such skill; did you mean {listed}?")

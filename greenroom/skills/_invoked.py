@@ -1,7 +1,7 @@
-"""Which skills a conversation has taken up: to say it once, and to bring them back after a compaction.
+"""Skills invoked in a conversation: each text is inserted once, and restored after a compaction.
 
-Rule 1: the same skill with the same text is not said twice. Rule 2: after a compaction the newest text of each comes back,
-newest first, within two limits. Must not know: conversations.
+The same skill with the same text is not inserted twice. After a compaction the latest text of each is restored, newest
+first, within two limits.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from greenroom.skills._render import Rendered
 SKILL_TOKENS: Final = 5_000
 ALL_TOKENS: Final = 25_000
 _CHARACTERS_PER_TOKEN: Final = 4
-"""A rough rule, as good as it needs to be for a limit."""
+"""A rough estimate, sufficient for a limit."""
 
 
 @final
 class InvokedSkills:
-    """The skills of one conversation; made anew with it, empty after `clear`."""
+    """The invoked skills of one conversation; created with it, empty after `clear`."""
 
     def __init__(self) -> None:
         self._latest: dict[str, Rendered] = {}
 
     def copy(self) -> InvokedSkills:
-        """Return the same for another conversation that begins with this one."""
+        """Return a copy for another conversation that begins with this one."""
         made = InvokedSkills()
         made._latest.update(self._latest)
         return made
 
     def say(self, rendered: Rendered) -> str:
-        """Return what enters the conversation: the text, or a note where the very same is there already."""
+        """Return the text for the conversation: the skill's, or a note if the same text is there already."""
         name = rendered.skill.name
         before = self._latest.pop(name, None)
         self._latest[name] = rendered
@@ -39,7 +39,7 @@ class InvokedSkills:
         return rendered.text
 
     def texts_after_compaction(self) -> tuple[str, ...]:
-        """Return the texts to say again, the newest first."""
+        """Return the texts to restore, the newest first."""
         left = ALL_TOKENS * _CHARACTERS_PER_TOKEN
         found: list[str] = []
         for rendered in reversed(self._latest.values()):
@@ -51,5 +51,5 @@ class InvokedSkills:
         return tuple(found)
 
     def clear(self) -> None:
-        """Forget all; the conversation begins anew."""
+        """Remove all; the conversation begins anew."""
         self._latest.clear()

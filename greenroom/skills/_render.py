@@ -1,8 +1,9 @@
-"""Rendering a skill: what the model gets to read.
+"""Rendering of skills: the text for the model.
 
-Rule 1: arguments are data. The shell gets them as positions, never as text of a command, and a command is allowed only if it
-is with the arguments put in, both plainly and quoted. Rule 2: all commands are allowed before the first one runs. Rule 3: a
-command that fails ends the rendering, and nothing of the skill is shown. Rule 4: outputs are not looked at again.
+Rule 1: arguments are data. The shell gets them as positions, never as text of a command, and a command is allowed only
+if it is allowed with the arguments substituted, both plainly and quoted. Rule 2: all commands are checked before the
+first one runs. Rule 3: a failing command ends the rendering, and nothing of the skill is shown. Rule 4: outputs are not
+scanned again.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import attrs
 
 from greenroom.core import PeerError, escape_text, wrap
 from greenroom.core.sources import Scope
-from greenroom.skills._arguments import APPENDED, Arguments, replace_both, substitute, takes_all
-from greenroom.skills._ports import FileReader, MayRun, ShellCommand, ShellRunner
+from greenroom.skills._render_ports import FileReader, MayRun, ShellCommand, ShellRunner
 from greenroom.skills._skill import Skill
+from greenroom.skills._skill_arguments import APPENDED, Arguments, replace_both, substitute, takes_all
 from greenroom.skills._template import Reference, Shell, Words, parse_template
 
 SHELL_TIMEOUT_S: Final = 120.0
@@ -38,7 +39,7 @@ class SkillFailed(PeerError):
 
     Attributes:
         skill: Its name.
-        pattern: The command of the skill that was refused or failed; empty where it was none.
+        pattern: The command of the skill that was refused or failed; empty for other reasons.
     """
 
     def __init__(self, skill: str, why: str, *, pattern: str = "") -> None:
@@ -50,18 +51,18 @@ class SkillFailed(PeerError):
 @final
 @attrs.frozen(kw_only=True)
 class RenderPorts:
-    """What rendering may reach; what is left out is refused."""
+    """The ports of rendering; missing ones are refused."""
 
     cwd: Path
     project: Path
     is_trusted: bool = False
-    """Whether the user trusts the project: else what its own skills allow themselves, and their hooks, count for nothing."""
+    """True if the user trusts the project; else the permissions and hooks of its own skills are ignored."""
     session: str = ""
     effort: str = ""
     plugin_data: Path | None = None
-    """The folder that holds the data of each plugin, by its name."""
+    """Folder of the plugins' data, one folder per plugin name."""
     make_folder: Callable[[Path], Awaitable[object]] | None = None
-    """Makes that of a plugin whose skill names it."""
+    """Creates a plugin's data folder if its skill refers to it."""
     may_run: MayRun | None = None
     shell: ShellRunner | None = None
     files: FileReader | None = None
@@ -71,36 +72,36 @@ class RenderPorts:
 @final
 @attrs.frozen(kw_only=True, hash=False)
 class Rendered:
-    """A skill with everything put in."""
+    """A rendered skill."""
 
     skill: Skill
     arguments: str
     text: str
     """One message for the model."""
     allowed_tools: tuple[str, ...] = ()
-    """The skill's, with folders put in; none of a project's that is not trusted."""
+    """The skill's, with folders substituted; none for an untrusted project's."""
     hooks: Mapping[str, Any] = attrs.field(factory=dict)
-    """The skill's; none of a project's that is not trusted."""
+    """The skill's; none for an untrusted project's."""
 
 
 async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rendered:
-    """Return what a model gets to read of a skill.
+    """Return a skill's text for the model.
 
-    Cancelled, it ends the command that runs.
+    If cancelled, it ends the running command.
 
     Args:
         skill: The skill.
-        arguments: What was typed behind its name.
-        ports: What it may reach.
+        arguments: The text typed behind its name.
+        ports: The ports.
 
     Raises:
-        SkillFailed: A command is not allowed or failed, or the text grew too long.
+        SkillFailed: A command is not allowed or failed, or the text is too long.
     """
     given = Arguments(arguments, skill.arguments)
     variables = _variables(skill, ports)
     is_trusted = ports.is_trusted or skill.scope is not Scope.PROJECT
     rules = skill.allowed_tools if is_trusted else ()
-    allowed = tuple(substitute(one, Arguments(), variables) for one in rules)
+    allowed = tuple(substitute(rule, Arguments(), variables) for rule in rules)
     if (
         skill.plugin
         and "_PLUGIN_DATA}" in skill.body
@@ -128,7 +129,10 @@ async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rend
         body = f"{body}\n\n{APPENDED}{arguments}"
     body += "".join(f"\n\n{wrap('file', escape_text(text, ('file',)), {'path': path})}" for path, text in shown.items())
     if len(body) > RENDERED_CHARACTERS:
-        raise SkillFailed(skill.name, f"the skill {skill.name!r} comes to {len(body):,} characters, which is too long")
+        raise SkillFailed(
+            skill.name,
+            f"the skill {skill.name!r} must have at most {RENDERED_CHARACTERS:,} characters, got {len(body):,}",
+        )
     head = "" if skill.is_command else f"Base directory for this skill: {skill.folder}\n\n"
     hooks = skill.hooks if is_trusted else {}
     return Rendered(skill=skill, arguments=arguments, text=f"{head}{body}", allowed_tools=allowed, hooks=hooks)
@@ -143,7 +147,7 @@ def _variables(skill: Skill, ports: RenderPorts) -> dict[str, str]:
     }
     if skill.scope is Scope.PLUGIN:
         parents = skill.path.parents
-        root = next((one.parent for one in parents if one.name in {"skills", "commands"}), skill.folder)
+        root = next((parent.parent for parent in parents if parent.name in {"skills", "commands"}), skill.folder)
         values["PLUGIN_ROOT"] = str(skill.plugin_root or root)
         if ports.plugin_data is not None:
             values["PLUGIN_DATA"] = str(ports.plugin_data / skill.plugin)
@@ -163,15 +167,15 @@ async def _check(
 ) -> None:
     why = ""
     if ports.may_run is None or ports.shell is None:
-        why = "this session runs no commands of skills"
+        why = "this session does not run commands of skills"
     elif given.placeholder.search(piece.command) is not None:
         if skill.shell != "bash":
-            why = "arguments reach commands in bash only"
+            why = "arguments can be passed to commands in bash only"
         elif any(character in given.typed for character in "\n\r\0"):
-            why = "an argument with a line end cannot go into a command"
+            why = "an argument with a line end cannot be passed to a command"
     if not why:
         assert ports.may_run is not None
-        # Plainly, an argument can only add to what the line does; quoted, it hides nothing behind a comment.
+        # Plainly, an argument can only add to the effect of the line; quoted, it hides nothing behind a comment.
         plain = substitute(piece.command, given, variables)
         quoted = _quoted(piece.command, given, variables)
         for line in dict.fromkeys([plain, quoted]):
@@ -184,11 +188,11 @@ async def _check(
 
 
 def _quoted(command: str, given: Arguments, variables: Mapping[str, str]) -> str:
-    def one(found: re.Match[str]) -> str:
+    def quote(found: re.Match[str]) -> str:
         value = given.value(found)
         return found[0] if found["kept"] or value is None else shlex.quote(value)
 
-    return replace_both(command, given.placeholder, one, variables)
+    return replace_both(command, given.placeholder, quote, variables)
 
 
 async def _run(skill: Skill, piece: Shell, given: Arguments, variables: Mapping[str, str], ports: RenderPorts) -> str:
@@ -213,9 +217,9 @@ async def _run(skill: Skill, piece: Shell, given: Arguments, variables: Mapping[
 
 
 def _for_shell(command: str, given: Arguments) -> str:
-    """Return a command in which placeholders are the shell's own positions; all that was typed is the last one."""
+    """Return a command with the shell's own positions as placeholders; the whole typed text is the last one."""
 
-    def one(found: re.Match[str]) -> str:
+    def position_of(found: re.Match[str]) -> str:
         if found["kept"] or (found["n"] is not None and len(found["n"]) == 1):
             return found[0]  # `$0` to `$9` are the shell's already, and `awk '{print $1}'` stays whole
         if found["all"]:
@@ -224,16 +228,16 @@ def _for_shell(command: str, given: Arguments) -> str:
         position = given.names.index(name) if name else int(found["at"] or found["n"])
         return f"${{{position}}}" if position < len(given.words) else ""
 
-    return given.placeholder.sub(one, command)
+    return given.placeholder.sub(position_of, command)
 
 
 def _all_at(given: Arguments) -> int:
-    """Return the shell's position of all that was typed: behind those that `$0` to `$9` can mean."""
+    """Return the shell's position of the whole typed text: after those that `$0` to `$9` can refer to."""
     return max(len(given.words), 10)
 
 
 def may_end_with_1(command: str) -> bool:
-    """Whether 1 is an answer of a command rather than a failure: of those that search or compare."""
+    """Return True if exit code 1 is a result of the command rather than a failure: if it searches or compares."""
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars="|&;")
         lexer.whitespace_split = True

@@ -1,7 +1,7 @@
-"""A skill or a slash command as a frozen value, and the fields of its frontmatter.
+"""Skills and slash commands as frozen values, and the fields of their frontmatter.
 
-Rule 1: a malformed one takes only itself out. Rule 2: its name is that of its folder or file; what the frontmatter calls it is
-for show. Must not know: the disk.
+A malformed one affects only itself. Its name is that of its folder or file; the name in the frontmatter is only for
+display.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import attrs
 from greenroom.core.sources import (
     BadFrontmatter,
     Diagnostic,
-    Entry,
     Field,
+    FieldEntry,
     Kind,
     Misfit,
     Scope,
@@ -42,87 +42,87 @@ _HEADING: Final = re.compile(r"#+\s+")
 @final
 @attrs.frozen(kw_only=True, hash=False)
 class Skill:
-    """Instructions that a model takes up when they are called for."""
+    """Instructions that a model takes up on request."""
 
     name: str
-    """What it is called by: `fix`, `frontend:fix`, `plugin:fix`."""
+    """The name to call it by: `fix`, `frontend:fix`, `plugin:fix`."""
     is_command: bool = False
-    """Whether it is one file among commands; a skill has a folder of its own."""
+    """True if it is a single file among commands; a skill has its own folder."""
     title: str = ""
-    """What its frontmatter calls it, for show."""
+    """Its name in the frontmatter, for display."""
     description: str = ""
     when_to_use: str = ""
     argument_hint: str = ""
     arguments: tuple[str, ...] = ()
     """Names of its arguments, in order."""
     for_models: bool = True
-    """Whether a model may call it, and a definition may start with it."""
+    """True if a model may call it, and a definition may start with it."""
     for_users: bool = True
-    """Whether a user may call it."""
+    """True if a user may call it."""
     allowed_tools: tuple[str, ...] = ()
-    """Rules that are allowed while the turn that called it lasts; they restrict nothing."""
+    """Rules that are allowed during the turn that called it; they restrict nothing."""
     disallowed_tools: tuple[str, ...] = ()
-    """Tools that are taken away until the user's next message."""
+    """Tools that are removed until the user's next message."""
     model: str | None = None
     effort: str | int | None = None
     is_fork: bool = False
-    """Whether it runs as an agent of its own (`context: fork`)."""
+    """True if it runs as an agent of its own (`context: fork`)."""
     agent: str = DEFAULT_AGENT
     """The definition of that agent."""
     is_background: bool | None = None
-    """Whether nobody waits for that agent; None for the session's setting."""
+    """True if nobody waits for that agent; None for the session's setting."""
     hooks: Mapping[str, Any] = attrs.field(factory=dict, converter=frozen)
     paths: tuple[str, ...] = ()
-    """Patterns of files to which it belongs; empty for all."""
+    """Patterns of files that it applies to; empty for all."""
     shell: str = "bash"
     body: str = ""
-    """Its text, before anything is put in."""
+    """Its text, before substitution."""
     body_line: int = 1
     scope: Scope = Scope.PROJECT
     path: Path = Path()
     """Its file."""
     stamp: tuple[int, ...] = ()
-    """The state of its file that this was read from."""
+    """State of its file when it was read."""
     plugin_root: Path | None = None
-    """The folder of the plugin that it comes from; None for none, and where nobody said."""
+    """The folder of its plugin; None if it has none, or unknown."""
 
     @property
     def folder(self) -> Path:
-        """Where its supporting files lie."""
+        """The folder of its supporting files."""
         return self.path.parent
 
     @property
     def plugin(self) -> str:
-        """The plugin that it comes from; empty for none."""
+        """The plugin that it belongs to; empty for none."""
         return self.name.partition(":")[0] if self.scope is Scope.PLUGIN else ""
 
 
-def _names(entry: Entry) -> tuple[str, ...]:
+def _names(entry: FieldEntry) -> tuple[str, ...]:
     names: tuple[str, ...] = words(on_spaces=True)(entry)
-    if not all(_ARGUMENT_NAME.fullmatch(one) for one in names) or len(set(names)) < len(names):
+    if not all(_ARGUMENT_NAME.fullmatch(name) for name in names) or len(set(names)) < len(names):
         raise Misfit("different names of letters, digits, '_' and '-'")
     return names
 
 
-def _effort(entry: Entry) -> str | int:
+def _effort(entry: FieldEntry) -> str | int:
     word = text(entry).lower()
     return word if word in EFFORTS else positive(entry)
 
 
-def _is_fork(entry: Entry) -> bool:
+def _is_fork(entry: FieldEntry) -> bool:
     return bool(one_of("fork")(entry))
 
 
-def _hint(entry: Entry) -> str:
-    """Take text; `[issue]` without quotes is a list to YAML, and meant as it stands."""
+def _hint(entry: FieldEntry) -> str:
+    """Read text; `[issue]` without quotes is a list in YAML, and taken literally."""
     if entry.text is not None:
         return entry.text.strip()
-    if isinstance(entry.value, list) and all(isinstance(one, str) for one in entry.value):
+    if isinstance(entry.value, list) and all(isinstance(item, str) for item in entry.value):
         return f"[{', '.join(entry.value)}]"
     raise Misfit("text")
 
 
-def _anything(entry: Entry) -> object:
+def _anything(entry: FieldEntry) -> object:
     return entry.value
 
 
@@ -211,7 +211,7 @@ _TABLE: Final = (
         key="effort",
         attribute="effort",
         read=_effort,
-        takes=", ".join(f"`{one}`" for one in EFFORTS) + ", or a number",
+        takes=", ".join(f"`{effort}`" for effort in EFFORTS) + ", or a number",
         default="the session's",
         note="how hard the model thinks in that turn",
     ),
@@ -268,10 +268,10 @@ _TABLE: Final = (
     Field(key="license", attribute="", read=_anything, takes="anything", default="none", note="not read"),
     Field(key="compatibility", attribute="", read=_anything, takes="anything", default="none", note="not read"),
 )
-SKILL_FIELDS: Final[Mapping[str, Field]] = {one.key: one for one in _TABLE}
+SKILL_FIELDS: Final[Mapping[str, Field]] = {field.key: field for field in _TABLE}
 """Every field of a skill by its key."""
 COMMAND_FIELDS: Final[Mapping[str, Field]] = {
-    key: one for key, one in SKILL_FIELDS.items() if key not in {"name", "paths"}
+    key: field for key, field in SKILL_FIELDS.items() if key not in {"name", "paths"}
 }
 """Every field of a slash command by its key."""
 
@@ -285,14 +285,14 @@ def read_skill(
     is_command: bool = False,
     stamp: tuple[int, ...] = (),
 ) -> tuple[Skill | None, list[Diagnostic]]:
-    """Return the skill that a file holds, or None; and what was found. It never raises.
+    """Return the skill in a file, or None; and diagnostics. It never raises.
 
     Args:
         content: The text of the file.
-        name: What it is called by.
+        name: Its name.
         path: The file.
-        scope: Whose it is.
-        is_command: Whether it is a slash command.
+        scope: Its scope.
+        is_command: True for a slash command.
         stamp: The state of the file.
     """
     table = COMMAND_FIELDS if is_command else SKILL_FIELDS

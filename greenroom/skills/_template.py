@@ -1,7 +1,7 @@
-"""Taking the text of a skill apart: words, commands to run, files to show.
+"""Parsing of skill texts into words, commands and file references.
 
-Rule 1: only the author's text is taken apart, before anything is put in: no argument and no output ever becomes a command or
-a reference. Rule 2: every text can be taken apart, and the pieces put together are the text.
+Only the author's text is parsed, before any substitution: no argument and no output ever becomes a command or a
+reference. Every text can be parsed, and the pieces put together are the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import attrs
 @final
 @attrs.frozen
 class Words:
-    """Text in which arguments are put."""
+    """Text in which arguments are substituted."""
 
     text: str
 
@@ -24,17 +24,17 @@ class Words:
 @final
 @attrs.frozen
 class Shell:
-    """A command whose output stands in its place."""
+    """A command that is replaced by its output."""
 
     text: str
-    """As it stands, for messages."""
+    """The literal text, for messages."""
     command: str
 
 
 @final
 @attrs.frozen
 class Reference:
-    """A file whose content goes with the text, if there is one of that name."""
+    """A file whose content is appended to the text, if it exists."""
 
     text: str
     path: str
@@ -51,7 +51,7 @@ _MARKS: Final = re.compile(
 
 
 def parse_template(text: str) -> tuple[Piece, ...]:
-    """Return the pieces of a text, in order. Within code there are neither commands nor references."""
+    """Return the pieces of a text, in order. Code contains neither commands nor references."""
     pieces: list[Piece] = []
     plain: list[str] = []
     lines = text.splitlines(keepends=True)
@@ -79,7 +79,7 @@ def parse_template(text: str) -> tuple[Piece, ...]:
 
 
 def _end_of_fence(lines: list[str], start: int, ticks: str) -> int:
-    """Return which line ends a fenced block; one that is never ended goes to the end."""
+    """Return the index of the line that ends a fenced block; an unclosed one extends to the end."""
     for at in range(start, len(lines)):
         line = lines[at].strip()
         if len(line) >= len(ticks) and not line.strip(ticks[0]):

@@ -1,32 +1,38 @@
 """Transcripts: conversations as append-only logs that survive a crash."""
 
-from greenroom.store._reading import (
+from greenroom.store._retention import (
+    CLEANUP_PERIOD_DAYS,
+    RetentionSettings,
+    RetentionVerdict,
+    StoredRun,
+    decide_retention,
+)
+from greenroom.store._shared import SharedPrefix
+from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
+from greenroom.store._transcript_reader import (
     RESUMED_BYTES,
-    Link,
     StoredConversation,
     TranscriptLines,
+    TranscriptLink,
     chain,
     link_of,
     read_conversation,
     read_transcript,
 )
-from greenroom.store._retention import CLEANUP_PERIOD_DAYS, RetentionSettings, StoredRun, Verdict, decide_retention
-from greenroom.store._shared import SharedPrefix
-from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
 
 __all__ = [
     "CLEANUP_PERIOD_DAYS",
     "RESUMED_BYTES",
     "Line",
-    "Link",
     "RetentionSettings",
+    "RetentionVerdict",
     "SharedPrefix",
     "StoredConversation",
     "StoredRun",
     "Transcript",
     "TranscriptHeader",
     "TranscriptLines",
-    "Verdict",
+    "TranscriptLink",
     "chain",
     "decide_retention",
     "encode_line",

@@ -1,9 +1,8 @@
-"""Transcripts: an append-only log of a conversation, one JSON object a line.
+"""Transcripts: an append-only log of a conversation, one JSON object per line.
 
-Rule 1: a line is never changed. Rule 2: who writes and when it is durable is the caller's: bytes go out through a
-function. Rule 3: what a crash tore is closed with a newline, and readers leave it out. The line format keeps the stable
-core of the leading coding agent's transcripts, so that tools which read those read these.
-Must not know: models, agents, Trio.
+A line is never changed. The caller writes, and decides when a line is durable: bytes leave through a function. A line
+that a crash tore is closed with a newline, and readers skip it. The format keeps the stable core of the leading coding
+agent's transcripts, so that tools for those work here.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from greenroom.store._shared import FORK_REF, SharedPrefix
 Line: TypeAlias = dict[str, Any]
 
 DEEPEST: Final = 200
-"""What is nested more deeply is written as text; orjson gives up at 254 levels."""
+"""Deeper nesting is written as text; orjson gives up at 254 levels."""
 
 
 @attrs.frozen(kw_only=True)
 class TranscriptHeader:
-    """What every line of one transcript says."""
+    """Fields of every line of one transcript."""
 
     session_id: str
     agent_id: str
     is_sidechain: bool
     """False for the main agent's conversation."""
     cwd: str
-    """The folder in which the agent works at first; see `Transcript.move`."""
+    """The agent's initial working folder; see `Transcript.move`."""
     version: str
     branch: str = ""
-    """The branch of git that the session began on; empty where it is not known, and then no line has one."""
+    """The git branch at the start of the session; if empty, lines have no branch."""
 
 
 @final
@@ -45,10 +44,10 @@ class Transcript:
     """Appends the lines of one conversation, each linked to the one before.
 
     Args:
-        path: The file; it is named after an id of ours.
-        header: What every line says.
+        path: The file; it is named after a generated id.
+        header: Fields of every line.
         write: Takes the file's path and the bytes of a line; it may only store them, and wake a writer.
-        ids: Where the ids of the lines come from.
+        ids: Source of the lines' ids.
         wall: Reads the date and time, in UTC.
     """
 
@@ -80,22 +79,22 @@ class Transcript:
         self._last_uuid = last_uuid
         self._is_torn = False
         self._second: tuple[datetime, datetime, str] | None = None
-        """Beginning, end and text of the second of the line before: to write a time out is a third of what a line costs."""
+        """Beginning, end and text of the previous line's second: formatting a time is a third of the cost of a line."""
 
     def __repr__(self) -> str:
         return f"<Transcript {self.path.name!r}>"
 
     @property
     def last_uuid(self) -> str | None:
-        """Of the line that was appended last; None where there is none."""
+        """Uuid of the last appended line; None if there is none."""
         return self._last_uuid
 
     def new_uuid(self) -> str:
-        """Return a uuid for a line that is to come; see `append`, whose `extra` takes it."""
+        """Return a uuid for a future line; see `append`, whose `extra` takes it."""
         return new_uuid(self._ids)
 
     def move(self, cwd: str) -> None:
-        """Let the lines from here on name another folder; away from where the transcript began, no line has a branch."""
+        """Set the folder of later lines; outside the transcript's initial folder, lines have no branch."""
         self._base["cwd"] = cwd
         self._base.pop("gitBranch", None)
         if self.header.branch and cwd == self.header.cwd:
@@ -106,11 +105,11 @@ class Transcript:
 
         Args:
             kind: `user` or `assistant`.
-            message: Role and content, as the provider's API has them.
-            extra: More fields of the line, such as `isMeta`.
+            message: Role and content, as in the provider's API.
+            extra: Further fields of the line, such as `isMeta`.
 
         Raises:
-            Exception: Whatever `write` raises; the next line is linked as if this one had never been.
+            Exception: Any error of `write`; the next line is linked as if this one did not exist.
         """
         line = self._line(kind, self._last_uuid)
         line["message"] = message
@@ -121,16 +120,17 @@ class Transcript:
     def append_compaction(
         self, message: Mapping[str, Any], *, trigger: str, pre_tokens: int, extra: Mapping[str, Any] | None = None
     ) -> str:
-        """Append a boundary and the message that stands for all before it, in one piece; returns the message's uuid.
+        """Append a boundary and the message that replaces everything before it, in one piece; return the message's
+        uuid.
 
         Args:
-            message: What the conversation begins with from here on.
+            message: The new beginning of the conversation.
             trigger: `auto` or `manual`.
             pre_tokens: Size of the conversation before.
-            extra: More fields of the message's line.
+            extra: Further fields of the message's line.
 
         Raises:
-            Exception: Whatever `write` raises; nothing has changed then.
+            Exception: Any error of `write`; then nothing has changed.
         """
         boundary = self._line("system", None)
         boundary |= {
@@ -145,19 +145,19 @@ class Transcript:
         return self._store((boundary, line))
 
     def note(self, kind: str, values: Mapping[str, Any]) -> None:
-        """Write a line that is no message, such as `queue-operation`: readers of conversations pass it over.
+        """Write a line that is not a message, such as `queue-operation`: readers of conversations skip it.
 
         Raises:
-            Exception: Whatever `write` raises.
+            Exception: Any error of `write`.
         """
         line = {"type": kind, "timestamp": self._now(), "sessionId": self.header.session_id, **values}
         self._put(encode_line(line))
 
     def share(self, lines: int) -> SharedPrefix | None:
-        """Return the place of the message that was appended last, for a fork that begins with all up to it; None if none was.
+        """Return a reference to the conversation so far, for a fork; None if there is no message.
 
         Args:
-            lines: How many messages that is.
+            lines: Number of its messages.
         """
         if self._last_uuid is None:
             return None
@@ -165,10 +165,10 @@ class Transcript:
         return SharedPrefix(transcript=self.path.name, last_uuid=self._last_uuid, lines=lines, session_id=session_id)
 
     def begin_behind(self, shared: SharedPrefix) -> None:
-        """Write the line that points to what stands in another transcript of the folder; the next line follows that.
+        """Write the line that points to a shared beginning; the next line follows that.
 
         Raises:
-            Exception: Whatever `write` raises.
+            Exception: Any error of `write`.
         """
         header = self.header
         whose = {"isSidechain": header.is_sidechain, "agentId": header.agent_id}
@@ -176,7 +176,7 @@ class Transcript:
         self._last_uuid = shared.last_uuid
 
     def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:
-        """Go on behind a line of an earlier process; `is_torn` when the file does not end with a whole line."""
+        """Continue after a line of an earlier process; `is_torn` if the file does not end with a whole line."""
         self._last_uuid = last_uuid
         self._is_torn = is_torn
 
@@ -222,8 +222,8 @@ def new_uuid(ids: Ids) -> str:
 def encode_line(line: Line) -> bytes:
     """Return a line as bytes; it never fails.
 
-    What JSON writers refuse (a lone surrogate, an integer of 65 bits, what is nested more than 200 levels deep) is written
-    as text.
+    Values that JSON writers refuse (a lone surrogate, an integer of 65 bits, more than 200 levels of nesting) are
+    written as text.
     """
     import orjson
 
@@ -234,7 +234,7 @@ def encode_line(line: Line) -> bytes:
 
 
 def _writable(value: Any, levels: int) -> Any:
-    """Return what a JSON writer takes, in at most so many levels."""
+    """Return the value in a form that a JSON writer accepts, with at most `levels` levels."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, str):
@@ -242,9 +242,9 @@ def _writable(value: Any, levels: int) -> Any:
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**64 else _as_text(value)
     if levels > 0 and isinstance(value, Mapping):
-        return {_key(key): _writable(one, levels - 1) for key, one in value.items()}
+        return {_key(key): _writable(item, levels - 1) for key, item in value.items()}
     if levels > 0 and isinstance(value, list | tuple):
-        return [_writable(one, levels - 1) for one in value]
+        return [_writable(item, levels - 1) for item in value]
     return _as_text(value)
 
 
@@ -253,10 +253,10 @@ def _key(key: Any) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Return JSON text where there is some, else what Python shows; at worst the name of the type."""
-    for show in (json.dumps, repr, hex):  # Python shows no integer of thousands of digits, except in hex
+    """Return a value as JSON text, else its `repr`; at worst the name of its type."""
+    for show in (json.dumps, repr, hex):  # Python formats integers of thousands of digits only in hex
         try:
             return str(_writable(show(value), 0))
-        except Exception:  # noqa: BLE001, S112 - a foreign object may raise anything, and the next way is tried
+        except Exception:  # noqa: BLE001, S112 - a foreign object may raise anything; the next way is tried
             continue
     return f"<{type(value).__name__}>"

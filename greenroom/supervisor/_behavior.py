@@ -12,7 +12,7 @@ import attrs
 
 from greenroom.actors import Context, Outcome, Parent, Request, State
 from greenroom.core import SupervisorFailed
-from greenroom.supervisor._plans import Batch
+from greenroom.supervisor._strategy import Batch
 
 if TYPE_CHECKING:
     from greenroom.supervisor._supervisor import Supervisor
@@ -43,8 +43,7 @@ class SupervisorBehavior(Parent[object]):
 
     async def on_start(self, ctx: Context) -> None:
         """Open the supervisor for children."""
-        assert ctx.nursery is not None
-        self._supervisor.open(ctx.nursery)
+        self._supervisor.open()
 
     async def on_message(self, message: object, ctx: Context) -> None:
         """Carry out a decision; dead-letter any other message."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, final
 import attrs
 
 from greenroom.actors import Cell
-from greenroom.core import Event, OneOf, Recorder
+from greenroom.core import Event, OneOf
 from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy, SupervisorSpec
 
 
@@ -91,18 +91,8 @@ class SupervisorFinished(Event):
 EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)
 
 
-def record_opened(recorder: Recorder, cell: Cell[Any], spec: SupervisorSpec) -> None:
+def record_opened(cell: Cell[Any], spec: SupervisorSpec) -> None:
     """Record that a supervisor is open for children."""
-    recorder.emit(
-        SupervisorOpened(
-            actor=cell.id,
-            inc=cell.incarnation,
-            parent=cell.seq,
-            strategy=spec.strategy.value,
-            intensity=spec.intensity,
-            period_s=spec.period_s,
-            stop_order=spec.stop_order.value,
-            stop_budget_s=spec.stop_budget_s,
-            ends_with=spec.ends_with.value,
-        )
-    )
+    order, ends = spec.stop_order.value, spec.ends_with.value
+    fields = (spec.strategy.value, spec.intensity, spec.period_s, order, spec.stop_budget_s, ends)
+    cell.record(SupervisorOpened, *fields)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, Ref, State
+from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, State
 from greenroom.core import Cause
 
 UNWIND_S: Final = 1.0
@@ -30,24 +30,24 @@ async def end_child(cell: Cell[Any], grace_s: float, cause: Cause, *, is_supervi
         _abort(cell, cause)
     rungs: tuple[tuple[Callable[[], None], float], ...] = (
         (functools.partial(cell.request_stop, cause, grace_s), grace_s),
-        (functools.partial(_abort, cell, cause), cell.kill_grace_s),
-        (functools.partial(cell.request_kill, cause), max(cell.kill_grace_s * 2, UNWIND_S)),
+        (functools.partial(_abort, cell, cause), cell.spec.kill_grace_s),
+        (functools.partial(cell.request_kill, cause), max(cell.spec.kill_grace_s * 2, UNWIND_S)),
     )
     for rung, limit_s in rungs:
         rung()
         if cell.state in TERMINAL:  # it was idle
             return
-        with trio.move_on_after(limit_s + cell.linked_s()):
+        with trio.move_on_after(limit_s + cell.turn.linked_s()):
             await _wait_exited(cell)
             return
     if cell.state not in TERMINAL:
-        cell.recorder.emit(ActorUnresponsive(actor=cell.id, inc=cell.incarnation, parent=cell.seq))
+        cell.record(ActorUnresponsive)
 
 
 async def _wait_exited(cell: Cell[Any]) -> None:
     if cell.state in {State.PENDING, State.RUNNING}:
         exited = trio.Event()
-        watch = Ref[Any](cell).pinned().watch(lambda _: exited.set())
+        watch = cell.watch(lambda _: exited.set(), cell.incarnation)
         try:
             await exited.wait()
         finally:
@@ -55,5 +55,5 @@ async def _wait_exited(cell: Cell[Any]) -> None:
 
 
 def _abort(cell: Cell[Any], cause: Cause) -> None:
-    if cell.is_busy and cell.turn_scope is not None:
-        cell.request_abort(cause)
+    if cell.turn.envelope is not None and cell.turn.scope is not None:
+        cell.turn.request_abort(cause)

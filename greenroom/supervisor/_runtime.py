@@ -23,11 +23,14 @@ from greenroom.actors import (
     DeadLetters,
     Directory,
     Dispatcher,
+    LifeSpec,
     Outcome,
+    Owner,
     Ref,
     State,
     Verdict,
     run_cell,
+    traits_of,
 )
 from greenroom.core import (
     Cause,
@@ -88,13 +91,27 @@ class RuntimeStatistics:
 
 
 @final
+class RootOwner(Owner):
+    """The owner of the root supervisor: its failure is that of the runtime."""
+
+    def __init__(self, fail: Callable[[BaseException], None]) -> None:
+        self._fail = fail
+
+    def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
+        """Terminate the root; an error of it fails the runtime."""
+        if outcome.error is not None:
+            self._fail(outcome.error)
+        return GONE
+
+
+@final
 class Runtime:
     """A running tree of actors. Created by `open_runtime`."""
 
     def __init__(self, ports: Ports, recorder: Recorder, spec: SupervisorSpec, check_open: Callable[[], None]) -> None:
         self.ports = ports
         self.recorder = recorder
-        self._directory = Directory(recorder)
+        self._directory: Directory[Cell[Any]] = Directory(recorder)
         self._timers = Timers(recorder.now)
         self._dispatcher = Dispatcher()
         shared = ActorContext(recorder=recorder, directory=self._directory, timers=self._timers)
@@ -103,16 +120,11 @@ class Runtime:
         self._services_scope = trio.CancelScope(shield=True)
         self._failure: BaseException | None = None
         self._is_started = False
-        self.root: Supervisor = _make_root(self._context, spec, self)
+        self.root: Supervisor = _make_root(self._context, spec, RootOwner(self.fail))
         """The root supervisor."""
 
     def __repr__(self) -> str:
         return f"<Runtime {len(self.root.children())} actors below the root>"
-
-    @property
-    def id(self) -> str:
-        """The empty id: the root has no supervisor."""
-        return ""
 
     async def spawn(
         self, factory: Callable[..., Behavior[M]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
@@ -149,28 +161,6 @@ class Runtime:
             ready_plain=len(self._dispatcher),
             **attrs.asdict(self._context.shared.incidents),
         )
-
-    # --- owner of the root -----------------------------------------------------------------------------------------
-
-    def child_ready(self, cell: Cell[Any]) -> None:
-        """Do nothing: the caller of `start_root` waits for it."""
-
-    def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
-        """Terminate the root; an error of it fails the runtime."""
-        if outcome.error is not None:
-            self.fail(outcome.error)
-        return GONE
-
-    def discard(self, cell: Cell[Any]) -> None:
-        """Do nothing: the root is never held."""
-
-    def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        """Stop the root: it processes no messages of others."""
-        self.stop_child(cell, grace_s, cause)
-
-    def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
-        """Stop the root: the body continues, but cannot spawn."""
-        cell.request_stop(cause, grace_s or 0.0)
 
     def fail(self, error: BaseException) -> None:
         """Fail the runtime: cancel the body; `open_runtime` raises `RuntimeFailed` from this error."""
@@ -221,8 +211,8 @@ class Runtime:
         budget_s = self.root.spec.stop_budget_s
         with trio.move_on_after(budget_s + budget_s / 5, shield=True):
             self.root.cell.request_stop(cause, budget_s)
-            if self.root.cell.is_busy:  # its pending decisions no longer matter
-                self.root.cell.request_abort(cause)
+            if self.root.cell.turn.envelope is not None:  # its pending decisions no longer matter
+                self.root.cell.turn.request_abort(cause)
             await self.root.cell.wait_gone()
 
     def end_everything(self) -> None:
@@ -232,7 +222,7 @@ class Runtime:
         self._services_scope.cancel("the runtime has closed")
 
 
-def _make_root(context: RuntimeContext, spec: SupervisorSpec, owner: Runtime) -> Supervisor:
+def _make_root(context: RuntimeContext, spec: SupervisorSpec, owner: Owner) -> Supervisor:
     """Create the root supervisor of a runtime."""
     root = Supervisor(context, spec)
     cell: Cell[Any] = Cell(
@@ -240,11 +230,10 @@ def _make_root(context: RuntimeContext, spec: SupervisorSpec, owner: Runtime) ->
         path="",
         is_named=False,
         factory=functools.partial(SupervisorBehavior, root),
-        behavior_class=SupervisorBehavior,
+        traits=traits_of(SupervisorBehavior),
         owner=owner,
         shared=context.shared,
-        kill_grace_s=spec.stop_budget_s,
-        start_timeout_s=spec.stop_budget_s,
+        spec=LifeSpec(kill_grace_s=spec.stop_budget_s, start_timeout_s=spec.stop_budget_s),
     )
     root.attach(cell)
     return root
@@ -259,13 +248,15 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
         path=cell.path,
         behavior=cell.behavior_name,
         state=cell.state,
-        is_busy=cell.is_busy,
+        is_busy=cell.turn.envelope is not None,
         incarnation=cell.incarnation,
-        turn=cell.turn,
+        turn=cell.turn.number,
         mailbox=cell.mailbox.statistics(),
-        is_suspended=cell.is_suspended,
+        is_suspended=cell.life.is_suspended,
         is_draining=cell.mailbox.is_draining,
-        waits_for=tuple(dict.fromkeys(target.path for wait, target in (cell.waits or {}).items() if wait.is_waiting)),
+        waits_for=tuple(
+            dict.fromkeys(target.path for wait, target in (cell.turn.waits or {}).items() if wait.is_waiting)
+        ),
         children=tuple(children),
     )
 

@@ -67,7 +67,7 @@ async def wait_started(cell: Cell[Any]) -> None:
         who = current.id if current is not None else "host"
         cell.cancel_restart()
         cell.request_kill(Cause(who, "the spawner was cancelled before the actor was ready"))
-        with trio.move_on_after(2 * cell.kill_grace_s, shield=True):
+        with trio.move_on_after(2 * cell.spec.kill_grace_s, shield=True):
             await cell.wait_gone()
         raise
     if not cell.was_ready:

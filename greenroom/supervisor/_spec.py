@@ -7,6 +7,7 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.actors import LifeSpec
 from greenroom.core import UsageError, as_tuple, as_word, checked, finite, not_negative, positive
 
 GRACE_S: Final = 5.0
@@ -75,7 +76,7 @@ def _ends_with(value: EndsWith | str) -> EndsWith:
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
-class ChildSpec:
+class ChildSpec(LifeSpec):
     """Start, restart and stop options of a child."""
 
     restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=_restart)

@@ -16,7 +16,20 @@ from typing import Any, Final, TypeVar, cast, final
 
 import trio
 
-from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Ref, State, Verdict, drain, run_cell, text_of
+from greenroom.actors import (
+    GONE,
+    Behavior,
+    Cell,
+    Down,
+    Outcome,
+    Owner,
+    Ref,
+    State,
+    Verdict,
+    run_cell,
+    text_of,
+    traits_of,
+)
 from greenroom.core import Cause, NameTaken, PeerError, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
 from greenroom.supervisor._behavior import Escalation, RestartChild, SupervisorBehavior
@@ -28,12 +41,13 @@ from greenroom.supervisor._events import (
     record_opened,
 )
 from greenroom.supervisor._ladder import end_child
-from greenroom.supervisor._plans import Batch, Plans
 from greenroom.supervisor._runtime_context import RuntimeContext, behavior_class_of, wait_started
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
+    Batch,
     ForgetChild,
     GiveUp,
+    Plans,
     RestartBudget,
     StartChild,
     Step,
@@ -55,7 +69,7 @@ CAUSES_KEPT: Final = 5
 
 
 @final
-class Supervisor:
+class Supervisor(Owner):
     """Starts, stops and restarts children. Created by `spawn_supervisor`."""
 
     def __init__(self, context: RuntimeContext, spec: SupervisorSpec, *, escalates: bool = True) -> None:
@@ -95,7 +109,7 @@ class Supervisor:
 
     @property
     def ref(self) -> Ref[Any]:
-        """Its reference, for `stop`, `kill` and `watch`."""
+        """Its reference."""
         return Ref(self.cell)
 
     def children(self) -> list[Ref[Any]]:
@@ -123,12 +137,9 @@ class Supervisor:
         If cancelled, the child still ends.
 
         Args:
-            child: Its reference, name or id.
+            child: Its reference, name or id; `UsageError` if there is no such child.
             grace_s: Seconds for its current turn; by default from its spec.
             why: The recorded reason.
-
-        Raises:
-            UsageError: There is no such child.
         """
         ref = Ref[Any](self._child(child))
         ref.stop(grace_s=grace_s, why=why)
@@ -137,8 +148,8 @@ class Supervisor:
     async def restart(self, child: Ref[Any] | str) -> None:
         """Restart a child, and wait until it is ready, or has terminated because it did not start.
 
-        It is stopped in order, together with the children that the strategy or `depends_on` ties to it, and keeps its mail;
-        its siblings are restarted as after a crash. It does not count against the intensity. A cancelled caller does not stop it.
+        It is stopped in order with the children tied to it by strategy or `depends_on`, which are restarted as after a crash,
+        and keeps its mail. It does not count against the intensity. If cancelled, the restart continues.
 
         Args:
             child: Its reference, name or id.
@@ -202,8 +213,8 @@ class Supervisor:
     ) -> Supervisor:
         """Start a supervisor below this one and wait until it is ready; raises as `spawn` does.
 
-        It is temporary, because its children could not be restarted. If it fails, its children are ended, and this
-        supervisor fails in turn, up to `RuntimeFailed`. A requested stop or kill is not a failure.
+        It is temporary, because its children could not be restarted. If it fails (a requested stop or kill is no failure), its
+        children are ended, and this supervisor fails in turn, up to `RuntimeFailed`.
 
         Args:
             name: Its name among the children.
@@ -225,11 +236,11 @@ class Supervisor:
         """Set the supervisor's own record."""
         self._cell = cell
 
-    def open(self, nursery: trio.Nursery) -> None:
-        """Set the nursery for children, when an incarnation starts."""
-        self._nursery = nursery
+    def open(self) -> None:
+        """Open for children, in the nursery of the incarnation that starts."""
+        self._nursery = self.cell.life.nursery
         self._is_closed, self._gave_up = False, None
-        record_opened(self._context.shared.recorder, self.cell, self.spec)
+        record_opened(self.cell, self.spec)
 
     def _make_cell(
         self,
@@ -248,7 +259,10 @@ class Supervisor:
         directory = self._context.shared.directory
         if directory.find(path) is not None:
             raise NameTaken(path)
-        if spec.as_id is not None and (living := directory.living(spec.as_id)) is not None:
+        if (
+            spec.as_id is not None
+            and (living := next((cell for cell in directory.living() if cell.id == spec.as_id), None)) is not None
+        ):
             raise UsageError(
                 f"as_id must not be the id of a living actor, got {spec.as_id!r} of {living.path}; wait for its end first"
             )
@@ -258,36 +272,27 @@ class Supervisor:
             path=path,
             is_named=name is not None,
             factory=factory,
-            behavior_class=behavior_class,
+            traits=traits_of(behavior_class),
             owner=self,
             shared=self._context.shared,
-            kill_grace_s=spec.kill_grace_s,
-            start_timeout_s=spec.start_timeout_s,
-            restart=spec.restart.value,
+            spec=spec,
         )
-        directory.register(cell)
-        self._children[child_id] = cell
-        self._specs[child_id] = spec
+        self._children[child_id], self._specs[child_id] = cell, spec
         if depends_on:
             self._depends_on[child_id] = depends_on
-            self._context.shared.recorder.emit_fields(
-                DependencyDeclared, self.id, self.cell.incarnation, cell.seq, child_id, depends_on
-            )
+            self.cell.record(DependencyDeclared, child_id, depends_on, parent=cell.seq)
         return cell
 
     def _launch(self, cell: Cell[Any]) -> None:
         """Start a pending cell in the nursery, or on the dispatcher."""
         assert self._nursery is not None
-        if cell.is_plain:
+        if cell.traits.is_plain:
             self._context.dispatcher.start(cell)
         else:
             # Fresh context variables: an actor must not inherit those of the turn that happened to spawn it.
             ContextVars().run(functools.partial(self._nursery.start_soon, run_cell, cell, name=cell.path))
 
     # --- exits -----------------------------------------------------------------------------------------------------
-
-    def child_ready(self, cell: Cell[Any]) -> None:
-        """Do nothing: spawners wait for the cell."""
 
     def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
         """Decide what becomes of a child whose incarnation ended."""
@@ -301,12 +306,12 @@ class Supervisor:
                 (f": {text_of(outcome.error)}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
             )
             _log.error("actor %s failed%s", cell.path or cell.id, text, exc_info=stack)
-        was_asked = cell.stop_cause is not None or cell.kill_cause is not None
+        was_asked = cell.life.is_asked_to_end
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)
         below = self._supervisors.get(cell.id)
         if below is not None and below.escalates and outcome.state is State.FAILED and not was_asked:
-            self._escalate(cell, self._budget.used(self._context.shared.recorder.now()))
+            self._escalate(cell, self._budget.used(self._context.shared.now()))
             return self._forget(cell)
         steps = self._plan(cell, outcome.state, was_asked=was_asked)
         match steps:
@@ -324,7 +329,7 @@ class Supervisor:
         return HELD
 
     def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
-        now_s = self._context.shared.recorder.now()
+        now_s = self._context.shared.now()
         steps = plan_exit(
             cell.id,
             state,
@@ -343,10 +348,9 @@ class Supervisor:
     def _note_restart(self, cell: Cell[Any], steps: Sequence[Step], parent: int, *, is_requested: bool = False) -> None:
         starts = [step for step in steps if isinstance(step, StartChild)]
         if starts:
-            recorder = self._context.shared.recorder
             together = tuple(step.child for step in starts)
-            fields = (cell.id, together, starts[0].delay_s, self._budget.used(recorder.now()), is_requested)
-            recorder.emit_fields(ChildRestarted, self.id, self.cell.incarnation, parent, *fields)
+            used = self._budget.used(self._context.shared.now())
+            self.cell.record(ChildRestarted, cell.id, together, starts[0].delay_s, used, is_requested, parent=parent)
 
     def _forget(self, cell: Cell[Any]) -> Verdict:
         for table in (self._children, self._specs, self._supervisors, self._depends_on):
@@ -356,22 +360,13 @@ class Supervisor:
 
     def _finish_with(self, cell: Cell[Any]) -> None:
         """Stop the supervisor if the own end of this child ends it (`ends_with`)."""
-        asked = cell.kill_cause or cell.stop_cause
+        asked = cell.life.kill_cause or cell.life.stop_cause
         if (asked is None or asked.who == cell.id) and ends_supervisor(self.spec.ends_with, cell.id, self._specs):
-            fields = (self.id, self.cell.incarnation, cell.exit_seq, cell.id)
-            self._context.shared.recorder.emit_fields(SupervisorFinished, *fields)
+            self.cell.record(SupervisorFinished, cell.id, parent=cell.exit_seq)
             self.cell.owner.stop_child(self.cell, None, Cause(self.id, f"its child {cell.path} has ended"))
 
     def _escalate(self, cell: Cell[Any], restarts: int) -> None:
-        self._context.shared.recorder.emit(
-            SupervisorEscalated(
-                actor=self.id,
-                inc=self.cell.incarnation,
-                parent=cell.exit_seq,
-                child=cell.id,
-                restarts=self.spec.intensity,
-            )
-        )
+        self.cell.record(SupervisorEscalated, cell.id, self.spec.intensity, parent=cell.exit_seq)
         error = SupervisorFailed(self.path or "root", cell.path, restarts)
         if self._errors:  # a permanent child may end without an error
             error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
@@ -396,8 +391,8 @@ class Supervisor:
 
     def refuse(self, message: object) -> None:
         """Dead-letter a message that is not a decision."""
-        lane = self.cell.envelope.lane if self.cell.envelope is not None else Lane.NEXT
-        self._context.shared.directory.refused(self.cell, message, lane, DeadReason.UNHANDLED)
+        envelope = self.cell.turn.envelope
+        self.cell.note_refused(message, envelope.lane if envelope is not None else Lane.NEXT, DeadReason.UNHANDLED)
 
     async def carry_out(self, batch: Batch) -> None:
         """Carry out a plan that involves several children, unless another one has superseded it."""
@@ -419,7 +414,7 @@ class Supervisor:
 
     def resume_decision(self, decision: Batch | Escalation) -> None:
         """Resume a decision, or the rest of it, after this turn, which was aborted."""
-        if self.cell.stop_cause is None and self.cell.kill_cause is None:
+        if not self.cell.life.is_asked_to_end:
             self.cell.mailbox.put_nowait(decision, Lane.NOW, is_system=True)
 
     async def _take_step(self, step: Step, cause: Cause) -> bool:
@@ -432,18 +427,18 @@ class Supervisor:
                 await self._end_child(cell, self._specs[cell.id].grace_s, cause)
             self._plans.note_stopped(cell.id)
         elif isinstance(step, StartChild):
-            if cell.is_held:
+            if cell.life.is_held:
                 cell.renew(step.delay_s)
                 self._launch(cell)
             await cell.wait_ready(or_held=True)
-            return not cell.is_held
+            return not cell.life.is_held
         return True
 
     # --- stopping --------------------------------------------------------------------------------------------------
 
     def _is_stopping(self) -> bool:
         cell = self._cell
-        return self._is_closed or (cell is not None and (cell.stop_cause is not None or cell.kill_cause is not None))
+        return self._is_closed or (cell is not None and (cell.life.is_asked_to_end))
 
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
         """Stop a child by the ladder, in a task of the supervisor."""
@@ -457,9 +452,9 @@ class Supervisor:
     def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
         """Drain a child; stop it after `grace_s`."""
         if self._nursery is not None and not cell.is_gone:
-            drain(cell, cause)
+            cell.drain(cause)
             late = self._context.shared.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
-            Ref[Any](cell).watch(lambda _: late.cancel())
+            cell.watch(lambda _: late.cancel())
 
     def _end_late(self, cell: Cell[Any], cause: Cause) -> None:
         cell.cancel_restart()
@@ -484,8 +479,8 @@ class Supervisor:
                         await trio.lowlevel.checkpoint()
                     if child in self._children:
                         await self._end_child(self._children[child], self._specs[child].grace_s, cause)
-        if self._gave_up is not None:  # the stop came before its last decision, and must not hide it
-            raise self._gave_up
+        if self._gave_up is not None:
+            raise self._gave_up  # the stop came before its last decision, and must not hide it
 
     def end_children(self) -> None:
         """Kill all remaining children, in one step."""

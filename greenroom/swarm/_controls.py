@@ -1,8 +1,7 @@
-"""What keys mean while a swarm runs: a pure function from what is shown and a key to what is shown next and what to do.
+"""The meaning of keys while a swarm runs: a pure function from controls and a key to new controls and an action.
 
-Rule 1: what ends something asks first, and only `y` says yes. Rule 2: while a message is written every letter is a letter.
-Rule 3: a key that means nothing here changes nothing.
-Must not know: terminals, sessions.
+What ends something asks first, and only `y` says yes. While a message is written every letter is a letter. A key that means
+nothing here changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class Target:
     id: str
     name: str
     is_mate: bool
-    """Whether it can be killed; the lead ends with the swarm."""
+    """True if it can be killed; the lead ends with the swarm."""
 
 
 @final
@@ -33,7 +32,7 @@ class Question:
 
     id: str
     text: str
-    """Who asks, and what for."""
+    """The agent that asks, and its request."""
 
 
 @final
@@ -85,20 +84,20 @@ MAX_TYPED: Final = 2_000
 @final
 @attrs.frozen
 class Controls:
-    """What is chosen, and what is under way."""
+    """The chosen agent, and the message or confirmation in progress."""
 
     chosen: str = ""
     """Id of the agent that keys are about; empty: the first one."""
     typing: Target | None = None
-    """Who gets the message that is being written."""
+    """The recipient of the message that is being typed."""
     text: str = ""
     """That message, so far."""
     doubtful: Kill | KillAll | None = None
-    """What waits for a `y`."""
+    """The action that waits for a `y`."""
 
     def target(self, targets: Sequence[Target]) -> Target | None:
         """Return the agent that keys are about; the first where the chosen one is gone."""
-        return next((one for one in targets if one.id == self.chosen), targets[0] if targets else None)
+        return next((target for target in targets if target.id == self.chosen), targets[0] if targets else None)
 
     def line(self, targets: Sequence[Target], question: Question | None) -> str:
         """Return the line below the tree: what is asked, or which keys there are."""
@@ -136,7 +135,7 @@ def press(
     match key:
         case "y" | "n" if question is not None:
             return controls, Settle(question, is_allowed=key == "y")
-        case "K" if any(one.is_mate for one in targets):
+        case "K" if any(target.is_mate for target in targets):
             return attrs.evolve(controls, doubtful=KillAll()), None
         case Key.UP | Key.DOWN if target is not None:
             step = -1 if key is Key.UP else 1

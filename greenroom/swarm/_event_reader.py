@@ -1,4 +1,4 @@
-"""What the views share in reading a session's events: times from the first one, what was lost, who waits for a model."""
+"""The reader of events that the views share: times from the first event, losses, and agents that wait for a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_REMARK_S = 5.0
 
 @final
 class Waits:
-    """Which agents wait for their model, and since when."""
+    """Agents that wait for their model, and since when."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}

@@ -1,8 +1,7 @@
 """One picture of a swarm: the tree of actors, what each does, its mail and tokens, the board, what mates wrote to each other.
 
-Rule 1: color only repeats what a word says, so a terminal without color, dark or light, shows the same. Rule 2: what does not
-fit is counted. Rule 3: a picture fits the terminal as it is now; the tree gives way first, the line about keys never.
-Must not know: sessions, time.
+Color only repeats what a word says, so a terminal without color, dark or light, shows the same. What does not fit is
+counted. A picture fits the terminal as it is now; the tree gives way first, the line about keys never.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ _STYLES: Final[Mapping[str, str]] = {
     "killed": "magenta",
 }
 _HIDDEN: Final = frozenset({"", "session/teams", "session/queue"})
-"""What only holds or hands on others: a line for each would say nothing."""
+"""Actors that only hold others or forward messages, and are left out of the picture."""
 
 
 @attrs.frozen
 class Mail:
-    """How many messages wait for an actor, by lane."""
+    """The number of messages that wait for an actor, by lane."""
 
     now: int = 0
     next: int = 0
@@ -90,12 +89,12 @@ class Frame:
     in_progress: int
     items: int
     cost: str = ""
-    """What it cost so far; empty where nobody knows."""
+    """The cost so far; empty if it is unknown."""
     mail: tuple[str, ...] = ()
     """The latest messages between members."""
     note: str = ""
     keys: str = ""
-    """What is asked of the person, or which keys there are; empty where no keys are read."""
+    """The question for the person, or the available keys; empty if no keys are read."""
     chosen: str = ""
     """Id of the actor that keys are about."""
 
@@ -274,7 +273,7 @@ def _guides(rows: Sequence[Row], *, is_ascii: bool) -> list[str]:
 
 
 def _goes_on(after: Sequence[Row], level: int) -> bool:
-    """Whether another row of this level follows before its parent's part of the tree ends."""
+    """Return True if another row of this level follows before its parent's part of the tree ends."""
     for row in after:
         if row.depth < level:
             return False

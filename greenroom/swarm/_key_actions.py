@@ -1,4 +1,4 @@
-"""What keys do to a session: the same calls as a program makes, each with a line that says what came of it."""
+"""The actions of keys: the same calls that a program makes, each with a line about its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHY: Final = "asked for at the terminal"
 
 def targets_of(session: Session, team: Team | None) -> list[Target]:
     """Return the agents that keys can be about: the lead, then the mates that live."""
-    mates = team.mates.values() if team is not None else ()
+    mates = team.teammates.values() if team is not None else ()
     return [
         Target(session.main.id, LEAD, is_mate=False),
         *(Target(mate.ref.id, mate.name, is_mate=True) for mate in mates if not mate.ref.is_gone),
@@ -38,7 +38,7 @@ def question_of(session: Session) -> Question | None:
 
 def carry_out(action: Action, session: Session, team: Team | None) -> str:
     """Do what a key says, and return in a line what came of it."""
-    mates = team.mates if team is not None else {}
+    mates = team.teammates if team is not None else {}
     match action:
         case Settle(question=question, is_allowed=is_allowed):
             answer = Allow() if is_allowed else Deny(message="The person at the terminal refused it.")

@@ -1,7 +1,7 @@
 """The live view: a picture of the swarm, redrawn in place, with news that scroll by above it and keys that act on it.
 
-Rule 1: everything is drawn on the Trio thread, at most 8 times a second. Rule 2: what a key does goes through the same calls as
-a program's, and is on record as those are.
+Everything is drawn on the Trio thread, at most 8 times a second. What a key does goes through the same calls as a
+program's, and is on record as those are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LiveView:
 
     @property
     def can_answer(self) -> bool:
-        """Whether somebody can say here whether a call may run."""
+        """True if somebody can say here whether a call may run."""
         return self._keyboard is not None
 
     def begin(self, opening: Opening) -> None:
@@ -78,7 +78,7 @@ class LiveView:
     async def watch(self, session: Session, stream: EventStream) -> None:
         """Draw until the session's events end."""
         began = trio.current_time()
-        self._narrator.introduce(session.runtime.tree())
+        self._narrator.introduce(session.tree())
         with Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
             self._live = live
             try:
@@ -143,15 +143,15 @@ class LiveView:
             await trio.sleep(INTERVAL_S)
 
     def _frame(self, session: Session, elapsed_s: float, waits: Waits) -> Frame:
-        now = session.runtime.recorder.now()
-        agents = {one.id: with_wait(one, waits.waited_s(one.id, now)) for one in session.agents.all()}
+        now = session.now()
+        agents = {agent.id: with_wait(agent, waits.waited_s(agent.id, now)) for agent in session.agents.all()}
         items: Sequence[Item] = self._team.board.items() if self._team is not None else ()
         keys, chosen = self._keys(session)
         usd = session.budget.spent.usd
         return Frame(
             title=self._title,
             elapsed_s=elapsed_s,
-            rows=tuple(rows_of(session.runtime.tree(), agents)),
+            rows=tuple(rows_of(session.tree(), agents)),
             completed=sum(item.status == "completed" for item in items),
             in_progress=sum(item.status == "in_progress" for item in items),
             items=len(items),

@@ -1,7 +1,7 @@
-"""Going on with a swarm that was cut short: what it was begun as, and what its team does first.
+"""Resuming a swarm that was interrupted: its original options, and the first steps of its team.
 
-Rule 1: a swarm is gone on with as it was begun: same recipe, folder, task and number of mates; only the model may be another.
-Rule 2: an item that somebody was at goes back to the board, which hands it out anew: nobody knows how far it was.
+A swarm is gone on with as it was begun: same recipe, folder, task and number of mates; only the model may be another. An
+item that somebody was at goes back to the board, which hands it out anew: nobody knows how far it was.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GOES_ON: Final = (
 
 @attrs.frozen(kw_only=True)
 class Beginning:
-    """What a swarm was begun as."""
+    """The original options of a swarm."""
 
     path: str
     task: str
@@ -62,7 +62,7 @@ def read_beginning(run: str, runs: Path) -> tuple[Path | None, Beginning]:
         began = Beginning(**values)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(
-            f"{folder.name} cannot be gone on with as a swarm: its {BEGINNING} is missing or broken; begin a new one"
+            f"{folder.name} cannot be resumed as a swarm: its {BEGINNING} is missing or malformed; start a new one"
         ) from error
     try:
         return find_session(folder, runs), began
@@ -75,7 +75,7 @@ async def hand_out_again(team: Team) -> None:
 
     Resuming is the user's word that a held-back item is to be tried again: what made it fail, such as a budget, may be gone.
     """
-    mates = cycle(team.mates)
+    mates = cycle(team.teammates)
     for item in team.board.items():
         if item.status is ItemStatus.IN_PROGRESS:
             await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, status="pending")))
@@ -84,7 +84,7 @@ async def hand_out_again(team: Team) -> None:
 
 
 async def lead_on(session: Session, prompt: str) -> None:
-    """Let the lead go on where it was cut; one whose turn was over hears once more what it is about."""
+    """Resume the turn of the lead; if it was completed, prompt the lead again."""
     if session.was_cut:
         await session.resume_turn()
     else:

@@ -1,7 +1,7 @@
-"""The command `greenroom swarm`: a lead and its mates work on a folder and leave a report.
+"""The command `greenroom swarm`: a lead and its teammates work on a folder and leave a report.
 
-Rule 1: what the user got wrong is said before anything starts or is written. Rule 2: nothing is written into the folder
-that is surveyed. Rule 3: whatever ends it, the run folder can be replayed.
+What the user got wrong is said before anything starts or is written. Nothing is written into the folder that is surveyed.
+Whatever ends it, the run folder can be replayed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ from greenroom.core import (
 )
 from greenroom.core.sources import find_places
 from greenroom.models import (
-    DEFAULT_CLAUDE_MODEL,
     AnthropicModel,
-    Faults,
+    FaultRates,
     Model,
     PlannedCrash,
     PlaybookModel,
@@ -46,6 +45,7 @@ from greenroom.models import (
     chaotic,
     retrying,
 )
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
 from greenroom.session import Session, open_session
 from greenroom.supervisor import Restart
 from greenroom.swarm._resumption import Beginning, hand_out_again, lead_on, read_beginning
@@ -73,7 +73,7 @@ PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
 
 @attrs.frozen(kw_only=True)
 class SwarmOptions:
-    """What the command line said."""
+    """The options of the command line."""
 
     path: Path
     task: str = ""
@@ -98,7 +98,7 @@ class PlannedMate:
     name: str
     definition: AgentDefinition
     prompt: str
-    """What it is told first; empty: it waits for an item."""
+    """The first prompt; empty if it waits for an item."""
     restart: Restart
 
 
@@ -112,13 +112,13 @@ class Plan:
     lead: AgentDefinition
     mates: tuple[PlannedMate, ...]
     prompt: str
-    """What the lead is told."""
+    """The prompt of the lead."""
     tools: tuple[Tool, ...]
 
 
 @attrs.define
 class _Run:
-    """What is known of a run once its session is closed."""
+    """The facts about a run after its session has closed."""
 
     folder: Path | None = None
     """None: it never began."""
@@ -224,7 +224,7 @@ def checked_folder(path: Path) -> Path:
 
 
 def is_playbook(options: SwarmOptions) -> bool:
-    """Whether the rule-based model is meant: by name, or because there is no key."""
+    """Return True if the rule-based model is meant: by name, or because there is no key."""
     return options.model == PLAYBOOK or (not options.model and not os.environ.get(KEY))
 
 
@@ -241,7 +241,7 @@ def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
     name = options.model or DEFAULT_CLAUDE_MODEL
     if not name.startswith("claude-"):
         raise UsageError(
-            f"there is no model {name!r}; there are {PLAYBOOK!r} and Claude's, such as {DEFAULT_CLAUDE_MODEL!r}"
+            f"unknown model {name!r}; expected a Claude model such as {DEFAULT_CLAUDE_MODEL!r}, or {PLAYBOOK!r}"
         )
     if not os.environ.get(KEY) and not os.environ.get("ANTHROPIC_AUTH_TOKEN"):
         raise UsageError(f"the model {name!r} needs a key: set {KEY}, or use --model {PLAYBOOK}")
@@ -252,7 +252,7 @@ def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
 
 def troubled(model: Model, seed: int, *, is_rule_based: bool) -> Model:
     """Return a model that fails on purpose, and is asked again where that may help; the lead alone does not crash."""
-    model = chaotic(model, seed, Faults(spared=frozenset({LEAD})))
+    model = chaotic(model, seed, FaultRates(spared=frozenset({LEAD})))
     return retrying(model, RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0)) if is_rule_based else model
 
 
@@ -270,7 +270,7 @@ def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
     known = load_definitions(find_places(Path.cwd()) if uses_files else None, builtins=builtin_definitions(os.environ))
     lead = recipe.lead.made(known.find)
     made = {role.name: role.made(known.find) for role in recipe.roles}
-    needed = {name for one in (lead, *made.values()) for name in (TOOL_NAMES if one.tools is None else one.tools)}
+    needed = {name for agent in (lead, *made.values()) for name in (TOOL_NAMES if agent.tools is None else agent.tools)}
     return Plan(
         recipe=recipe,
         task=task,
@@ -286,7 +286,7 @@ def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
             mates=[name for name, _ in mates],
             facts=recipe.look(folder) if recipe.look else "",
         ),
-        tools=tuple(one for one in STANDARD_TOOLS if one.name in needed),
+        tools=tuple(tool for tool in STANDARD_TOOLS if tool.name in needed),
     )
 
 
@@ -339,7 +339,7 @@ async def _swarm(
         return ladder.exit_code or 1
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
-        view.say(f"go on with: {program()} swarm --resume {_run_name(run.folder, options)}")
+        view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
     view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
@@ -363,8 +363,8 @@ async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View,
         view.show_team(team)
         with _counted(run, team):
             for mate in plan.mates:
-                if mate.name not in team.mates:
-                    is_former = any(one.name == mate.name for one in team.parked)
+                if mate.name not in team.teammates:
+                    is_former = any(parked.name == mate.name for parked in team.parked)
                     prompt = "" if is_former else mate.prompt
                     await team.spawn(mate.name, definition=mate.definition, prompt=prompt, restart=mate.restart)
             if options.resume is None:
@@ -398,7 +398,9 @@ def _counted(run: _Run, team: Team) -> Iterator[None]:
         items = team.board.items()
         run.items = len(items)
         run.completed = sum(item.status == "completed" for item in items)
-        run.held_back = next((f"item #{one.id} ({one.subject}): {one.held_back}" for one in items if one.held_back), "")
+        run.held_back = next(
+            (f"item #{item.id} ({item.subject}): {item.held_back}" for item in items if item.held_back), ""
+        )
 
 
 @contextmanager

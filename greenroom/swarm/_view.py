@@ -1,6 +1,6 @@
-"""What every view of a swarm can do, and the two that write lines: for people, and as JSON.
+"""The interface of all views of a swarm, and the two views that print lines: for people, and as JSON.
 
-Rule 1: a view only reads. Rule 2: a reader that went away ends the work, and nothing else does.
+A view only reads. A reader that went away ends the work, and nothing else does.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from greenroom.teams import Team
 
 LOOK_S: Final = 1.0
-"""How often a log looks who waits for a model."""
+"""Seconds between two looks at who waits for a model."""
 
 
 @attrs.frozen(kw_only=True)
 class Opening:
-    """What is known before anything starts."""
+    """The facts known before anything starts."""
 
     model: str
     is_rule_based: bool
@@ -47,12 +47,12 @@ class Opening:
 
 @attrs.frozen(kw_only=True)
 class Summary:
-    """How a swarm ended."""
+    """The ending of a swarm."""
 
     state: str
     """`done`, `incomplete`, `stopped` or `failed`."""
     report: str
-    """Where the report is; empty where there is none."""
+    """The path of the report; empty if there is none."""
     run_folder: str
     replay: str
     """The command that replays the run."""
@@ -76,7 +76,7 @@ class View(Protocol):
 
     @property
     def can_answer(self) -> bool:
-        """Whether somebody can say here whether a call may run."""
+        """True if somebody can say here whether a call may run."""
         ...
 
     def begin(self, opening: Opening) -> None:
@@ -138,7 +138,7 @@ class LinesView:
     async def watch(self, session: Session, stream: EventStream) -> None:
         """Print a line for each transition, and one now and then while a model lets an agent wait."""
         narrator, reading = Narrator(), Reading(stream)
-        narrator.introduce(session.runtime.tree())
+        narrator.introduce(session.tree())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tell_waits, session, reading, narrator)
             while (found := await reading.next()) is not None:
@@ -153,7 +153,7 @@ class LinesView:
     async def _tell_waits(self, session: Session, reading: Reading, narrator: Narrator) -> None:
         while True:
             await trio.sleep(LOOK_S)
-            now = session.runtime.recorder.now()
+            now = session.now()
             for actor, waited_s in reading.waits.remarks(now):
                 _print_transition(
                     reading.since_began(now), narrator.name_of(actor), "model.waiting", f"thinking for {waited_s:.0f} s"

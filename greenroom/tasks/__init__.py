@@ -1,4 +1,4 @@
-"""Background tasks: what outlives the call that started it, in a table with five edges, and the notice of its end."""
+"""Background tasks: work that outlives the call that started it, and the notice of its end."""
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState

@@ -1,4 +1,4 @@
-"""What background tasks put on record, for the agent whose they are."""
+"""Events of background tasks, for the agent that owns them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _TaskEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
     task: str
-    """Its id."""
+    """Id of the task."""
     run: int = 1
     """Number of the run."""
 
@@ -27,27 +27,27 @@ class _TaskDescribed(Event):
     level: ClassVar[Level] = Level.TURNS
 
     task: str
-    """Its id."""
+    """Id of the task."""
     type: str
-    """What sort of task it is, such as `local_bash`."""
+    """Type of the task, such as `local_bash`."""
     description: str
-    """In at most 200 characters."""
+    """Description, at most 200 characters."""
     call: str = ""
-    """Id of the model's call that started it; empty where there was none."""
+    """Id of the model's call that started it; empty if there was none."""
     agent: str = ""
     """Definition of an agent."""
     run: int = 1
     """Number of this run of the task."""
     depth: int = 0
-    """How far an agent is below main."""
+    """Depth of an agent below main."""
     is_background: bool = True
-    """Whether no call waits for it."""
+    """True if no call waits for it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TaskRegistered(_TaskDescribed):
-    """A task is known: its id was given, and its work is about to begin, or waits for a place."""
+    """A task was registered: it has its id, and its work is about to begin, or waits for a place."""
 
     kind: ClassVar[str] = "task.new"
 
@@ -69,29 +69,29 @@ class TaskEnded(Event):
     level: ClassVar[Level] = Level.TURNS
 
     task: str
-    """Its id."""
+    """Id of the task."""
     state: EndState
     """`completed`, `failed` or `killed`."""
     exit_code: int | None
     """Exit code of its command; None if it has none."""
     error: str
-    """What went wrong, in at most 500 characters."""
+    """The error, at most 500 characters."""
     run: int = 1
-    """Number of the run that has ended."""
+    """Number of the run."""
     tokens: int = 0
-    """Of an agent: what its latest request read, and all that it wrote."""
+    """For an agent: input tokens of its latest request, plus all its output tokens."""
     tool_uses: int = 0
-    """Calls of tools that an agent made."""
+    """Tool calls of an agent."""
     cause: str = ""
-    """Who asked for its end; empty where it ended by itself."""
+    """The requester of its end; empty if it ended by itself."""
     waited_ms: int = 0
-    """How much of its time it waited for somebody's permission."""
+    """Time that it waited for permissions."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TaskMoved(_TaskEvent):
-    """The call that waited for a task lets it go on in the background."""
+    """A task was moved to the background: no call waits for it any more."""
 
     kind: ClassVar[str] = "task.moved"
 
@@ -107,18 +107,18 @@ class TaskDropped(_TaskEvent):
 @final
 @attrs.frozen(kw_only=True)
 class TaskLost(_TaskEvent):
-    """A task of an earlier process, which the journal shows as not ended, is no more."""
+    """A task of an earlier process that the journal shows as unfinished is gone."""
 
     kind: ClassVar[str] = "task.lost"
 
     state: EndState = "failed"
-    """How it ended: `failed`, its cause being `lost`; or as a transcript tells, which knew more than the journal."""
+    """Its outcome: `failed`, with the cause `lost`; or the one in a transcript, which knew more than the journal."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TaskSettled(_TaskEvent):
-    """What a task that has ended left behind, such as a worktree, was looked after."""
+    """The leftovers of an ended task, such as a worktree, were processed."""
 
     kind: ClassVar[str] = "task.settled"
 
@@ -126,17 +126,17 @@ class TaskSettled(_TaskEvent):
 @final
 @attrs.frozen(kw_only=True)
 class TaskUndelivered(Event):
-    """Nobody is there any more who could be told how a task has ended: neither who asked for it nor anybody above."""
+    """The end of a task could not be reported: neither its requester nor any agent above exists."""
 
     kind: ClassVar[str] = "task.undelivered"
     level: ClassVar[Level] = Level.TURNS
 
     task: str
-    """Its id."""
+    """Id of the task."""
     run: int = 1
     """Number of the run."""
     status: EndState
-    """How it ended, as the notice says it."""
+    """Its outcome, as in the notice."""
 
 
 EVENTS: Final = (
@@ -152,23 +152,23 @@ EVENTS: Final = (
 
 
 def record_undelivered(recorder: Recorder, notice: TaskNotice) -> None:
-    """Put on record that nobody could be told of an end."""
+    """Record that an end could not be reported."""
     recorder.emit(TaskUndelivered(actor=notice.owner, task=notice.task_id, run=notice.run, status=str(notice.status)))
 
 
 def record_settled(recorder: Recorder, task: Task) -> None:
-    """Put on record that what a task left behind was looked after."""
+    """Record that a task's leftovers were processed."""
     info = task.info
     recorder.emit_fields(TaskSettled, info.owner, 0, 0, info.id, info.run)
 
 
 def record_new(recorder: Recorder, task: Task) -> None:
-    """Put on record that a task is known."""
+    """Record that a task was registered."""
     recorder.emit_fields(TaskRegistered, *_told(task))
 
 
 def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
-    """Put on record that a task took an edge; None stands for its move to the background."""
+    """Record that a task took an edge; None stands for its move to the background."""
     info = task.info
     if edge is None:
         recorder.emit_fields(TaskMoved, info.owner, 0, 0, info.id, info.run)
@@ -188,7 +188,7 @@ def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
 
 
 def _told(task: Task) -> tuple[Any, ...]:
-    """Return the fields of `TaskRegistered` and of `TaskBegan`, in their order."""
+    """Return the fields of `TaskRegistered` and `TaskBegan`, in order."""
     info = task.info
     return (
         *(info.owner, 0, 0, info.id, info.kind, info.description[:200], info.tool_use_id),

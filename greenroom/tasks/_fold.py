@@ -1,4 +1,4 @@
-"""How tasks stand, folded from their events."""
+"""States of tasks, folded from their events."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from greenroom.tasks._task import LOST
 @final
 @attrs.frozen(kw_only=True)
 class TaskView:
-    """One run of a task, as its events tell of it."""
+    """One run of a task, from its events."""
 
     task: str
     run: int
     state: TaskState = TaskState.PENDING
     owner: str = ""
-    """Id of the agent that is told of its end; empty where that is the host."""
+    """Id of the agent that is notified of its end; empty for the host."""
     type: str = ""
     description: str = ""
     call: str = ""
@@ -36,21 +36,21 @@ class TaskView:
     tokens: int = 0
     tool_uses: int = 0
     was_registered: bool = False
-    """Whether its registration is on record; journals of earlier versions begin with its work."""
+    """True if its registration is recorded; journals of earlier versions begin with its work."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self.state in TERMINAL
 
     @property
     def notice_id(self) -> str:
-        """Names the notice of its end: `<task id>.<run>`."""
+        """Id of the notice of its end: `<task id>.<run>`."""
         return name_notice(self.task, self.run)
 
 
 def registered(_: TaskView | None, event: TaskRegistered) -> TaskView:
-    """Put a run down."""
+    """Add a run."""
     return attrs.evolve(_known(event), was_registered=True)
 
 
@@ -60,7 +60,7 @@ def began(before: TaskView | None, event: TaskBegan) -> TaskView:
 
 
 def moved(before: TaskView | None, event: TaskMoved) -> TaskView:
-    """Note that no call waits for it any more."""
+    """Record that no call waits for it any more."""
     return attrs.evolve(before or _unknown(event), is_background=True)
 
 
@@ -111,10 +111,10 @@ def _unknown(event: Any) -> TaskView:
 
 
 def _edge_to(state: str, event: str) -> Edge:
-    """Return the move that ends a task in a state.
+    """Return the edge that ends a task in a state.
 
     Raises:
-        IllegalTransition: No task ends in that.
+        IllegalTransition: The state is not terminal.
     """
     try:
         return EDGE_TO[TaskState(state)]

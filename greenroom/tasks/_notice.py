@@ -1,7 +1,7 @@
 """The notice that tells a model how a background task ended.
 
-Rule 1: what a field says cannot look like another field: every text is escaped. Rule 2: the header comes from the table of
-tasks, never from what the task printed. Must not know: how it is delivered.
+No field can imitate another one: every text is escaped. The header comes from the table of tasks, never from the task's
+output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TAG: Final = "task-notification"
 @final
 @attrs.frozen(kw_only=True)
 class TaskUsage:
-    """What a task took."""
+    """Cost of a task."""
 
     total_tokens: int
     tool_uses: int
@@ -29,39 +29,43 @@ class TaskUsage:
 @final
 @attrs.frozen(kw_only=True)
 class TaskNotice:
-    """How a background task ended."""
+    """The end of a background task."""
 
     task_id: str
     tool_use_id: str = ""
-    """Id of the call that started it; empty where there was none."""
+    """Id of the call that started it; empty if there was none."""
     output_file: str
     status: str
     """`completed`, `failed` or `killed`."""
     summary: str
     """One sentence for the reader."""
     result: str | None = None
-    """What an agent said last, or what a call came to, whole or in part; None for what says nothing, such as a shell."""
+    """An agent's last words, or a call's result, complete or partial; None for a task without a result, such as a
+    shell.
+    """
     is_marked: bool = False
-    """Whether what imitates the runtime in the result is marked already, as in the reports of agents; not part of the text."""
+    """True if imitations of the runtime in the result are marked already, as in reports of agents; not part of the
+    text.
+    """
     usage: TaskUsage | None = None
     worktree: str = ""
     """The worktree that was kept."""
     worktree_branch: str = ""
     owner: str = ""
-    """Id of the agent that is to be told; not part of the text."""
+    """Id of the agent to notify; not part of the text."""
     run: int = 1
-    """Number of the task's run, which this tells the end of; not part of the text."""
+    """Number of the run that ended; not part of the text."""
     wakes: bool = True
-    """Whether its reader begins a turn for it; else it is read with whatever comes next. Not part of the text."""
+    """True if it begins a turn of its reader; else it is read with the next input. Not part of the text."""
 
     @property
     def id(self) -> str:
-        """Names the notice: `<task id>.<run>`."""
+        """Id of the notice: `<task id>.<run>`."""
         return name_notice(self.task_id, self.run)
 
     @property
     def xml(self) -> str:
-        """The text that the model gets, in the fields and the order of the leading coding agent's."""
+        """The text for the model, with the fields and order of the leading coding agent's."""
         return wrap(TAG, "\n".join(self._lines()))
 
     def _lines(self) -> Iterator[str]:
@@ -90,5 +94,5 @@ _FIELDS: Final = (
 
 
 def name_notice(task_id: str, run: int) -> str:
-    """Return what names the notice of the end of a run, in records too: `<task id>.<run>`."""
+    """Return the id of the notice of a run's end, also used in records: `<task id>.<run>`."""
     return f"{task_id}.{run}"

@@ -1,7 +1,7 @@
-"""How far an agent has come in a run: tool calls, tokens, what it did last.
+"""Progress of an agent in a run: tool calls, tokens, recent activities.
 
-Rule 1: input tokens are the latest request's, because each request reads all that came before; output tokens add up (agents
-6.80). Rule 2: while any of its calls waits for somebody's permission, an agent does not work. Must not know: clock, who looks.
+Input tokens are those of the latest request, because each request reads everything before it; output tokens add up.
+While any of its calls waits for a permission, an agent does not work.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, final
 import attrs
 
 RECENT: Final = 5
-"""Activities that are kept."""
+"""Number of activities that are kept."""
 
 
 @final
@@ -24,31 +24,31 @@ class Progress:
     latest_input_tokens: int = 0
     cumulative_output_tokens: int = 0
     recent_activities: list[str] = attrs.field(factory=list[str])
-    """What it did last, the latest at the end: a tool and what the call was about."""
+    """Recent activities, the latest last: a tool and the subject of its call."""
     tool_uses: Counter[str] = attrs.field(factory=Counter[str])
-    """Calls by tool."""
+    """Number of calls by tool."""
     models: dict[str, None] = attrs.field(factory=dict)
-    """Those that have answered, in the order in which they did first."""
+    """Models that have answered, in the order of their first answers."""
     last_request_tokens: int = 0
-    """What the latest request read and wrote."""
+    """Tokens that the latest request read and wrote."""
     lines_added: int = 0
-    """By the tools Edit and Write, as their calls say it."""
+    """Lines added by the tools Edit and Write, according to their calls."""
     lines_removed: int = 0
     waiting: dict[str, str] = attrs.field(factory=dict)
-    """The tools of its calls that wait until somebody allows or refuses them, by the calls' ids."""
+    """Tools of calls that wait for a permission, by call id."""
     _waited_s: float = 0.0
     _waiting_since_s: float = 0.0
     summary: str = ""
-    """What it is about now, in a few words of a model; empty where nobody asks for such."""
+    """Current activity in a few words of a model; empty if no summaries are requested."""
 
     @property
     def attention(self) -> str:
-        """What somebody has to do for it to go on; empty while it needs nobody."""
+        """Required action of a person; empty if none."""
         return f"it waits for permission: {', '.join(self.waiting.values())}" if self.waiting else ""
 
     @property
     def tool_use_count(self) -> int:
-        """How many calls it has made."""
+        """Number of its calls."""
         return self.tool_uses.total()
 
     @property
@@ -58,7 +58,7 @@ class Progress:
 
     @property
     def last_activity(self) -> str:
-        """What it did last; empty at the beginning."""
+        """The latest activity; empty at the beginning."""
         return self.recent_activities[-1] if self.recent_activities else ""
 
     def note_request(self, input_tokens: int, output_tokens: int, model: str = "") -> None:
@@ -76,22 +76,22 @@ class Progress:
         del self.recent_activities[:-RECENT]
 
     def note_question(self, call: str, tool: str, now_s: float) -> None:
-        """A call waits from now on until somebody allows or refuses it."""
+        """Record that a call waits for a permission from now on."""
         if not self.waiting:
             self._waiting_since_s = now_s
         self.waiting[call] = tool
 
     def note_answer(self, call: str, now_s: float) -> None:
-        """A call does not wait any more, if it did."""
+        """Record that a call no longer waits, if it did."""
         if self.waiting.pop(call, None) is not None and not self.waiting:
             self._waited_s += now_s - self._waiting_since_s
 
     def waited_ms(self, now_s: float) -> int:
-        """Return for how long it has waited for permissions; where several calls waited at once, that time counts once."""
+        """Return the time that it has waited for permissions; simultaneous waits count once."""
         return round((self._waited_s + (now_s - self._waiting_since_s if self.waiting else 0.0)) * 1000)
 
     def note_change(self, values: Mapping[str, Any]) -> None:
-        """Count the lines of a call that has changed a file: what it wrote, and what it put that in the place of."""
+        """Count the lines of a call that has changed a file: written and replaced ones."""
         written = values.get("new_string", values.get("content", ""))
         self.lines_added += len(str(written).splitlines())
         self.lines_removed += len(str(values.get("old_string", "")).splitlines())

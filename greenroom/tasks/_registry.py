@@ -1,8 +1,9 @@
-"""The tasks of a session: started, found, ended.
+"""The tasks of a session: start, lookup, end.
 
-Rule 1: a task is known before its start returns, so its id can be asked for at once. Rule 2: an error of a task is its own
-end, `failed`, and nobody else's. Rule 3: leaving ends what runs, and returns when it has ended. Rule 4: what does the work is
-either a function that runs here, or lives elsewhere and says how it stands; the table is the same.
+Rule 1: a task is registered before its start returns, so its id can be used at once. Rule 2: an error of a task is its
+own end, `failed`, and affects nothing else. Rule 3: leaving the block ends running tasks, and returns when they have
+ended. Rule 4: the work is either a function that runs here, or lives elsewhere and reports its state; the table is the
+same.
 """
 
 from __future__ import annotations
@@ -23,18 +24,20 @@ from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import MCP_CALL, SHELL, Task, TaskInfo
 
 MAX_FINISHED: Final = 1_000
-"""Finished tasks that are remembered; the one that ended first is forgotten first."""
+"""Maximum number of finished tasks that are remembered; the oldest are forgotten first."""
 RELEASE_S: Final = 30.0
-"""Seconds after its end for which what a task holds is kept in memory (agents 6.82, 17.2)."""
+"""Seconds after its end for which a task's resources are kept in memory."""
 RELEASES_APART_S: Final = 0.05
-"""Where very many tasks end one after the other, those of so many seconds are released together: a sleep for each is dear."""
+"""Releases within this time are grouped: one sleep for each of very many tasks would be expensive."""
 AFTER_CARE_S: Final = 60.0
-"""Seconds that may pass between an end and its notice, for what is looked after in between."""
+"""Maximum seconds between an end and its notice, for cleaning up in between."""
 
 Work: TypeAlias = Callable[[], Awaitable[int | None]]
-"""What a task does; returns its exit code, 0 for success, or None for what has none. What it raises is why it failed."""
+"""Work of a task; returns its exit code, 0 for success, or None if it has none. An exception is the reason of its
+failure.
+"""
 Watch: TypeAlias = Callable[[Task, Edge | None], None]
-"""Hears of each edge that a task takes, and with None of a move to the background, in the same step."""
+"""Called with each edge that a task takes, and with None for a move to the background, in the same step."""
 
 
 class TaskOwner(Protocol):
@@ -51,7 +54,7 @@ class TaskOwner(Protocol):
 
 @final
 class Tasks:
-    """Made by `open_tasks`. To be used from the Trio thread only."""
+    """The tasks of a session. Made by `open_tasks`; use it from the Trio thread only."""
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class Tasks:
         is_on: bool,
     ) -> None:
         self.is_on = is_on
-        """Whether what a call waits for may go on without it."""
+        """True if a call may leave its task in the background."""
         self._nursery = nursery
         self._deliver = self.give_up if tell is None else tell
         self._watch = watch
@@ -76,7 +79,7 @@ class Tasks:
         self._release_s = release_s
         self._tasks: dict[str, Task] = {}
         self._running: dict[str, dict[Task, None]] = {}
-        """What has not ended, by owner."""
+        """Unfinished tasks, by owner."""
         self._finished: deque[Task] = deque()
         self._releases: deque[tuple[float, Task]] = deque()
         self._is_releasing = False
@@ -111,19 +114,19 @@ class Tasks:
         """Start a command, or a call of an MCP server, and return its task; it is `pending` until its work begins.
 
         Args:
-            work: What it does.
+            work: The work.
             id: A new id; the stem of the output file.
-            description: What it does, in some words.
-            owner: Id of the agent whose it is.
+            description: Short description.
+            owner: Id of the agent that owns it.
             tool_use_id: Id of the call that starts it.
-            output_file: Where its output goes.
+            output_file: File for its output.
             command: The command, for people; empty for a call.
-            server: The server, of a call; empty for a command.
-            tool: The server's own name of the tool, of a call.
-            is_background: Whether its end is told by a notice, because no call waits for it.
+            server: The server of a call; empty for a command.
+            tool: The server's name of the tool of a call.
+            is_background: True if a notice reports its end, because no call waits for it.
         """
         if id in self._tasks:
-            raise InternalError(f"two tasks have the id {id!r}")
+            raise InternalError(f"duplicate task id {id!r}")
         info = TaskInfo(
             id=id,
             kind=MCP_CALL if server else SHELL,
@@ -140,28 +143,29 @@ class Tasks:
         return task
 
     def open(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object]) -> Task:
-        """Take a task up whose work is done elsewhere, and return it, `pending`; `begin` and `end` say how it goes.
+        """Register a task whose work is done elsewhere, and return it, `pending`; `begin` and `end` report its
+        progress.
 
         Args:
-            info: What it is. An id may come again when its last run has ended.
-            is_background: Whether its end is told by a notice, because no call waits for it.
-            kill: Asks whoever does the work for its end.
+            info: Its description. An id may be reused when its last run has ended.
+            is_background: True if a notice reports its end, because no call waits for it.
+            kill: Requests the end of the work.
         """
         earlier = self._tasks.get(info.id)
         if earlier is not None and not earlier.is_finished:
-            raise InternalError(f"two tasks have the id {info.id!r}")
+            raise InternalError(f"duplicate task id {info.id!r}")
         return self._add(info, is_background=is_background, kill=kill)
 
     def recall(
         self, info: TaskInfo, *, state: TaskState = TaskState.KILLED, error: str = "", cause: Cause | None = None
     ) -> Task:
-        """Take a task up that ended before anybody of now was there; its end is nobody's to tell.
+        """Register a task that ended in an earlier process; its end is not reported again.
 
         Args:
-            info: What it was.
-            state: How it ended.
-            error: Why it failed.
-            cause: Who asked for its end.
+            info: Its description.
+            state: Its outcome.
+            error: Reason of a failure.
+            cause: Requester of its end.
         """
         task = Task(
             info=info,
@@ -179,17 +183,17 @@ class Tasks:
         return task
 
     def begin(self, task: Task) -> None:
-        """Note that the work of a task has begun."""
+        """Record that the work of a task has begun."""
         task.began_s = trio.current_time()
         task.move(Edge.BEGIN)
 
     def end(self, task: Task, edge: Edge, after_care: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Note how a task has ended; that can be seen at once.
+        """Record the end of a task, which is visible at once.
 
         Args:
             task: The task.
-            edge: How.
-            after_care: What has to be done before its notice goes out, within `AFTER_CARE_S`; its failure changes nothing.
+            edge: Its outcome.
+            after_care: Work to do before its notice is sent, within `AFTER_CARE_S`; its failure changes nothing.
         """
         task.ended_s = trio.current_time()
         if task.state is TaskState.PENDING and edge is not Edge.KILL:
@@ -206,25 +210,25 @@ class Tasks:
         self.release_later(task)
 
     def release_later(self, task: Task) -> None:
-        """Have what is held for a task that has ended released after `release_s`, from now."""
+        """Release the resources of an ended task `release_s` seconds from now."""
         self._releases.append((trio.current_time() + self._release_s, task))
         if not self._is_releasing:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
             self._nursery.start_soon(self._release_in_time, name="release of tasks")
 
     def beside(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something that is no task of its own while the tasks are open; it may not fail."""
+        """Run work that is not a task while the tasks are open; it must not fail."""
         self._nursery.start_soon(work)
 
     def _tell(self, notice: TaskNotice) -> None:
         self._deliver(notice)
 
     def give_up(self, notice: TaskNotice) -> None:
-        """Note that nobody is there any more who could be told of an end; what the task came to stays for whoever asks."""
+        """Record that an end could not be reported; the task's result stays available."""
         task = self._tasks.get(notice.task_id)
         if task is not None and task.info.run == notice.run:
             task.is_undelivered = True
-        self._note_undelivered(notice)  # on record, it wakes whoever waits for quiet
+        self._note_undelivered(notice)  # recording it wakes tasks that wait for quiet
 
     async def _release_in_time(self) -> None:
         with self._sweeping:
@@ -249,26 +253,28 @@ class Tasks:
         return all(released)
 
     def find(self, task_id: str) -> Task | None:
-        """Return a task that runs, or ended not too long ago; by its id, or the name of its agent."""
+        """Return a running or recently ended task by its id, or the name of its agent."""
         named = next(filter(None, (owner.id_of(task_id) for owner in self._owners)), task_id)
         return self._tasks.get(task_id) or self._tasks.get(named)
 
     def all(self) -> tuple[Task, ...]:
-        """Return those that run and those that are remembered, in the order of starting."""
+        """Return the running and the remembered tasks, in the order of starting."""
         return tuple(self._tasks.values())
 
     def running(self, owner: str | None = None) -> tuple[Task, ...]:
-        """Return what has not ended, in the order of starting; of one agent, or of all."""
-        if owner is not None:  # asked at each end of an agent
+        """Return the unfinished tasks of one agent, or of all, in the order of starting."""
+        if owner is not None:  # called at each end of an agent
             return tuple(self._running.get(owner, ()))
         return tuple(task for task in self._tasks.values() if not task.is_finished)
 
     def limit(self, task: Task, limit_s: float) -> None:
-        """End a task if it still runs after so many seconds."""
+        """End a task if it still runs after `limit_s` seconds."""
         self._nursery.start_soon(_end_late, task, limit_s, name=f"limit of {task.info.id}")
 
     async def stop(self, cause: Cause, owner: str | None = None) -> None:
-        """End what runs, of one agent or of all, and return when it has ended. Cancelled, it has asked for the end."""
+        """End the running tasks of one agent, or of all, and return when they have ended. If cancelled, their end is
+        still requested.
+        """
         asked = self.running(owner)
         for task in asked:
             task.kill(cause)
@@ -276,7 +282,7 @@ class Tasks:
             await task.wait_finished()
 
     def close(self) -> None:
-        """Let go of what is kept for those who look."""
+        """Release everything that is kept for lookups."""
         self._releases.clear()
         self._sweeping.cancel()
 
@@ -316,13 +322,13 @@ async def _run(task: Task, work: Work) -> None:
         return
     task.began_s = trio.current_time()
     task.move(Edge.BEGIN)
-    # Unless the work says otherwise: cancelled, by whoever it may be.
+    # Unless the work says otherwise, it was cancelled.
     edge = Edge.KILL
     try:
         with task.scope:
             task.exit_code = await work()
             edge = Edge.FAIL if task.exit_code else Edge.COMPLETE
-    except Exception as error:  # noqa: BLE001 - what it raises is how it ended
+    except Exception as error:  # noqa: BLE001 - the exception is the reason of its end
         task.error = message_of(error) or type(error).__name__
         edge = Edge.FAIL
     finally:
@@ -333,7 +339,7 @@ async def _run(task: Task, work: Work) -> None:
 async def _end_late(task: Task, limit_s: float) -> None:
     with trio.move_on_after(limit_s):
         await task.wait_finished()
-    task.kill(Cause("deadline", f"it went on for {limit_s:g} s after the agent that started it had ended"))
+    task.kill(Cause("deadline", f"it ran for {limit_s:g} s after the agent that started it had ended"))
 
 
 async def _look_after(
@@ -343,11 +349,11 @@ async def _look_after(
         # Shielded, because the end of the session is no reason to leave a worktree behind.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + AFTER_CARE_S):
             await after_care()
-    except Exception:  # noqa: BLE001, S110 - what went wrong is its caller's to put on record; the end is told all the same
+    except Exception:  # noqa: BLE001, S110 - the caller records its failure; the end is reported all the same
         pass
     finally:
         claim.__exit__(None, None, None)
-        note()  # whoever waits for quiet looks again when something is put on record
+        note()  # recording something wakes tasks that wait for quiet
 
 
 @asynccontextmanager
@@ -361,17 +367,17 @@ async def open_tasks(
     release_s: float = RELEASE_S,
     is_on: bool = True,
 ) -> AsyncIterator[Tasks]:
-    """Open the tasks of a session; leaving ends what runs.
+    """Open the tasks of a session; leaving the block ends running tasks.
 
     Args:
-        tell: Takes the notice of each end that no call reported, in the step in which the task ends, so it may only store it. By
-            default an owner that joins does.
-        watch: Called at each edge that a task takes, and at its move to the background, in the same step; for the record.
-        note_new: Called with each task in the step in which it is known.
-        note_settled: Called with each that had to be looked after, when that is done.
-        note_undelivered: Called with each notice that nobody is there for.
-        release_s: Seconds after its end for which a task counts as looked at.
-        is_on: Whether what a call waits for may be moved to the background.
+        tell: Takes the notice of each end that no call reported; called in the step of the end, so it may only store
+            it. By default an owner that joins does.
+        watch: Called in the same step with each edge that a task takes, and with its move to the background.
+        note_new: Called with each task in the step of its registration.
+        note_settled: Called with each task whose leftovers were processed.
+        note_undelivered: Called with each notice that has no recipient.
+        release_s: Seconds after its end for which a task is kept.
+        is_on: True if tasks that a call waits for may be moved to the background.
     """
     async with open_bare_nursery() as nursery:
         tasks = Tasks(nursery, tell, watch, note_new, note_settled, note_undelivered, release_s, is_on=is_on)

@@ -1,8 +1,9 @@
-"""One background task: what it is, where it stands, and who has been told of its end.
+"""A background task: its description, its state, and the reporting of its end.
 
-Rule 1: its state changes through the table alone. Rule 2: the end of a run is told once: by the result of the call that
-waited for it, or by a notice. Rule 3: foreground is a link: the call that started it waits for it, and letting it go changes
-nothing for the task. Rule 4: its end can be seen before anything is cleaned up, and is told after that.
+Rule 1: its state changes only through the table. Rule 2: the end of a run is reported once: by the result of the call
+that waited for it, or by a notice. Rule 3: foreground is a link: the call that started the task waits for it, and
+ending the wait changes nothing for the task. Rule 4: its end is visible before anything is cleaned up, and reported
+after that.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ AGENT: Final = "local_agent"
 TEAMMATE: Final = "in_process_teammate"
 MCP_CALL: Final = "mcp_task"
 LOST: Final = "lost"
-"""Who ended a task whose process was gone before it had ended."""
+"""Requester of the end of a task whose process was gone before it had ended."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TaskInfo:
-    """What is known of a task before it begins."""
+    """Description of a task, known before it begins."""
 
     id: str
-    """`b` and 8 of `[0-9a-z]` for a shell, `m` and such 8 for a call of an MCP server, `a` and 16 hex digits for an agent,
-    `name@team` for a teammate."""
+    """`b` and 8 of `[0-9a-z]` for a shell, `m` and 8 of these for a call of an MCP server, `a` and 16 hex digits for an
+    agent, `name@team` for a teammate.
+    """
     kind: str = SHELL
     description: str
-    """What it does, in some words, for people and models."""
+    """Short description, for people and models."""
     owner: str
-    """Id of the agent that is told of its end; empty where that is the host."""
+    """Id of the agent that is notified of its end; empty for the host."""
     tool_use_id: str = ""
     """Id of the call that started it."""
     output_file: Path
@@ -49,13 +51,13 @@ class TaskInfo:
     agent_type: str = ""
     """The definition of an agent."""
     server: str = ""
-    """The server, of a call of an MCP server."""
+    """The server of a call of an MCP server."""
     tool: str = ""
-    """The server's own name of the tool, of such a call."""
+    """The server's name of the tool of such a call."""
     depth: int = 0
-    """How far an agent is below main, which is 0."""
+    """Depth of an agent below main, which is 0."""
     run: int = 1
-    """Number of this run: an agent that is gone on with has another."""
+    """Number of this run: each resume of an agent is another run."""
 
 
 @final
@@ -65,52 +67,52 @@ class Task:
 
     info: TaskInfo
     is_background: bool
-    """Whether nobody's call waits for it."""
+    """True if no call waits for it."""
     may_move: bool = True
-    """Whether it may go on without the call that waits for it."""
+    """True if it may continue without the call that waits for it."""
     is_notified: bool = False
-    """Whether its end was told, by a result or by a notice."""
+    """True if its end was reported, by a result or by a notice."""
     is_answered: bool = False
-    """Whether the result of a call has told its end."""
+    """True if the result of a call has reported its end."""
     state: TaskState = TaskState.PENDING
     exit_code: int | None = None
     error: str = ""
-    """Why it failed, where that is more than an exit code."""
+    """Reason of its failure, if there is more than an exit code."""
     cause: Cause | None = None
-    """Who asked for its end, and why."""
+    """Requester and reason of its end."""
     result: str | None = None
-    """What an agent said last, or what a call came to; a part of it where it did not come to its end."""
+    """An agent's last words, or a call's result; partial if it did not finish."""
     said_of_silence: str = ""
-    """What its notice says where `result` is empty."""
+    """Text of its notice if `result` is empty."""
     usage: TaskUsage | None = None
     worktree: str = ""
     """The worktree that was kept at its end."""
     worktree_branch: str = ""
     progress: Progress | None = None
-    """How far an agent has come."""
+    """Progress of an agent."""
     is_stopped_by_user: bool = False
-    """Whether a person ended it: no model goes on with it then (agents 6.51)."""
+    """True if a person ended it: models cannot resume it then."""
     has_begun: bool = False
-    """Whether its work ever began."""
+    """True if its work ever began."""
     is_silent: bool = False
-    """Whether its end is told to nobody: whoever started it looks at the task itself."""
+    """True if its end is not reported: its starter looks at the task itself."""
     is_undelivered: bool = False
-    """Whether nobody was there any more who could be told of its end."""
+    """True if its end could not be reported to anybody."""
     is_quiet: bool = False
-    """Whether the notice of its end begins no turn, and is read with whatever comes next."""
+    """True if the notice of its end begins no turn, and is read with the next input."""
     retain: bool = False
-    """Whether it is kept, because somebody looks at it."""
+    """True if it is kept because somebody looks at it."""
     is_told_by_stop: bool = True
-    """Whether the answer of TaskStop says all there is to say of its end."""
+    """True if the answer of TaskStop reports its end completely."""
     began_s: float = 0.0
     ended_s: float = 0.0
     """On the run's clock."""
     _tell: Callable[[TaskNotice], None] = attrs.field(repr=False)
     _watch: Callable[[Task, Edge | None], None] = attrs.field(repr=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
-    """What its work runs in."""
+    """Scope of its work."""
     _kill: Callable[[Cause], object] | None = attrs.field(default=None, repr=False)
-    """Ends what does the work, where that is not in the scope."""
+    """Ends the work if that is not in the scope."""
     _claims: int = attrs.field(default=0, repr=False)
     _finished: trio.Event = attrs.field(factory=trio.Event, repr=False)
     _released: trio.Event = attrs.field(factory=trio.Event, repr=False)
@@ -118,21 +120,21 @@ class Task:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self.state in TERMINAL
 
     @property
     def attention(self) -> str:
-        """What somebody has to do for it to go on, such as allow a call; empty while it needs nobody."""
+        """Required action of a person, such as allowing a call; empty if none."""
         return "" if self.progress is None or self.is_finished else self.progress.attention
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has ended, and what it leaves behind has been looked after."""
+        """True if it has ended, and its leftovers have been processed."""
         return self._settled.is_set()
 
     async def wait_finished(self) -> None:
-        """Return when it has ended, whatever way."""
+        """Return when it has ended."""
         await self._finished.wait()
 
     async def wait_released(self) -> None:
@@ -140,11 +142,11 @@ class Task:
         await self._released.wait()
 
     async def wait_settled(self) -> None:
-        """Return when it has ended and what it leaves behind has been looked after."""
+        """Return when it has ended and its leftovers have been processed."""
         await self._settled.wait()
 
     def move_to_background(self) -> bool:
-        """Let go of the call that waits for it, and say whether that was possible. The task does not notice."""
+        """Release the call that waits for it, and return True if that was possible. The task does not notice."""
         if self.is_finished or not (self.may_move or self.is_background):
             return False
         if not self.is_background:
@@ -154,7 +156,7 @@ class Task:
         return True
 
     def kill(self, cause: Cause) -> bool:
-        """Ask for its end, and say whether it was still there; it ends when what it holds has been given back."""
+        """Request its end, and return True if it was still unfinished; it ends when its resources have been released."""
         if self.is_finished:
             return False
         if self.cause is None:
@@ -168,18 +170,18 @@ class Task:
         return True
 
     def note_result(self, text: str) -> None:
-        """Note what it has come to so far; the notice of its end says it."""
+        """Record its intermediate result, which the notice of its end reports."""
         self.result = text
 
     def abandon(self) -> None:
-        """The call that waited for it has ended without a result: its end is told by a notice that begins no turn."""
+        """Record that the call that waited for it ended without a result: a notice that begins no turn reports its end."""
         if not self.is_background:
             self.is_quiet = self.is_background = True
             self._settle()
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Hold its notice back, for whoever is about to tell of its end with `mark_notified`, or to give up."""
+        """Hold its notice back while the caller decides whether to report the end itself with `mark_notified`."""
         self._claims += 1
         try:
             yield
@@ -188,12 +190,12 @@ class Task:
             self._settle()
 
     def mark_notified(self) -> None:
-        """Its end is being told by the result of a call: no notice tells it again, and one that waits is not read."""
+        """Record that the result of a call reports its end: no notice repeats it, and a waiting one is not read."""
         self.is_notified = self.is_answered = True
         self.is_undelivered = False
 
     def move(self, edge: Edge) -> None:
-        """Take an edge; the end of a background task that nobody claims is told in the same step."""
+        """Take an edge; the end of an unclaimed background task is reported in the same step."""
         self.state = step(self.state, edge)
         self.has_begun = self.has_begun or edge is Edge.BEGIN
         self._watch(self, edge)
@@ -203,7 +205,7 @@ class Task:
             self._settle()
 
     def mark_over(self) -> None:
-        """Wake whoever waits for it, or ever will: it has been over for long."""
+        """Wake all present and future waiters: it ended long ago."""
         for event in (self._finished, self._released, self._settled):
             event.set()
 
@@ -211,7 +213,7 @@ class Task:
         if not self.is_finished or self._claims:
             return
         self._settled.set()
-        # A program that waits for an agent tells nobody of its end.
+        # The end of an agent that a program waits for is not reported to anybody.
         is_awaited = not self.is_background and (self.info.kind == SHELL or self.info.tool_use_id != "")
         if not is_awaited and not self.is_notified:
             self.is_notified = True
@@ -220,22 +222,22 @@ class Task:
 
     @property
     def notice_id(self) -> str:
-        """Names the notice of its end: `<task id>.<run>`."""
+        """Id of the notice of its end: `<task id>.<run>`."""
         return name_notice(self.info.id, self.info.run)
 
     @property
     def duration_ms(self) -> int:
-        """How long it worked: what it waited for permissions is not counted."""
+        """Working time, without waits for permissions."""
         return max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
 
     @property
     def waited_ms(self) -> int:
-        """How much of the time until its end it waited for somebody's permission."""
+        """Time that it waited for permissions until its end."""
         return self.progress.waited_ms(self.ended_s) if self.progress is not None and self.ended_s else 0
 
     @property
     def notice(self) -> TaskNotice:
-        """What tells of its end."""
+        """The notice of its end."""
         info = self.info
         return TaskNotice(
             task_id=info.id,
@@ -255,7 +257,7 @@ class Task:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words that follow its name."""
+        """Its outcome, in words that follow its name."""
         if self.state is TaskState.KILLED and self.cause is not None:
             return f"was stopped by {self.cause.who}: {self.cause.why}".rstrip(": ")
         if self.state is TaskState.FAILED and self.cause is not None and self.cause.who == LOST:
@@ -266,7 +268,7 @@ class Task:
 def describe_end(
     kind: str, description: str, state: TaskState, *, exit_code: int | None = None, error: str = ""
 ) -> str:
-    """Return in one sentence how a task ended, for readers that know of it by its events."""
+    """Return the outcome of a task in one sentence, for readers that know it from its events."""
     return f"{_name(kind, description)} {_ending(state, exit_code, error)}"
 
 

@@ -1,24 +1,22 @@
-"""Teams: mates with mailboxes of their own, a lead, and a shared board whose claims cannot race."""
+"""Teams: teammates with their own mailboxes, a lead, and a shared board on which claims cannot race."""
 
-from greenroom.teams._board import (
-    Assignment,
-    Board,
-    BoardHome,
-    Busy,
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._board_hooks import refuse_completion, refuse_creation, refuse_idling
+from greenroom.teams._board_messages import (
     CreateItem,
     Edited,
     EditItem,
     GiveBack,
     HandOut,
     Idle,
+    ItemAssignment,
     Join,
+    Occupied,
     ReserveId,
     TurnOver,
 )
-from greenroom.teams._board_hooks import refuse_completion, refuse_creation, refuse_idling
 from greenroom.teams._board_state import BoardState, apply
-from greenroom.teams._catalog import EVENTS, FOLDS
-from greenroom.teams._edits import Edit, Refused, plan_edit
+from greenroom.teams._edits import Edit, EditRefused, plan_edit
 from greenroom.teams._events import (
     ItemAssigned,
     ItemClaimed,
@@ -35,21 +33,9 @@ from greenroom.teams._items import MAX_FAILURES, TRANSITIONS, Item, ItemStatus
 from greenroom.teams._lifecycle import Idling, MemberStatus
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent, MailState, unread
-from greenroom.teams._mate import MateAgent
-from greenroom.teams._mate_events import (
-    MateEvent,
-    MateIdled,
-    MateJoined,
-    MateLeft,
-    MateParked,
-    MateView,
-    MateWoke,
-    TeamClosed,
-    TeamOpened,
-    TeamView,
-)
-from greenroom.teams._names import LEAD, free_name
-from greenroom.teams._plans import EXIT_PLAN_MODE, PlanRequest, Plans
+from greenroom.teams._member_names import LEAD, free_name
+from greenroom.teams._member_tools import DELEGATE_TOOLS, delegate_tools, member_tools, report_tool
+from greenroom.teams._plan_requests import EXIT_PLAN_MODE, PlanRequest, PlanRequests
 from greenroom.teams._protocol import IdleReason
 from greenroom.teams._record import TeamRecord, records_of
 from greenroom.teams._request_events import (
@@ -62,10 +48,25 @@ from greenroom.teams._request_events import (
 )
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
-from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
-from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
+from greenroom.teams._shutdown_requests import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._team import Team, TeammatePort, TeammateSpec, make_team
+from greenroom.teams._team_handles import BoardHandle, Teammate
 from greenroom.teams._team_tools import TeamTools
-from greenroom.teams._tools import DELEGATE_TOOLS, delegate_tools, member_tools, report_tool
+from greenroom.teams._teammate import TeammateAgent
+from greenroom.teams._teammate_events import (
+    EVENTS,
+    FOLDS,
+    TeamClosed,
+    TeammateEvent,
+    TeammateIdled,
+    TeammateJoined,
+    TeammateLeft,
+    TeammateParked,
+    TeammateView,
+    TeammateWoke,
+    TeamOpened,
+    TeamView,
+)
 
 __all__ = [
     "DELEGATE_TOOLS",
@@ -75,15 +76,14 @@ __all__ = [
     "LEAD",
     "MAX_FAILURES",
     "TRANSITIONS",
-    "Assignment",
     "Board",
     "BoardHandle",
     "BoardHome",
     "BoardState",
-    "Busy",
     "CreateItem",
     "Edit",
     "EditItem",
+    "EditRefused",
     "Edited",
     "GiveBack",
     "HandOut",
@@ -92,6 +92,7 @@ __all__ = [
     "Idling",
     "Item",
     "ItemAssigned",
+    "ItemAssignment",
     "ItemClaimed",
     "ItemCompleted",
     "ItemCreated",
@@ -109,24 +110,13 @@ __all__ = [
     "MailReturned",
     "MailSent",
     "MailState",
-    "Mate",
-    "MateAgent",
-    "MateEvent",
-    "MateGround",
-    "MateIdled",
-    "MateJoined",
-    "MateLeft",
-    "MateParked",
-    "MateView",
-    "MateWish",
-    "MateWoke",
     "Member",
     "MemberStatus",
+    "Occupied",
     "PlanAnswered",
     "PlanRequest",
+    "PlanRequests",
     "PlanSubmitted",
-    "Plans",
-    "Refused",
     "RequestEvent",
     "ReserveId",
     "Roster",
@@ -145,6 +135,17 @@ __all__ = [
     "TeamSettings",
     "TeamTools",
     "TeamView",
+    "Teammate",
+    "TeammateAgent",
+    "TeammateEvent",
+    "TeammateIdled",
+    "TeammateJoined",
+    "TeammateLeft",
+    "TeammateParked",
+    "TeammatePort",
+    "TeammateSpec",
+    "TeammateView",
+    "TeammateWoke",
     "TurnOver",
     "apply",
     "delegate_tools",

@@ -1,24 +1,39 @@
-"""The board: the actor that owns a team's list. Claims are its messages, so they cannot race.
+"""The board: the actor that owns a team's list. Claims are messages to it, so they cannot race.
 
-Rule 1: every message is one step: what is read in it still holds when it is written. Rule 2: the state belongs to the home
-and outlives a crash of the actor; what it derives anew, it derives from there. Rule 3: nobody is handed an item who is not
-there, and what a member that ends had comes back. Rule 4: no message takes longer because there are more items or members.
-Must not know: hooks, which run before a message is sent and not within its step.
+Rule 1: every message is one step, so that state read at its beginning still holds at its end. Rule 2: the state belongs
+to the home and outlives a crash of the actor; derived state is rebuilt from it. Rule 3: items are handed only to
+members that exist, and a member's items are released when it ends. Rule 4: the cost of a message does not depend on the
+number of items or members. The board must not know of hooks, which run before a message is sent and not within its
+step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal
+from greenroom.actors import Behavior, Context, Down, Ref, Signal
 from greenroom.agents import Note, Work
 from greenroom.core import JournalError, Level, escape_text
 from greenroom.mailbox import Delivery, Lane
+from greenroom.teams._board_messages import (
+    BoardMessage,
+    CreateItem,
+    Edited,
+    EditItem,
+    GiveBack,
+    HandOut,
+    Idle,
+    ItemAssignment,
+    Join,
+    Occupied,
+    ReserveId,
+    TurnOver,
+)
 from greenroom.teams._board_state import BoardState
-from greenroom.teams._edits import Edit, Refused, plan_edit, refuse_metadata
+from greenroom.teams._edits import Edit, EditRefused, plan_edit, refuse_metadata
 from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
 from greenroom.teams._items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
 
@@ -29,155 +44,48 @@ _GO_ON: Final = "You were at it when the team was closed, or its process ended, 
 
 
 @final
-@attrs.frozen(kw_only=True)
-class CreateItem(Request["Item | Refused"]):
-    """Asks for a new item; texts that are too long are cut."""
-
-    subject: str
-    description: str
-    by: str
-    active_form: str = ""
-    metadata: Mapping[str, Any] = attrs.field(factory=dict)
-    id: str = ""
-    """One that `ReserveId` gave; empty for the next."""
-
-
-@final
-@attrs.frozen
-class ReserveId(Request[str]):
-    """Asks for the id of an item that may be created later, or never; nobody else is given it."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Edited:
-    """What an edit has changed."""
-
-    before: Item
-    after: Item | None
-    """None when it was deleted."""
-    events: tuple[ItemEvent, ...]
-
-
-@final
-@attrs.frozen(kw_only=True)
-class EditItem(Request["Edited | Refused"]):
-    """Asks for a change; answered with what has changed, or why not."""
-
-    edit: Edit
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Join:
-    """A member is there: it may own items, and what it owns comes back when it has ended."""
-
-    member: str
-    ref: Ref[Any]
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Idle:
-    """A member has nothing to do and takes the next item that can be claimed. Says `Join` as well."""
-
-    member: str
-    ref: Ref[Any]
-    takes_items: bool = True
-    """False where it waits for a word first; then it says this again."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Busy:
-    """A member that said that it had nothing to do has something else to do now."""
-
-    member: str
-
-
-@final
-@attrs.frozen(kw_only=True)
-class GiveBack:
-    """A member's turn on an item did not end well."""
-
-    member: str
-    item: str
-    why: str
-    is_failure: bool
-    """False where somebody ended it: an abort is nobody's failure."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class TurnOver:
-    """A member's turn on an item has ended well; if the item is still its own, the lead has to know."""
-
-    member: str
-    item: str
-
-
-@final
-@attrs.frozen
-class HandOut:
-    """Look whether something can be handed out; a board that was restarted tells itself."""
-
-
-BoardMessage = CreateItem | ReserveId | EditItem | Join | Idle | Busy | GiveBack | TurnOver | HandOut
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Assignment:
-    """A member was given an item by another, and has not begun with it."""
-
-    owner: str
-    item: Item
-    by: str
-
-
-@final
 @attrs.define(kw_only=True, eq=False)
 class BoardHome:
-    """What belongs to a board for good, whatever becomes of its actor."""
+    """State of a board that outlives its actor."""
 
     team: str = ""
-    """What its events say of whose board it is."""
+    """Name of the team, for its events."""
     state: BoardState = attrs.field(factory=BoardState)
     reserved: int = 0
-    """The highest id that was given to an item that is still to be created."""
+    """The highest id reserved for an item that is not created yet."""
     one_each: bool = False
-    """Whether a member that works on an item is given no other one (`agent_busy`)."""
+    """True if a member that works on an item is given no other one (`agent_busy`)."""
     waiting: dict[str, Ref[Any]] = attrs.field(factory=dict)
-    """Members that have nothing to do, in the order in which they said so."""
+    """Idle members, in the order in which they became idle."""
     cut: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
-    """Items that members were at when their team was closed, or its process ended; each goes on with them when it is there again."""
+    """Items in progress when the team was closed, or its process ended, by member; each resumes them on its return."""
     holding: dict[str, Ref[Any]] = attrs.field(factory=dict)
-    """Members that have nothing to do but own an item in progress, where each may have one only."""
+    """Idle members that own an item in progress, if each may have only one."""
     pausing: set[str] = attrs.field(factory=set)
-    """Members that have nothing to do and take no item before they say so again."""
+    """Idle members that take no items until they report again."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     names: dict[str, str] = attrs.field(factory=dict)
-    """Of members, by the ids of their actors."""
+    """Names of members, by actor id."""
     ended: set[str] = attrs.field(factory=set)
-    """Names of members that have ended: what they said last may come after that."""
+    """Names of members that have ended: their last message may arrive later."""
     freed: dict[str, None] = attrs.field(factory=dict)
-    """Members of whose own items one can be begun now, still to be looked after."""
+    """Members that may now begin an item of their own, still to be processed."""
     tell_lead: Callable[[Note], Delivery] | None = None
-    tell_owner: Callable[[Assignment], object]
-    """Tells a member what it was given and cannot begin with at once."""
+    tell_owner: Callable[[ItemAssignment], object]
+    """Notifies a member of an item that it was given and cannot begin at once."""
     settle: Callable[[str], None] | None = None
-    """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
+    """Called in the step in which a member reported to be idle and the board had nothing for it."""
     is_closing: Callable[[], bool] = attrs.field(default=lambda: False)
-    """Whether all members end together: what they own, they own still when the team is opened again."""
+    """True if all members end together: they keep their items until the team is opened again."""
     was_done: bool = False
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
     check_open: Callable[[], None] = attrs.field(default=lambda: None)
-    """Raises when nothing new may begin, because it could not be put on record."""
+    """Raises if nothing new may begin, because it could not be recorded."""
 
     @property
     def may_hand_out(self) -> bool:
-        """Whether a claim could be put on record."""
+        """True if a claim could be recorded."""
         try:
             self.check_open()
         except JournalError:
@@ -186,14 +94,14 @@ class BoardHome:
 
     @property
     def has_claimable(self) -> bool:
-        """Whether an item waits for a member to claim it, some member may, and the claim could be put on record."""
+        """True if an item is waiting to be claimed, some member may claim it, and the claim could be recorded."""
         if self.state.claimable() is None or not self.may_hand_out:
             return False
-        takers = (one for one in self.members if not (one in self.holding or one in self.pausing))
-        return not self.members or any(self.state.claimable(one) is not None for one in takers)
+        takers = (member for member in self.members if not (member in self.holding or member in self.pausing))
+        return not self.members or any(self.state.claimable(taker) is not None for taker in takers)
 
     def holds(self, member: str, item_id: str) -> bool:
-        """Whether an item is in progress and that member's."""
+        """True if an item is in progress and owned by that member."""
         item = self.state.items.get(item_id)
         return item is not None and item.status is ItemStatus.IN_PROGRESS and item.owner == member
 
@@ -207,11 +115,11 @@ class Board(Behavior[BoardMessage]):
     def __init__(self, home: BoardHome) -> None:
         self._home = home
         self._watched: set[str] = set()
-        if home.board is not None:  # this is a restart: what could be handed out has nobody else to say so
+        if home.board is not None:  # a restart: nothing else would trigger handing out
             home.board.tell(HandOut(), Lane.NOW)
 
     def on_message(self, message: BoardMessage, ctx: Context) -> None:
-        """Carry out one command, then hand out what can be claimed."""
+        """Carry out one command, then hand out claimable items."""
         match message:
             case CreateItem():
                 self._create(message, ctx)
@@ -224,7 +132,7 @@ class Board(Behavior[BoardMessage]):
                 self._join(member, ref, ctx)
             case Idle():
                 self._hear_idle(message, ctx)
-            case Busy(member=member):
+            case Occupied(member=member):
                 self._forget_idle(member)
             case GiveBack():
                 self._hear_failure(message, ctx)
@@ -238,7 +146,7 @@ class Board(Behavior[BoardMessage]):
         self._tell_when_done()
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
-        """Take back the items of a member that has ended."""
+        """Release the items of a member that has ended."""
         if isinstance(signal, Down) and not self._home.is_closing():
             self._watched.discard(signal.actor)
             member = self._home.names.pop(signal.actor, None)
@@ -264,17 +172,17 @@ class Board(Behavior[BoardMessage]):
             active_form=cut(message.active_form, SUBJECT_CHARS),
             metadata=dict(message.metadata) or None,
         )
-        # The reply first: it refuses a message that was not asked, before anything has changed.
+        # The reply first: it refuses a message that was not an ask, before anything has changed.
         ctx.reply(created(None, event))
         self._record([event], ctx)
 
     def _edit(self, edit: Edit, ctx: Context) -> None:
         home = self._home
-        if edit.by in home.ended:  # it would own what nobody takes back
-            ctx.reply(Refused("no_such_member", f"{edit.by!r} has ended"))
+        if edit.by in home.ended:  # its items would never be released
+            ctx.reply(EditRefused("no_such_member", f"{edit.by!r} has ended"))
             return
         plan = plan_edit(home.state, edit, home.members.keys(), one_each=home.one_each)
-        if isinstance(plan, Refused):
+        if isinstance(plan, EditRefused):
             ctx.reply(plan)
             return
         before = home.state.items[edit.item]
@@ -291,7 +199,7 @@ class Board(Behavior[BoardMessage]):
             self._tell_of_return(before, after)
 
     def _tell_of_owner(self, item: Item, by: str, plan: Sequence[ItemEvent], ctx: Context) -> None:
-        """Let whoever was given an item by somebody else know of it."""
+        """Notify a member that was given an item by another one."""
         home = self._home
         if any(isinstance(event, ItemClaimed) for event in plan):
             self._send_work(item, item.owner, ctx)
@@ -299,10 +207,12 @@ class Board(Behavior[BoardMessage]):
         is_handed_out = item.owner in home.waiting and home.state.startable(item.owner) == item
         if is_handed_out or item.status is not ItemStatus.PENDING:
             return
-        home.tell_owner(Assignment(owner=item.owner, item=item, by=by))
+        home.tell_owner(ItemAssignment(owner=item.owner, item=item, by=by))
 
     def _tell_of_return(self, before: Item, after: Item) -> None:
-        """Let the lead know of an item that its owner gave back; of one that passed to another member, where nobody is handed it."""
+        """Notify the lead of an item that its owner gave back; if it was given to another member, only if nobody is
+        handed it.
+        """
         is_given_on = after.owner not in {"", before.owner} and not after.is_held_back
         if not is_given_on and after.held_back != before.held_back:
             self._tell(
@@ -325,9 +235,9 @@ class Board(Behavior[BoardMessage]):
     # --- members ------------------------------------------------------------------------------------------------------
 
     def _join(self, member: str, ref: Ref[Any], ctx: Context) -> bool:
-        """Take note of a member; returns whether it is there."""
+        """Register a member; return True if it exists."""
         home = self._home
-        if ref.is_gone:  # its last word was overtaken by its end
+        if ref.is_gone:  # its last message was overtaken by its end
             return False
         home.members[member] = ref
         home.names[ref.id] = member
@@ -353,11 +263,11 @@ class Board(Behavior[BoardMessage]):
             home.freed[member] = None
 
     def _send_again(self, member: str, ctx: Context) -> bool:
-        """Let a member that is there again go on with what it was at; says whether there is anything."""
+        """Resend a returning member the items that it was working on; return True if there are any."""
         home = self._home
-        left = [one for one in home.cut.get(member, ()) if home.holds(member, one)]
-        for one in left:
-            self._send_work(home.state.items[one], member, ctx, is_cut=True)
+        left = [item_id for item_id in home.cut.get(member, ()) if home.holds(member, item_id)]
+        for item_id in left:
+            self._send_work(home.state.items[item_id], member, ctx, is_cut=True)
         home.cut.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
         return bool(left)
 
@@ -388,9 +298,9 @@ class Board(Behavior[BoardMessage]):
             index.pop(member, None)
         home.ended.add(member)
         items = home.state.owned(member)
-        self._record([ItemReleased(item=one.id, owner=member, why=why, is_failure=False) for one in items], ctx)
+        self._record([ItemReleased(item=item.id, owner=member, why=why, is_failure=False) for item in items], ctx)
         if items:
-            listed = "\n".join(f"- #{one.id} ({one.subject})" for one in items)
+            listed = "\n".join(f"- #{item.id} ({item.subject})" for item in items)
             self._tell(f"{why}. These tasks came back to the board, pending and without an owner:\n{listed}")
 
     def _take_back(self, item: Item, why: str, ctx: Context, *, is_failure: bool = False) -> None:
@@ -400,17 +310,17 @@ class Board(Behavior[BoardMessage]):
         self._tell(f"Task #{item.id} ({item.subject}) came back from {owner}: {why}. {fate}")
 
     def _fate(self, item: Item) -> str:
-        """Return what becomes of an item that came back."""
+        """Return the fate of an item that came back, in words."""
         if item.is_held_back:
             return f"Nobody is given it any more. {_WHAT_NOW}"
-        if item.owner or all(one in item.returned_by for one in self._home.members):
+        if item.owner or all(other in item.returned_by for other in self._home.members):
             return f"There is nobody else who is given it. {_WHAT_NOW}"
         return "Somebody else is given it."
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
     def _hand_out(self, ctx: Context) -> None:
-        """Give everybody who waits something to do: first what is its own, then the next that is nobody's."""
+        """Give every waiting member something to do: first its own items, then unowned ones."""
         home = self._home
         while home.freed and home.may_hand_out:
             member = next(iter(home.freed))
@@ -422,23 +332,25 @@ class Board(Behavior[BoardMessage]):
             self._start(*next_up, ctx)
 
     def _next_up(self) -> tuple[Item, str] | None:
-        """Return the next item that is nobody's, and whose it becomes: of those who may be handed any, who has waited longest."""
+        """Return the next unowned item and its new owner: of the members that may be handed one, the one that has
+        waited longest.
+        """
         state = self._home.state
         if state.claimable() is None:
             return None
-        # Few have to be asked: an item has come back from fewer members than would make it held back.
+        # Few members are asked: an item that too many have given back is held back.
         offers = ((state.claimable(member), member) for member in self._home.waiting)
         return next(((item, member) for item, member in offers if item is not None), None)
 
     def _start(self, item: Item, member: str, ctx: Context) -> None:
-        # The claim first: what is sent is never news to the board.
+        # The claim first: the message must not be news to the board.
         self._record([ItemClaimed(item=item.id, owner=member)], ctx)
         self._send_work(item, member, ctx)
 
     def _send_work(self, item: Item, member: str, ctx: Context, *, is_cut: bool = False) -> None:
         self._home.waiting.pop(member, None)
         ref = self._home.members.get(member)
-        if ref is None:  # the lead, who reads the board by itself
+        if ref is None:  # the lead, which reads the board by itself
             return
         whose = "is still yours" if is_cut else "is yours"
         said = f"{escape_text(' '.join(item.subject.split()))}\n\n{escape_text(item.description)}"
@@ -465,8 +377,8 @@ class Board(Behavior[BoardMessage]):
             values = values_at(event, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq, team=home.team)
             ctx.recorder.emit_fields(type(event), *values)
             before = home.state.items.get(event.item)
-            for one in home.state.fold(event):
-                owner = home.state.items[one].owner
+            for ready in home.state.fold(event):
+                owner = home.state.items[ready].owner
                 if owner:
                     home.freed[owner] = None
             if before is not None and before.owner in home.holding and not home.state.in_progress(before.owner):

@@ -1,29 +1,29 @@
-"""The hooks of the board: what users have run before an item is created, and before it is completed.
+"""Hooks of the board: run before an item is created, and before it is completed.
 
-Rule 1: they run in the turn of whoever calls, never within a step of the board, which checks again afterwards. Rule 2: what
-they refuse does not happen, and the model reads why. Rule 3: the end of a turn asks them about everything that its member
-still works on, and completes nothing.
+They run in the caller's turn, never within a step of the board, which checks again afterwards. If a hook refuses,
+nothing happens and the model reads the reason. At the end of a turn they are asked about everything that the member
+still works on; that completes nothing.
 """
 
 from __future__ import annotations
 
-from greenroom.agents import Hooking
+from greenroom.agents import Hooking, latest_hooking
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import HookInput, TaskCompletedInput, TaskCreatedInput
 from greenroom.teams._items import Item
-from greenroom.teams._names import LEAD
+from greenroom.teams._member_names import LEAD
 from greenroom.teams._roster import Roster
 
 
 def has_hooks(roster: Roster, me: str, event: HookEvent) -> bool:
-    """Whether anything would run for a member at this event."""
+    """Return True if any hook would run for a member at this event."""
     return _hooking(roster, me, event) is not None
 
 
 async def refuse_creation(roster: Roster, me: str, item_id: str, subject: str, description: str) -> str:
-    """Run `TaskCreated` for an item that is to be created; returns why it is not to be, empty if it may be.
+    """Run `TaskCreated` for an item about to be created; return the reason for a refusal, or an empty text.
 
-    Cancelled, the hooks have ended when it is left.
+    If cancelled, it returns after the hooks have ended.
     """
     told = TaskCreatedInput(
         task_id=item_id, task_subject=subject, task_description=description or None, **_told_of(roster, me)
@@ -32,16 +32,16 @@ async def refuse_creation(roster: Roster, me: str, item_id: str, subject: str, d
 
 
 async def refuse_completion(roster: Roster, me: str, item: Item, *, on_idle: bool = False) -> str:
-    """Run `TaskCompleted` for an item that is to be completed; returns why it is not to be, empty if it may be.
+    """Run `TaskCompleted` for an item about to be completed; return the reason for a refusal, or an empty text.
 
     Args:
         roster: The team.
-        me: The member that says that it is done, or whose turn ends.
+        me: The member that completes it, or whose turn ends.
         item: The item.
-        on_idle: Whether the turn of its owner ends without a word about it.
+        on_idle: True if its owner's turn ends without completing it.
 
     Raises:
-        StoppedByHook: A hook wants the member to end.
+        StoppedByHook: A hook ends the member.
     """
     told = TaskCompletedInput(
         task_id=item.id,
@@ -54,12 +54,12 @@ async def refuse_completion(roster: Roster, me: str, item: Item, *, on_idle: boo
 
 
 async def refuse_idling(roster: Roster, me: str) -> str:
-    """Run `TaskCompleted` for all that a member works on when its turn ends; returns what it has to do first, if anything.
+    """Run `TaskCompleted` for a member's items in progress at the end of its turn; return the remaining work, if any.
 
-    Called within that turn, between its last word and `TeammateIdle` (agents 3.27, 7.60).
+    Called within that turn, between its last message and `TeammateIdle`.
 
     Raises:
-        StoppedByHook: A hook wants the member to end.
+        StoppedByHook: A hook ends the member.
     """
     if not has_hooks(roster, me, HookEvent.TASK_COMPLETED):
         return ""
@@ -73,7 +73,7 @@ def _told_of(roster: Roster, me: str) -> dict[str, str | None]:
 
 def _hooking(roster: Roster, me: str, event: HookEvent) -> Hooking | None:
     member = roster.members.get(me)
-    hooking = None if member is None else member.home.hooking
+    hooking = None if member is None else latest_hooking(member.home)
     return hooking if hooking is not None and hooking.has(event) else None
 
 

@@ -1,15 +1,16 @@
-"""All items of a board, with what makes each question about them cheap: who owns what, what waits for what, what is next.
+"""The items of a board, with indexes that make the board's questions cheap: owners, blockers, the next item.
 
-Rule 1: it changes by `fold` alone, one event after the other; whoever owns it calls that, nobody else. Rule 2: everything
-but the items and the last id is derived from them. Rule 3: an item can be begun when it is pending and everything that
-blocks it is completed or gone, by whoever has not given it back as it is; the lowest id first. Rule 4: ids are 1, 2, 3, ... and never used again.
-Must not know: clock, disk, Trio, actors.
+Rule 1: it changes only by `fold`, one event after the other, called by its owner alone. Rule 2: everything but the
+items and the last id is derived from them. Rule 3: an item can be begun when it is pending and everything that blocks
+it is completed or deleted, by any member that has not returned it unchanged; the lowest id first. Rule 4: ids are 1, 2,
+3, ... and never reused. This module must not depend on the clock, the disk, Trio or actors.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar, final
 
@@ -21,7 +22,9 @@ V = TypeVar("V")
 
 NOBODY = ""
 Place = tuple[str, tuple[str, ...]]
-"""Where an item waits to be begun: its owner, and who has given it back. Few items come back, so there are few of these."""
+"""The queue of a startable item: its owner, and the members that have returned it. Few items are returned, so there are
+few queues.
+"""
 
 
 @final
@@ -29,29 +32,31 @@ class BoardState:
     """The items of a board.
 
     Args:
-        items: What it begins with, such as what the fold of a journal left.
-        last_id: The highest id that was ever given.
+        items: Initial items, such as those folded from a journal.
+        last_id: The highest id ever given.
 
     Attributes:
-        items: By id. A view that changes with the board.
-        last_id: The highest id that was ever given.
+        items: Items by id, a view that changes with the board.
+        last_id: The highest id ever given.
     """
 
     __slots__ = ("_blocks", "_items", "_open", "_owned", "_queued", "_ready", "_unfinished", "items", "last_id")
 
     def __init__(self, items: Iterable[Item] = (), last_id: int = 0) -> None:
-        self._items: dict[str, Item] = {one.id: one for one in sorted(items, key=lambda one: one.number)}
+        self._items: dict[str, Item] = {item.id: item for item in sorted(items, key=attrgetter("number"))}
         self.items: Mapping[str, Item] = MappingProxyType(self._items)
-        self.last_id = max([last_id, *(one.number for one in self._items.values())])
+        self.last_id = max([last_id, *(item.number for item in self._items.values())])
         self._blocks: dict[str, dict[str, None]] = {}
         self._open: dict[str, int] = {}
-        """How many blockers of an item are not completed; only where there are any."""
+        """Number of uncompleted blockers of an item; only for items that have any."""
         self._owned: dict[str, dict[str, None]] = {}
-        """Items that are not completed, by owner."""
+        """Uncompleted items, by owner."""
         self._ready: dict[str, dict[tuple[str, ...], list[int]]] = {}
-        """Heaps of what can be begun, by owner and who gave it back. What cannot be begun any more is dropped when it comes up."""
+        """Heaps of startable items, by owner and returning members. Items that became unstartable are dropped when they
+        reach the top.
+        """
         self._queued: set[tuple[str, tuple[str, ...], int]] = set()
-        """What is in the heaps, so that nothing is in one of them twice."""
+        """The entries of the heaps, so that none is in a heap twice."""
         self._unfinished = 0
         for item in self._items.values():
             self._index(item)
@@ -70,47 +75,47 @@ class BoardState:
 
     def in_order(self) -> list[Item]:
         """Return all items by number."""
-        return sorted(self._items.values(), key=lambda one: one.number)
+        return sorted(self._items.values(), key=attrgetter("number"))
 
     def open_blockers(self, item: Item) -> tuple[str, ...]:
-        """Return what still blocks an item."""
-        return tuple(one for one in item.blocked_by if self._is_open(one))
+        """Return the ids of the items that still block an item."""
+        return tuple(blocker for blocker in item.blocked_by if self._is_open(blocker))
 
     def blocks(self, item_id: str) -> tuple[str, ...]:
         """Return the items that wait for an item, or did, by number."""
         return tuple(sorted(self._blocks.get(item_id, ()), key=int))
 
     def claimable(self, member: str = NOBODY) -> Item | None:
-        """Return the item that comes next for a member that has nothing to do; without a name, for somebody who is new."""
+        """Return the next unowned item for an idle member; without a name, for a new member."""
         return self._first(NOBODY, member)
 
     def startable(self, owner: str) -> Item | None:
-        """Return the item that comes next of those that somebody gave to `owner`."""
+        """Return the next item that was given to `owner`."""
         return self._first(owner, owner) if owner else None
 
     def owned(self, owner: str) -> tuple[Item, ...]:
-        """Return what a member owns and has not completed, by number."""
-        return tuple(sorted((self._items[one] for one in self._owned.get(owner, ())), key=lambda one: one.number))
+        """Return the uncompleted items of a member, by number."""
+        return tuple(sorted((self._items[item_id] for item_id in self._owned.get(owner, ())), key=attrgetter("number")))
 
     def in_progress(self, owner: str) -> tuple[Item, ...]:
-        """Return what a member works on, by number."""
-        return tuple(one for one in self.owned(owner) if one.status is ItemStatus.IN_PROGRESS)
+        """Return the items that a member works on, by number."""
+        return tuple(item for item in self.owned(owner) if item.status is ItemStatus.IN_PROGRESS)
 
     @property
     def is_done(self) -> bool:
-        """Whether there are items, and all of them are completed."""
+        """True if there are items, and all of them are completed."""
         return bool(self._items) and not self._unfinished
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def fold(self, event: ItemEvent) -> tuple[str, ...]:
-        """Take an event into account; one about an unknown item changes nothing.
+        """Apply an event; one about an unknown item changes nothing.
 
         Returns:
-            The ids of items that could not be begun before and can be now.
+            The ids of items that have become startable.
 
         Raises:
-            IllegalTransition: The item cannot become what the event says; nothing has changed.
+            IllegalTransition: The event is not allowed in the item's status; nothing has changed.
         """
         before = self._items.get(event.item)
         after = created(before, event) if isinstance(event, ItemCreated) else changed(before, event)
@@ -130,10 +135,10 @@ class BoardState:
         touched = self._settle(event.item, was_open=was_open)
         if after is not None and not (was_ready and before is not None and _place(before) == _place(after)):
             touched = [event.item, *touched]
-        return tuple(one for one in touched if self._enqueue(self._items[one]))
+        return tuple(item_id for item_id in touched if self._enqueue(self._items[item_id]))
 
     def copy(self) -> BoardState:
-        """Return the same board as a value of its own."""
+        """Return an independent copy of the board."""
         return BoardState(self._items.values(), self.last_id)
 
     # --- what is derived ----------------------------------------------------------------------------------------------
@@ -147,8 +152,8 @@ class BoardState:
         return item.status is ItemStatus.PENDING and not is_kept and not self._open.get(item.id)
 
     def _index(self, item: Item) -> None:
-        for one in item.blocked_by:
-            self._blocks.setdefault(one, {})[item.id] = None
+        for blocker in item.blocked_by:
+            self._blocks.setdefault(blocker, {})[item.id] = None
         count = sum(map(self._is_open, item.blocked_by))
         if count:
             self._open[item.id] = count
@@ -158,28 +163,28 @@ class BoardState:
                 self._owned.setdefault(item.owner, {})[item.id] = None
 
     def _unindex(self, item: Item) -> None:
-        for one in item.blocked_by:
-            _discard(self._blocks, one, item.id)
+        for blocker in item.blocked_by:
+            _discard(self._blocks, blocker, item.id)
         self._open.pop(item.id, None)
         if item.status is not ItemStatus.COMPLETED:
             self._unfinished -= 1
             _discard(self._owned, item.owner, item.id)
 
     def _settle(self, item_id: str, *, was_open: bool) -> list[str]:
-        """Tell who waits for an item that it blocks them no more; returns those that nothing blocks now."""
+        """Unblock the items that wait for a finished one; return those that nothing blocks now."""
         if not was_open or self._is_open(item_id):
             return []
         freed = []
-        for one in self._blocks.get(item_id, ()):
-            left = self._open.pop(one, 0) - 1
+        for waiting in self._blocks.get(item_id, ()):
+            left = self._open.pop(waiting, 0) - 1
             if left > 0:
-                self._open[one] = left
+                self._open[waiting] = left
             else:
-                freed.append(one)
+                freed.append(waiting)
         return freed
 
     def _enqueue(self, item: Item) -> bool:
-        """Put an item into the heap of its owner if it can be begun; returns whether it can."""
+        """Queue an item for its owner if it is startable; return True if it is."""
         if not self._is_ready(item):
             return False
         owner, returned_by = _place(item)
@@ -191,7 +196,7 @@ class BoardState:
     def _first(self, owner: str, member: str) -> Item | None:
         heaps = self._ready.get(owner, {})
         found = [self._top((owner, returned_by)) for returned_by in [*heaps] if member not in returned_by]
-        return min((one for one in found if one is not None), key=lambda one: one.number, default=None)
+        return min((item for item in found if item is not None), key=attrgetter("number"), default=None)
 
     def _top(self, place: Place) -> Item | None:
         owner, returned_by = place
@@ -218,10 +223,10 @@ def _discard(index: dict[str, dict[K, V]], key: str, member: K) -> None:
 
 
 def apply(state: BoardState, event: ItemEvent) -> BoardState:
-    """Return the board after an event, as a value of its own; it takes as long as there are items.
+    """Return a copy of the board after an event; takes time linear in the number of items.
 
     Raises:
-        IllegalTransition: The item cannot become what the event says.
+        IllegalTransition: The event is not allowed in the item's status.
     """
     after = state.copy()
     after.fold(event)

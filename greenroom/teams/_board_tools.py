@@ -1,6 +1,6 @@
 """The tools of the board: list, read, create and change its tasks.
 
-Results are JSON, with the fields of the leading coding agent; programs read the same beside the text. Must not know: mail.
+Results are JSON with the field names of the leading coding agent; programs read the same values beside the text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import attrs
 
 from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered, escape_text
 from greenroom.hooks import HookEvent
-from greenroom.teams._board import CreateItem, Edited, EditItem, ReserveId
 from greenroom.teams._board_hooks import has_hooks, refuse_completion, refuse_creation
+from greenroom.teams._board_messages import CreateItem, Edited, EditItem, ReserveId
 from greenroom.teams._board_state import BoardState
-from greenroom.teams._edits import DELETED, Edit, Refused, plan_edit
+from greenroom.teams._edits import DELETED, Edit, EditRefused, plan_edit
 from greenroom.teams._events import ItemCompleted, ItemLinked
 from greenroom.teams._items import Item
-from greenroom.teams._names import plain_name
+from greenroom.teams._member_names import plain_name
 from greenroom.teams._roster import Roster
 from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, ToolFunction, tool
 
@@ -28,13 +28,13 @@ NEXT: Final = "Task completed. Call TaskList now to find your next task, or to s
 
 
 def board_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
-    """Return the board's tools of the member called `me`."""
-    return tuple(attrs.evolve(one, function=make(roster, me)) for one, make in _shared_tools())
+    """Return the board tools of the member called `me`."""
+    return tuple(attrs.evolve(shared, function=make(roster, me)) for shared, make in _shared_tools())
 
 
 @cache
 def _shared_tools() -> tuple[tuple[FunctionTool, Callable[[Any, str], ToolFunction]], ...]:
-    """Return the tools without a member: their texts and schemas are one for all, and most of what a tool holds."""
+    """Return the tools without a member: their texts and schemas are shared, and are most of what a tool holds."""
     nobodys: Any = None
     made = []
     for name, make, is_read_only in (
@@ -44,7 +44,7 @@ def _shared_tools() -> tuple[tuple[FunctionTool, Callable[[Any, str], ToolFuncti
         ("TaskUpdate", _updating, False),
     ):
         one = tool(name=name, read_only=is_read_only)(make(nobodys, ""))
-        # What they do is an event of the board, which is on record before they say so: nothing has to be before that.
+        # Their effect is an event of the board, recorded before they answer: nothing has to be recorded before.
         made.append((attrs.evolve(one, records_itself=not is_read_only), make))
     return tuple(made)
 
@@ -75,7 +75,7 @@ def _creating(roster: Roster, me: str) -> ToolFunction:
             id=item_id, subject=subject, description=description, by=me, active_form=activeForm, metadata=metadata or {}
         )
         item = await _ask(roster, request)
-        if isinstance(item, Refused):
+        if isinstance(item, EditRefused):
             raise ToolError(f"the task was not created: {item.text}")
         return _answer(ctx, {"task": {"id": item.id, "subject": item.subject}})
 
@@ -146,7 +146,7 @@ def _updating(roster: Roster, me: str) -> ToolFunction:
         if status == "completed":
             await _ask_hooks(roster, edit)
         answer = await _ask(roster, EditItem(edit=edit))
-        if isinstance(answer, Refused):
+        if isinstance(answer, EditRefused):
             raise _refusal(edit, f"{answer.reason}: {answer.text}")
         is_completed = any(isinstance(event, ItemCompleted) for event in answer.events)
         return _answer(ctx, _changes(edit, answer), NEXT if is_completed else "")
@@ -155,11 +155,11 @@ def _updating(roster: Roster, me: str) -> ToolFunction:
 
 
 async def _ask_hooks(roster: Roster, edit: Edit) -> None:
-    """Let the hooks refuse a completion that the board would accept as it is now; it decides anew afterwards."""
+    """Run the hooks for a completion that the board would accept now; the board decides again afterwards."""
     if not has_hooks(roster, edit.by, HookEvent.TASK_COMPLETED):
         return
     plan = plan_edit(roster.home.state, edit, roster.home.members.keys(), one_each=roster.home.one_each)
-    if isinstance(plan, Refused) or not any(isinstance(event, ItemCompleted) for event in plan):
+    if isinstance(plan, EditRefused) or not any(isinstance(event, ItemCompleted) for event in plan):
         return
     reason = await refuse_completion(roster, edit.by, roster.home.state.items[edit.item])
     if reason:
@@ -187,7 +187,7 @@ async def _ask(roster: Roster, request: Any) -> Any:
 
 
 def _plain_id(text: str) -> str:
-    """Return an id without what models write around it."""
+    """Return an id without the marks that models add."""
     return text.strip().removeprefix("#")
 
 
@@ -234,7 +234,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "status": "status",
     "blocked_by": "blockedBy",
 }
-"""What the schema calls the fields of an item."""
+"""Names of an item's fields in the schema."""
 
 
 def _fields(edit: Edit, done: Edited) -> list[str]:

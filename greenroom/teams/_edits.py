@@ -1,9 +1,9 @@
-"""What somebody wants to change about an item, and the events that carry it out or the reason why not.
+"""Planning of edits: the events that carry out a change of an item, or the reason for a refusal.
 
-Rule 1: an edit is carried out whole or not at all. Rule 2: what is somebody's is changed hands, completed or taken away by its
-owner or by the lead, by nobody else. Rule 3: what waits for something that is open is not begun, by nobody; and nothing
-comes to wait for itself. Rule 4: reading and deciding are one step of the board, so two claims cannot both hold.
-Must not know: clock, disk, Trio, actors.
+Rule 1: an edit is carried out as a whole or not at all. Rule 2: only its owner or the lead may hand over, complete or
+delete an owned item. Rule 3: an item that waits for an open one cannot be begun, and no item may wait for itself. Rule
+4: reading and deciding are one step of the board, so two claims cannot both succeed. This module must not depend on the
+clock, the disk, Trio or actors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from greenroom.teams._items import (
     merged,
     size_of,
 )
-from greenroom.teams._names import LEAD
+from greenroom.teams._member_names import LEAD
 
 DELETED: Final = "deleted"
 _NAMES_SHOWN: Final = 8
@@ -46,57 +46,57 @@ _STATUSES: Final = frozenset(ItemStatus)
 @final
 @attrs.frozen(kw_only=True)
 class Edit:
-    """What somebody wants to change about an item; None leaves it as it is."""
+    """A requested change of an item; None leaves a field unchanged."""
 
     item: str
     by: str
-    """Name of the member that wants it."""
+    """Name of the requesting member."""
     status: str | None = None
     """`pending`, `in_progress`, `completed` or `deleted`."""
     owner: str | None = None
-    """Empty takes the owner away."""
+    """Empty removes the owner."""
     subject: str | None = None
     description: str | None = None
     active_form: str | None = None
     metadata: Mapping[str, Any] | None = None
-    """Merged by key; None as a value takes a key away."""
+    """Merged by key; None as a value removes a key."""
     add_blocks: tuple[str, ...] = ()
-    """Items that are to wait for it."""
+    """Items that are to wait for this one."""
     add_blocked_by: tuple[str, ...] = ()
-    """Items that it is to wait for."""
+    """Items that this one is to wait for."""
 
 
 @final
 @attrs.frozen
-class Refused:
-    """An edit that the board does not accept."""
+class EditRefused:
+    """A refused edit."""
 
     reason: str
     """`task_not_found`, `already_claimed`, `already_resolved`, `blocked`, `agent_busy`, `no_such_member`, `cycle` or
     `invalid`."""
     text: str
     items: tuple[str, ...] = ()
-    """The items that are in the way: those that block it, those that its owner works on, or the cycle."""
+    """The items in the way: those that block it, those that its owner works on, or the cycle."""
 
 
 class _No(Exception):
-    """Leaves the planning of an edit."""
+    """Aborts the planning of an edit."""
 
     def __init__(self, reason: str, text: str, items: tuple[str, ...] = ()) -> None:
         super().__init__(text)
-        self.refused = Refused(reason, text, items)
+        self.refused = EditRefused(reason, text, items)
 
 
 def plan_edit(
     state: BoardState, edit: Edit, members: Collection[str] = (), *, one_each: bool = False
-) -> list[ItemEvent] | Refused:
-    """Return the events that carry out an edit, or why it is refused.
+) -> list[ItemEvent] | EditRefused:
+    """Return the events that carry out an edit, or the refusal.
 
     Args:
         state: The board.
-        edit: What is wanted; whoever wants it may own an item, and the lead may.
-        members: Who else may.
-        one_each: Whether a member that works on an item is refused another one.
+        edit: The requested change; the requester may own an item, and the lead may.
+        members: Further possible owners.
+        one_each: True if a member that works on an item is refused another one.
     """
     try:
         item = _find(state, edit.item)
@@ -125,7 +125,7 @@ def _check_owner(edit: Edit, members: Collection[str]) -> None:
         return
     near = difflib.get_close_matches(owner, members, n=3) or [*members][:_NAMES_SHOWN]
     known = ", ".join(repr(name) for name in near) or "nobody"
-    raise _No("no_such_member", f"{owner!r} is no member of this team; there is {known}")
+    raise _No("no_such_member", f"{owner!r} is not a member of this team; members: {known}")
 
 
 def _check_hands(item: Item, by: str) -> None:
@@ -140,7 +140,7 @@ def _check_blockers(state: BoardState, item: Item) -> None:
 
 
 def _listed(items: Collection[str]) -> str:
-    return ", ".join(f"#{one}" for one in items)
+    return ", ".join(f"#{item_id}" for item_id in items)
 
 
 # --- what it says -----------------------------------------------------------------------------------------------------
@@ -178,17 +178,17 @@ def _checked_metadata(item: Item, edit: Edit) -> Mapping[str, Any] | None:
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """Refuse metadata that JSON cannot hold, or that is too much: half of it would be worse than none."""
+    """Refuse metadata that is not JSON or is too long: half of it would be worse than none."""
     try:
         size = size_of(metadata)
     except (TypeError, ValueError, RecursionError):
-        raise _No("invalid", "the metadata cannot be kept: it has to be plain JSON") from None
+        raise _No("invalid", "cannot keep the metadata: it must be plain JSON") from None
     if size > METADATA_CHARS:
-        raise _No("invalid", f"the metadata would have {size:,} characters as JSON, and may have {METADATA_CHARS:,}")
+        raise _No("invalid", f"metadata must have at most {METADATA_CHARS:,} characters as JSON, got {size:,}")
 
 
-def refuse_metadata(metadata: Mapping[str, Any]) -> Refused | None:
-    """Return why an item cannot have this metadata; None if it can."""
+def refuse_metadata(metadata: Mapping[str, Any]) -> EditRefused | None:
+    """Return the refusal of invalid metadata; None if it is valid."""
     try:
         check_metadata(merged({}, metadata))
     except _No as no:
@@ -202,20 +202,20 @@ def refuse_metadata(metadata: Mapping[str, Any]) -> Refused | None:
 def _plan_links(state: BoardState, item: Item, edit: Edit) -> list[ItemEvent]:
     if not (edit.add_blocks or edit.add_blocked_by):
         return []
-    for one in (*edit.add_blocks, *edit.add_blocked_by):
-        _find(state, one)
-    before = dict.fromkeys(one for one in edit.add_blocked_by if one not in item.blocked_by)
-    after = dict.fromkeys(one for one in edit.add_blocks if item.id not in state.items[one].blocked_by)
+    for other in (*edit.add_blocks, *edit.add_blocked_by):
+        _find(state, other)
+    before = dict.fromkeys(other for other in edit.add_blocked_by if other not in item.blocked_by)
+    after = dict.fromkeys(other for other in edit.add_blocks if item.id not in state.items[other].blocked_by)
     cycle = _find_cycle(state, item, before, after)
     if cycle:
-        steps = ", ".join(f"#{one} waits for #{other}" for one, other in pairwise(cycle))
+        steps = ", ".join(f"#{waiting} waits for #{blocker}" for waiting, blocker in pairwise(cycle))
         raise _No("cycle", f"then task #{item.id} would wait for itself: {steps}", cycle)
     events: list[ItemEvent] = [ItemLinked(item=item.id, added=tuple(before), by=edit.by)] if before else []
-    return [*events, *(ItemLinked(item=one, added=(item.id,), by=edit.by) for one in after)]
+    return [*events, *(ItemLinked(item=other, added=(item.id,), by=edit.by) for other in after)]
 
 
 def _find_cycle(state: BoardState, item: Item, before: Collection[str], after: Collection[str]) -> tuple[str, ...]:
-    """Return the cycle that an item would be in: each waits for the next, the first is the last; empty if there is none."""
+    """Return the cycle that an item would join: each waits for the next, the first is the last; empty if there is none."""
     if not before and not after:
         return ()
     if item.id in after:
@@ -223,7 +223,7 @@ def _find_cycle(state: BoardState, item: Item, before: Collection[str], after: C
     waits_for = (*item.blocked_by, *before)
     waiting = {item.id, *after}
     if waiting.isdisjoint(waits_for) and not (waits_for and (after or state.blocks(item.id))):
-        return ()  # nothing waits for it, or it waits for nothing: no need to go along all that is there
+        return ()  # nothing waits for it, or it waits for nothing: no search is needed
     came_from: dict[str, str] = dict.fromkeys(waits_for, item.id)
     to_visit = list(came_from)
     while to_visit:
@@ -238,7 +238,7 @@ def _find_cycle(state: BoardState, item: Item, before: Collection[str], after: C
 
 
 def _path(came_from: Mapping[str, str], last: str, first: str) -> tuple[str, ...]:
-    """Return the way from `first` to `last`, and back to `first`."""
+    """Return the path from `first` to `last`, and back to `first`."""
     path = [first]
     one = came_from[first] if last == first else last
     while one != first:
@@ -253,19 +253,19 @@ def _path(came_from: Mapping[str, str], last: str, first: str) -> tuple[str, ...
 def _plan_deletion(state: BoardState, item: Item, edit: Edit) -> list[ItemEvent]:
     if item.status is not ItemStatus.COMPLETED:
         _check_hands(item, edit.by)
-    # The end first: a reference to what is gone blocks nothing, should a crash come between the two.
-    links = [ItemLinked(item=one, removed=(item.id,), by=edit.by) for one in state.blocks(item.id)]
+    # The deletion first: a reference to a deleted item blocks nothing, should a crash come in between.
+    links = [ItemLinked(item=other, removed=(item.id,), by=edit.by) for other in state.blocks(item.id)]
     return [ItemDeleted(item=item.id, by=edit.by), *links]
 
 
 def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> list[ItemEvent]:
     status, owner = edit.status, edit.owner
     if status is not None and status not in _STATUSES:
-        raise _No("invalid", f"the status {status!r} is none of {', '.join([*ItemStatus, DELETED])}")
+        raise _No("invalid", f"status must be one of {', '.join([*ItemStatus, DELETED])}, got {status!r}")
     changes_nothing = status in {None, item.status} and owner in {None, item.owner}
     wants_it = status == ItemStatus.IN_PROGRESS and owner is None and edit.by not in {item.owner, LEAD}
     if owner and owner == item.owner and edit.by == LEAD and item.held_back and changes_nothing:
-        return [ItemAssigned(item=item.id, owner=owner, by=edit.by)]  # it is handed it again
+        return [ItemAssigned(item=item.id, owner=owner, by=edit.by)]  # it is handed out again
     if changes_nothing and not wants_it:
         return []
     if item.status is ItemStatus.COMPLETED:
@@ -285,7 +285,7 @@ def _plan_claim(state: BoardState, item: Item, owner: str, by: str, *, one_each:
     if item.status is ItemStatus.IN_PROGRESS and item.owner == owner:
         return []
     _check_blockers(state, item)
-    busy_with = tuple(one.id for one in state.in_progress(owner) if one.id != item.id) if one_each else ()
+    busy_with = tuple(other.id for other in state.in_progress(owner) if other.id != item.id) if one_each else ()
     if busy_with:
         raise _No("agent_busy", f"{owner} works on {_listed(busy_with)}", busy_with)
     events: list[ItemEvent] = [] if item.owner in {"", owner} else [_release(item, by)]
@@ -293,7 +293,7 @@ def _plan_claim(state: BoardState, item: Item, owner: str, by: str, *, one_each:
 
 
 def _plan_doing(state: BoardState, item: Item, owner: str, by: str) -> list[ItemEvent]:
-    """Return what makes an item, which is to be completed, that of the member who did it; the lead need not have done it."""
+    """Return the events that give an item to the member that completes it; the lead may complete others' items."""
     if by == LEAD or item.status is ItemStatus.IN_PROGRESS:
         return _hand_over(item, owner, by)
     _check_blockers(state, item)
@@ -303,7 +303,7 @@ def _plan_doing(state: BoardState, item: Item, owner: str, by: str) -> list[Item
 def _hand_over(
     item: Item, owner: str, by: str, *, could_go_on: bool = False, is_paused: bool = False
 ) -> list[ItemEvent]:
-    """Return what makes an item `owner`'s, pending; nothing where it is, unless it is in progress and to be paused."""
+    """Return the events that make a pending item `owner`'s; none if it already is, unless it is to be paused."""
     if owner == item.owner and not (is_paused and item.status is ItemStatus.IN_PROGRESS):
         return []
     events: list[ItemEvent] = [_release(item, by, could_go_on=could_go_on)] if item.owner else []

@@ -1,4 +1,4 @@
-"""What teams put on record of their boards: the life of each item."""
+"""Events of boards: the life of each item."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ class ItemEvent(Event):
     item: str
     """Id of the item."""
     team: str = ""
-    """Of the team whose board it is on; it outlives the actor."""
+    """Name of the board's team; it outlives the actor."""
 
 
 _WHERE: Final = field_names(ItemEvent)
-"""What every event about an item begins with."""
+"""The leading fields of every item event."""
 
 
 def values_at(event: ItemEvent, *, actor: str, inc: int, parent: int, team: str) -> tuple[Any, ...]:
-    """Return what a record holds of an event that did not know yet where it happens."""
+    """Return the record values of an event that was made without its place."""
     return (actor, inc, parent, event.item, team, *field_values(event)[len(_WHERE) :])
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ItemCreated(ItemEvent):
-    """An item is on the board, pending and without an owner."""
+    """An item was created, pending and without an owner."""
 
     kind: ClassVar[str] = "item.created"
 
     subject: str
-    """What is to be done, in a line."""
+    """The work in one line."""
     description: str
-    """What is to be done, in full."""
+    """The work in full."""
     by: str
-    """Name of the member that put it there."""
+    """Name of the member that created it."""
     active_form: str = ""
-    """How to show it while it is worked on."""
+    """Text to show while it is worked on."""
     metadata: Mapping[str, Any] | None = None
-    """What programs keep with it; None for nothing."""
+    """Data that programs attach; None for none."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ItemAssigned(ItemEvent):
-    """An item has an owner, who has not begun with it."""
+    """An item has an owner that has not begun it."""
 
     kind: ClassVar[str] = "item.assigned"
 
     owner: str
-    """Name of the member whose it is now."""
+    """Name of its new owner."""
     by: str
-    """Name of the member that said so."""
+    """Name of the member that assigned it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ItemClaimed(ItemEvent):
-    """An item has an owner, who works on it."""
+    """An item has an owner that works on it."""
 
     kind: ClassVar[str] = "item.claimed"
 
     owner: str
-    """Name of the member whose it is now."""
+    """Name of its new owner."""
 
 
 @final
@@ -80,56 +80,56 @@ class ItemCompleted(ItemEvent):
     kind: ClassVar[str] = "item.completed"
 
     by: str
-    """Name of the member that said so."""
+    """Name of the member that completed it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ItemReleased(ItemEvent):
-    """An item is pending again and without an owner."""
+    """An item is pending again, without an owner."""
 
     kind: ClassVar[str] = "item.released"
 
     owner: str
-    """Name of the member whose it was."""
+    """Name of its former owner."""
     why: str
-    """Why it was given back."""
+    """The reason for the release."""
     is_failure: bool
-    """Whether the owner tried and failed; an abort, or the end of the owner, is none."""
+    """True if the owner tried and failed; an abort, or the end of the owner, is not a failure."""
     is_return: bool = False
-    """Whether the owner itself gave it back, and nothing blocked it: it could have gone on."""
+    """True if the owner itself gave it back although nothing blocked it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ItemEdited(ItemEvent):
-    """An item says something else now; what is None, it still says as before."""
+    """An item was changed; fields that are None are unchanged."""
 
     kind: ClassVar[str] = "item.edited"
 
     subject: str
-    """What is to be done now, in a line."""
+    """The new work in one line."""
     by: str
     """Name of the member that changed it."""
     description: str | None = None
-    """What is to be done now, in full."""
+    """The new work in full."""
     active_form: str | None = None
-    """How to show it while it is worked on."""
+    """Text to show while it is worked on."""
     metadata: Mapping[str, Any] | None = None
-    """What changed of what programs keep with it, by key; null takes a key away."""
+    """Changes of the data that programs attach, by key; null removes a key."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ItemLinked(ItemEvent):
-    """An item waits for other items now, or does not wait for them any more."""
+    """An item waits for further items, or no longer waits for some."""
 
     kind: ClassVar[str] = "item.linked"
 
     added: tuple[str, ...] = ()
-    """Ids of items that have to be completed before it."""
+    """Ids of items that must be completed before it."""
     removed: tuple[str, ...] = ()
-    """Ids of items that it waits for no more."""
+    """Ids of items that it no longer waits for."""
     by: str
     """Name of the member that changed it."""
 
@@ -137,12 +137,12 @@ class ItemLinked(ItemEvent):
 @final
 @attrs.frozen(kw_only=True)
 class ItemDeleted(ItemEvent):
-    """An item is gone; its id is never used again."""
+    """An item was deleted; its id is never reused."""
 
     kind: ClassVar[str] = "item.deleted"
 
     by: str
-    """Name of the member that took it away."""
+    """Name of the member that deleted it."""
 
 
 EVENTS: Final = (

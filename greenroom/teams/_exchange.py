@@ -1,7 +1,7 @@
-"""Messages between teammates that no work interrupts, and their limit: two agents that only answer each other cost without end.
+"""The limit of uninterrupted messages between teammates: two agents that only answer each other cost without end.
 
-Rule 1: a message counts until its sender has made another call than sending, or somebody else has spoken. Rule 2: at the limit nothing
-is lost: a message is refused, so its sender knows. Must not know: clock, disk, Trio, actors.
+A message counts until its sender has made another call than sending, or somebody else has spoken. At the limit nothing
+is lost: a message is refused, so its sender knows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import attrs
 from greenroom.core import Event
 
 MAX_MESSAGES: Final = 50
-"""Messages between teammates in a row, without other work; the longest exchanges of teams at work have some ten."""
+"""Maximum number of messages between teammates in a row, without other work; the longest useful exchanges have some
+ten.
+"""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MailHeld(Event):
-    """A teammate's message was refused, because teammates have only exchanged messages for too long."""
+    """A teammate's message was refused because teammates have only exchanged messages for too long."""
 
     kind: ClassVar[str] = "mail.held"
 
@@ -32,13 +34,13 @@ class MailHeld(Event):
 
 
 @final
-class Exchange:
-    """Counts the messages between the teammates of one team that no work interrupts.
+class ExchangeLimit:
+    """Counts the uninterrupted messages between the teammates of one team.
 
     Attributes:
-        limit: Messages in a row; infinite for no limit.
-        count: Messages since somebody did something else.
-        is_told: True if the lead was told of the exchange that is held.
+        limit: Maximum messages in a row; infinite for no limit.
+        count: Messages since a teammate did something else.
+        is_told: True if the lead was notified of the refused exchange.
     """
 
     def __init__(self, limit: float = MAX_MESSAGES) -> None:
@@ -49,15 +51,15 @@ class Exchange:
         self._work: dict[str, int] = {}
 
     def restart(self) -> None:
-        """Count anew: the lead, the user or another agent has spoken, or there was work."""
+        """Restart the count: the lead, the user or another agent has spoken, or there was other work."""
         self.count, self.is_told = 0, False
 
     def admit(self, sender: str, calls: int) -> bool:
-        """Count a message of a teammate; returns False if it is over the limit.
+        """Count a message of a teammate; return False if it is over the limit.
 
         Args:
             sender: Name of the teammate.
-            calls: Tool calls that it has made so far, this one included.
+            calls: Tool calls that it has made so far, including this one.
         """
         self._sent[sender] = self._sent.get(sender, 0) + 1
         work = calls - self._sent[sender]

@@ -1,10 +1,10 @@
-"""What an item of the board is, and what each event makes of it: pure functions over frozen values.
+"""Items of a board, and the effect of each event on them: pure functions over frozen values.
 
-Rule 1: an item is pending, in progress, or completed for good. Pending, it may have an owner who has not begun; in progress
-it has one. Rule 2: a text that is too long is cut, and says so. Rule 3: the functions here are the folds of the journal; live
-and replayed boards go through them. Rule 4: who gave an item back is not handed it again before somebody else has changed it; and
-after so many failures and returns nobody is, before the lead has: no item is handed out for ever.
-Must not know: clock, disk, Trio, actors.
+Rule 1: an item is pending, in progress, or completed. A pending item may have an owner that has not begun; an item in
+progress has one. Rule 2: a text that is too long is cut, with a note. Rule 3: these functions are the folds of the
+journal; live and replayed boards use the same ones. Rule 4: an item is not handed again to a member that returned it
+until somebody else has changed it; after `MAX_FAILURES` failures and returns nobody is handed it until the lead acts.
+This module must not depend on the clock, the disk, Trio or actors.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from greenroom.teams._events import (
     ItemLinked,
     ItemReleased,
 )
-from greenroom.teams._names import LEAD
+from greenroom.teams._member_names import LEAD
 
 MAX_FAILURES: Final = 3
-"""After so many failures and returns an item is not handed out by itself any more: the lead has to look at it."""
+"""Number of failures and returns after which an item is held back until the lead acts."""
 SUBJECT_CHARS: Final = 500
 DESCRIPTION_CHARS: Final = 50_000
 METADATA_CHARS: Final = 10_000
-"""As JSON."""
+"""Length as JSON."""
 
 
 class ItemStatus(StrEnum):
-    """Where an item is."""
+    """Status of an item."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -55,7 +55,7 @@ TRANSITIONS: Final[Mapping[ItemStatus, Mapping[type[ItemEvent], ItemStatus]]] = 
         ItemClaimed: _S.IN_PROGRESS,
         ItemCompleted: _S.COMPLETED,
     },
-    # No second claim: whoever takes an item from somebody has it released first, in the same step.
+    # No second claim: taking an item from its owner releases it first, in the same step.
     _S.IN_PROGRESS: {ItemReleased: _S.PENDING, ItemCompleted: _S.COMPLETED},
     _S.COMPLETED: {},
 }
@@ -76,40 +76,40 @@ def step(status: ItemStatus, event: ItemEvent) -> ItemStatus:
 @final
 @attrs.frozen(kw_only=True)
 class Item:
-    """One entry of a board."""
+    """An entry of a board."""
 
     id: str
     subject: str
     description: str
     status: ItemStatus = ItemStatus.PENDING
     owner: str = ""
-    """Name of the member whose it is; empty for nobody's."""
+    """Name of its owner; empty if it has none."""
     blocked_by: tuple[str, ...] = ()
-    """Ids of the items that have to be completed first."""
+    """Ids of the items that must be completed first."""
     failures: int = 0
-    """How often a turn on it failed, or it was given back, since the lead said what it is or gave it to somebody by name."""
+    """Number of failed turns and returns since the lead described or assigned it."""
     returned_by: tuple[str, ...] = ()
-    """Who gave it back since somebody else changed it, and is not handed it again."""
+    """Members that returned it since somebody else changed it, and are not handed it again."""
     why: str = ""
-    """Why it came back last."""
+    """The reason for the last return."""
     active_form: str = ""
-    """How to show it while it is worked on."""
+    """Text to show while it is worked on."""
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
-    """What programs keep with it; plain JSON."""
+    """Data that programs attach; plain JSON."""
 
     @property
     def number(self) -> int:
-        """Its id as a number: 2 comes before 10."""
+        """The id as a number: 2 comes before 10."""
         return int(self.id)
 
     @property
     def is_held_back(self) -> bool:
-        """Whether nobody is handed it, because it failed or came back too often; its owner may begin with it all the same."""
+        """True if nobody is handed it, because it failed or came back too often; its owner may still begin it."""
         return self.failures >= MAX_FAILURES
 
     @property
     def held_back(self) -> str:
-        """Who is not handed it, and why; empty where it is pending for no such reason."""
+        """Members that are not handed it, and the reason; empty if it is not pending or has no such reason."""
         if self.status is not ItemStatus.PENDING:
             return ""
         if self.is_held_back:
@@ -123,7 +123,7 @@ class Item:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most so many characters; one that was cut says at its end how long it was."""
+    """Return a text of at most `most` characters; a cut text ends with its original length."""
     if len(text) <= most:
         return text
     mark = f"... [cut, it had {len(text):,} characters]"
@@ -131,7 +131,7 @@ def cut(text: str, most: int) -> str:
 
 
 def merged(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata after a change; a key whose new value is None is not there any more."""
+    """Return metadata after a change; keys whose new value is None are removed."""
     return {key: value for key, value in {**before, **changes}.items() if value is not None}
 
 
@@ -139,10 +139,10 @@ _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separato
 
 
 def size_of(metadata: Mapping[str, Any]) -> int:
-    """Return how many characters metadata takes as JSON.
+    """Return the length of metadata as JSON, in characters.
 
     Raises:
-        ValueError: JSON cannot hold it.
+        ValueError: It cannot be represented as JSON.
     """
     return len(_TO_JSON(metadata))
 
@@ -154,7 +154,7 @@ def created(_: Item | None, event: ItemCreated) -> Item:
     """Return the new item.
 
     Raises:
-        IllegalTransition: Its id is no number.
+        IllegalTransition: Its id is not a number.
     """
     _number_of(event)
     return Item(
@@ -167,10 +167,10 @@ def created(_: Item | None, event: ItemCreated) -> Item:
 
 
 def changed(before: Item | None, event: ItemEvent) -> Item | None:
-    """Return the item after an event; None for one that is not there, or not any more.
+    """Return the item after an event; None if it does not exist, or is deleted.
 
     Raises:
-        IllegalTransition: An item of that status cannot become what the event says.
+        IllegalTransition: The event is not allowed in the item's status.
     """
     if before is None:
         return None
@@ -186,9 +186,9 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
         case ItemEdited():
             return _edited(before, event)
         case ItemLinked(added=added, removed=removed):
-            kept = (one for one in before.blocked_by if one not in removed)
+            kept = (blocker for blocker in before.blocked_by if blocker not in removed)
             after = attrs.evolve(before, blocked_by=tuple(dict.fromkeys((*kept, *added))))
-            # It waits first, so whoever gave it back finds it changed.
+            # It must wait first, so the members that returned it find it changed.
             return attrs.evolve(after, returned_by=()) if added else after
         case ItemDeleted():
             return None
@@ -222,16 +222,16 @@ def _released(before: Item, event: ItemReleased) -> Item:
 
 
 def _looked_at(item: Item, by: str, *, for_whom: str | None = None) -> Item:
-    """Return an item that somebody has changed: for the lead's word it begins anew; to a mate's own word that mate does not listen.
+    """Return an item after a change: the lead's change resets it; a member's own change does not count for itself.
 
     Args:
         item: The item.
-        by: Who changed it.
-        for_whom: The member that may be handed it again; None for all but the one who changed it.
+        by: The member that changed it.
+        for_whom: The member that may be handed it again; None for all but the one that changed it.
     """
     if by == LEAD:
         return attrs.evolve(item, failures=0, returned_by=())
-    kept = (one for one in item.returned_by if one == by or (for_whom is not None and one != for_whom))
+    kept = (member for member in item.returned_by if member == by or (for_whom is not None and member != for_whom))
     return attrs.evolve(item, returned_by=tuple(kept))
 
 
@@ -250,7 +250,7 @@ def marked(before: int | None, event: ItemCreated) -> int:
     """Return the highest id that a board has given.
 
     Raises:
-        IllegalTransition: The id is no number.
+        IllegalTransition: The id is not a number.
     """
     return max(before or 0, _number_of(event))
 
@@ -272,5 +272,6 @@ FOLDS: Final = (
     ("items", ItemLinked, ("team", "item"), changed),
     ("items", ItemDeleted, ("team", "item"), changed),
 )
-"""`(section, event class, key fields, function)`, as `greenroom.trace` reads them: `items` holds each `Item`, `boards` the
-highest id of each team's board; `BoardState(items, last_id)` is what goes on from there."""
+"""`(section, event class, key fields, function)`, as `greenroom.trace` reads them: `items` holds each `Item`, `boards`
+the highest id of each team's board; `BoardState(items, last_id)` continues from there.
+"""

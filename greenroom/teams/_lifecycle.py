@@ -1,10 +1,9 @@
-"""The life of a teammate: where it stands, what it takes next, and when the lead hears that it has nothing to do.
+"""The life of a teammate: its status, what it takes next, and when the lead is notified that it is idle.
 
-Rule 1: its status changes through the table alone. Rule 2: it takes a request to shut down before what the lead or a person says,
-that before what its peers say, in the order in which that came, and an item of the board only when nothing else waits (agents
-7.61); while its plan waits for the lead's word, peers and items wait too. Rule 3: being idle is a status; the lead is told of it
-once, when something has changed since it was told last (agents 7.57).
-Must not know: clock, disk, Trio, actors.
+Rule 1: the status changes only through the table. Rule 2: a teammate takes a shutdown request first, then messages of
+the lead or a person, then those of its peers, each in order, and an item of the board only when nothing else waits;
+while its plan awaits approval, peers and items wait too. Rule 3: being idle is a status; the lead is notified once, if
+anything has changed since the last notice. This module must not depend on the clock, the disk, Trio or actors.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from greenroom.teams._protocol import IdleReason
 
 
 class MemberStatus(StrEnum):
-    """Where a member of a team stands."""
+    """Status of a member of a team."""
 
     WORKING = "working"
-    """A turn of it runs, or is about to."""
+    """Its turn runs, or is about to."""
     IDLE = "idle"
     SHUTDOWN_REQUESTED = "shutdown-requested"
-    """It was asked to end and has not refused; it counts as active."""
+    """Its end was requested and it has not refused; it counts as active."""
     AWAITING_PLAN = "awaiting-plan"
-    """It has handed in a plan and waits for the lead's word."""
+    """It has submitted a plan and waits for the lead's answer."""
     ENDED = "ended"
 
 
-class MateStep(StrEnum):
-    """What happens to a teammate."""
+class TeammateStep(StrEnum):
+    """Steps in the life of a teammate."""
 
     TURN_TAKEN = "turn taken"
     NOTHING_LEFT = "nothing left"
-    """A turn has ended, and nothing waits that it takes now."""
+    """A turn has ended, and nothing is waiting that it takes now."""
     SHUTDOWN_ASKED = "shutdown asked"
     SHUTDOWN_REFUSED = "shutdown refused"
     PLAN_HANDED_IN = "plan handed in"
@@ -46,8 +45,8 @@ class MateStep(StrEnum):
     LIFE_ENDED = "life ended"
 
 
-_M, _S = MemberStatus, MateStep
-TRANSITIONS: Final[Mapping[MemberStatus, Mapping[MateStep, MemberStatus]]] = {
+_M, _S = MemberStatus, TeammateStep
+TRANSITIONS: Final[Mapping[MemberStatus, Mapping[TeammateStep, MemberStatus]]] = {
     _M.WORKING: {
         _S.TURN_TAKEN: _M.WORKING,
         _S.NOTHING_LEFT: _M.IDLE,
@@ -58,7 +57,7 @@ TRANSITIONS: Final[Mapping[MemberStatus, Mapping[MateStep, MemberStatus]]] = {
     _M.IDLE: {
         _S.TURN_TAKEN: _M.WORKING,
         _S.SHUTDOWN_ASKED: _M.SHUTDOWN_REQUESTED,
-        _S.PLAN_HANDED_IN: _M.AWAITING_PLAN,  # it waits still, from before its team was closed
+        _S.PLAN_HANDED_IN: _M.AWAITING_PLAN,  # still waiting since before its team was closed
         _S.LIFE_ENDED: _M.ENDED,
     },
     _M.SHUTDOWN_REQUESTED: {
@@ -82,8 +81,8 @@ TRANSITIONS: Final[Mapping[MemberStatus, Mapping[MateStep, MemberStatus]]] = {
 }
 
 
-def step(status: MemberStatus, event: MateStep) -> MemberStatus:
-    """Return the status that follows, or refuse.
+def step(status: MemberStatus, event: TeammateStep) -> MemberStatus:
+    """Return the status that follows.
 
     Raises:
         IllegalTransition: The table has no cell for this pair.
@@ -97,8 +96,8 @@ def step(status: MemberStatus, event: MateStep) -> MemberStatus:
 # --- what is taken next -------------------------------------------------------------------------------------------------
 
 
-class Source(StrEnum):
-    """Where something that waits for a mate comes from, in the order in which it is taken."""
+class WorkSource(StrEnum):
+    """Origin of something that waits for a teammate, in the order in which it is taken."""
 
     SHUTDOWN = "shutdown"
     LEAD = "lead"
@@ -107,29 +106,29 @@ class Source(StrEnum):
     ITEM = "item"
 
 
-RANK: Final[Mapping[Source, int]] = {source: rank for rank, source in enumerate(Source)}
-LANE_OF: Final[Mapping[Source, Lane]] = {
-    Source.SHUTDOWN: Lane.NOW,
-    Source.LEAD: Lane.NEXT,
-    Source.PEER: Lane.LATER,
-    Source.ITEM: Lane.LATER,
+RANK: Final[Mapping[WorkSource, int]] = {source: rank for rank, source in enumerate(WorkSource)}
+LANE_OF: Final[Mapping[WorkSource, Lane]] = {
+    WorkSource.SHUTDOWN: Lane.NOW,
+    WorkSource.LEAD: Lane.NEXT,
+    WorkSource.PEER: Lane.LATER,
+    WorkSource.ITEM: Lane.LATER,
 }
-"""In which lane of its mailbox it waits."""
+"""Lane of its mailbox, by origin."""
 
 
-def takes(status: MemberStatus, source: Source) -> bool:
-    """Whether a mate begins a turn with that now."""
+def takes(status: MemberStatus, source: WorkSource) -> bool:
+    """Return True if a teammate begins a turn with that now."""
     if status is MemberStatus.ENDED:
         return False
-    return status is not MemberStatus.AWAITING_PLAN or source in {Source.SHUTDOWN, Source.LEAD}
+    return status is not MemberStatus.AWAITING_PLAN or source in {WorkSource.SHUTDOWN, WorkSource.LEAD}
 
 
-def plan_next(status: MemberStatus, waiting: Sequence[Source]) -> int | None:
-    """Return which of the things that wait is taken next, by its place; None where none is.
+def plan_next(status: MemberStatus, waiting: Sequence[WorkSource]) -> int | None:
+    """Return the position of the waiting thing that is taken next; None if none is.
 
     Args:
-        status: Where the mate stands.
-        waiting: In the order in which they came.
+        status: Status of the teammate.
+        waiting: Origins, in order of arrival.
     """
     taken = [place for place, source in enumerate(waiting) if takes(status, source)]
     return min(taken, key=lambda place: (RANK[waiting[place]], place), default=None)
@@ -141,22 +140,22 @@ def plan_next(status: MemberStatus, waiting: Sequence[Source]) -> int | None:
 @final
 @attrs.frozen(kw_only=True)
 class Idling:
-    """That a mate has nothing to do, and why; never what its work came to."""
+    """A teammate is idle, and why; never the result of its work."""
 
     reason: IdleReason
     item: str = ""
-    """The item whose turn it was; empty for none."""
+    """The item of its last turn; empty for none."""
     failure: str = ""
-    """What ended the turn; only with `failed`."""
+    """The error that ended the turn; only for `failed`."""
 
 
 def is_news(told: Idling | None, now: Idling, *, was_active: bool, was_asked: bool) -> bool:
-    """Whether the lead is told that a mate is idle: a turn in which nothing was done is no news.
+    """Return True if the lead is notified that a teammate is idle: a turn in which nothing was done is not news.
 
     Args:
-        told: What the lead was told last; None for nothing so far.
-        now: How it is now.
-        was_active: Whether the mate did anything since then but talk to itself.
-        was_asked: Whether the lead, or a person, said something to it since then.
+        told: The last notice; None if there was none.
+        now: The current state.
+        was_active: True if the teammate has called a tool since.
+        was_asked: True if the lead, or a person, has written to it since.
     """
     return was_active or was_asked or told is None or now != told

@@ -1,9 +1,9 @@
-"""Mail between the members of a team: on record first, handed over once, read when it stands in a conversation.
+"""Mail between the members of a team: recorded first, handed over once, read when it is in a conversation.
 
-Rule 1: a message is on record before it is handed over; where it cannot be put on record, nobody gets it. Rule 2: a message comes to
-one end, and its sender hears of every end but being read. Rule 3: a name means its member for good: one that has ended gets nothing
-any more, and neither does anybody in its place. Rule 4: what anybody says here is another agent's word, whatever it says.
-Must not know: tools, the board, what the objects of the protocol do.
+Rule 1: a message is recorded before it is handed over; if it cannot be recorded, nobody gets it. Rule 2: a message has
+exactly one end, and its sender is notified of every end except being read. Rule 3: a name belongs to its member
+permanently: an ended member gets no mail, and neither does a successor. Rule 4: everything that members say here counts
+as another agent's word. This module must not know of tools, the board, or the effects of protocol messages.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from greenroom.agents.delegation import Letter, shortened
 from greenroom.core import JournalError, escape_text, is_cancelled, reminder
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
-from greenroom.teams._exchange import MAX_MESSAGES, Exchange, MailHeld
+from greenroom.teams._exchange import MAX_MESSAGES, ExchangeLimit, MailHeld
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
-from greenroom.teams._names import EVERYBODY, LEAD, plain_name
-from greenroom.teams._protocol import Message, Spoken
+from greenroom.teams._member_names import EVERYBODY, LEAD, plain_name
+from greenroom.teams._protocol import ProtocolMessage, Spoken
+from greenroom.teams._protocol_json import WireProblem, read, read_inbox, read_spoken, write_text
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._wire import Problem, read, read_inbox, read_spoken, write_text
 
 MAX_CHARS: Final = 100_000
-"""A longer text is cut: all of it would be most of what its reader can hold; what is long belongs into a file."""
+"""Longer texts are cut: they would fill most of the reader's context; long content belongs in a file."""
 CUT: Final = "\n[cut: {left} characters more]"
 
 Handler: TypeAlias = Callable[[Member, Letter, Any], Awaitable[Told]]
-"""Does what an object of the protocol says: whose it is, the letter, the object."""
+"""Carries out a protocol message: the sender, the letter, the message."""
 _FULL: Final = "its mailbox is full; send it again when it has read what is there"
 _ENDED: Final = "it has ended and reads nothing any more"
 
 
 @final
 class TeamMail:
-    """The mail of one team; it is what `SendMessage` reaches members by.
+    """The mail of one team; `SendMessage` reaches members through it.
 
     Attributes:
-        handlers: What objects of the protocol do, by their class.
-        again: What is read, when the team is open again, of objects that nobody had read; empty where nobody waits for them any more.
-        is_closing: Whether the team is being closed: then what members have not read waits for the next time.
-        returned: The latest messages that nobody reads, oldest first.
-        exchange: Counts messages between teammates that no work interrupts.
+        handlers: Handlers of protocol messages, by class.
+        again: Texts of unread protocol messages when the team is open again; empty if nobody waits for them any more.
+        is_closing: True if the team is being closed: unread mail then waits for the next time.
+        returned: The latest messages that nobody will read, oldest first.
+        exchange: Counts messages between teammates without other work in between.
     """
 
     def __init__(self, roster: Roster, *, last: int = 0, messages_in_a_row: float = MAX_MESSAGES) -> None:
         self.roster = roster
-        self.exchange = Exchange(messages_in_a_row)
-        self.handlers: dict[type[Message], Handler] = {}
-        self.again: dict[type[Message], Callable[[Any], str]] = {}
+        self.exchange = ExchangeLimit(messages_in_a_row)
+        self.handlers: dict[type[ProtocolMessage], Handler] = {}
+        self.again: dict[type[ProtocolMessage], Callable[[Any], str]] = {}
         self.is_closing = False
         self.returned: list[Mail] = []
         self._last = last
@@ -66,43 +66,41 @@ class TeamMail:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members that there are."""
+        """Names of the current members."""
         return tuple(self.roster.members)
 
     @property
     def waiting(self) -> tuple[Mail, ...]:
-        """What was handed over and is not read yet, in the order in which it was sent."""
+        """Messages that were handed over and are not read yet, in sending order."""
         return tuple(self._waiting.values())
 
     def member_of(self, agent: str) -> Member | None:
         """Return the member that an agent is."""
-        return next((one for one in self.roster.members.values() if agent and one.home.id == agent), None)
+        return next((one for one in self.roster.members.values() if agent and one.home.profile.id == agent), None)
 
     def is_for(self, letter: Letter, sender: str) -> bool:
-        """Whether a letter of that agent is for members of the team."""
+        """Return True if an agent's letter is for members of the team."""
         if not isinstance(letter.body, str) or letter.to == EVERYBODY:
             return True
         name = plain_name(letter.to, self.roster.team)
-        if (
-            name == LEAD and letter.to.lower() == "main"
-        ):  # what sub-agents call it too, and they have their own way to it
+        if name == LEAD and letter.to.lower() == "main":  # sub-agents use this name too, and have their own route to it
             return self.member_of(sender) is not None
         return name in self.roster.used
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
     async def send(self, letter: Letter, sender: str, label: str) -> Told:
-        """Send a letter of that agent, and return when it is on record and on its way.
+        """Send an agent's letter, and return when it is recorded and on its way.
 
-        Cancelled before it is on its way, nobody gets it.
+        If cancelled before it is on its way, nobody gets it.
 
         Args:
-            letter: What is sent, and to whom.
+            letter: The text and its recipient.
             sender: Id of the agent.
-            label: What others are told of it, if it is no member.
+            label: Name of the agent for the recipients, if it is not a member.
 
         Raises:
-            SendRefused: It was not sent, to anybody.
+            SendRefused: It was not sent to anybody.
         """
         me = self.member_of(sender)
         if not isinstance(letter.body, str):
@@ -113,9 +111,9 @@ class TeamMail:
         try:
             failed = await self.hand_over(name, targets, _cut(letter.body), letter.summary)
         except JournalError as error:
-            raise not_recorded(letter, ", ".join(one.name for one in targets)) from error
-        reached = [one.name for one in targets if one.name not in failed]
-        missed = [f"{one}: {why}" for one, why in failed.items()]
+            raise not_recorded(letter, ", ".join(target.name for target in targets)) from error
+        reached = [target.name for target in targets if target.name not in failed]
+        missed = [f"{target}: {why}" for target, why in failed.items()]
         if not reached:
             raise SendRefused("full" if _FULL in failed.values() else "ended", "; ".join(missed))
         text = f"Message sent to {', '.join(reached)}."
@@ -124,7 +122,7 @@ class TeamMail:
         return Told(text=text, target=letter.to if len(targets) > 1 else reached[0], sender=name)
 
     def _admit(self, me: Member | None, targets: Sequence[Member]) -> None:
-        """Refuse a message if teammates have only exchanged messages for too long, and tell the lead once.
+        """Refuse a message if teammates have only exchanged messages for too long, and notify the lead once.
 
         Raises:
             SendRefused: They have.
@@ -133,9 +131,9 @@ class TeamMail:
         if me is None or me.is_lead:
             exchange.restart()
             return
-        progress = me.home.progress
+        progress = me.home.run.progress
         is_admitted = exchange.admit(me.name, 0 if progress is None else progress.tool_use_count)
-        if is_admitted or any(one.is_lead for one in targets):
+        if is_admitted or any(target.is_lead for target in targets):
             return
         roster = self.roster
         roster.emit(MailHeld(actor=me.ref.id, team=roster.team, sender=me.name, messages=exchange.count))
@@ -153,30 +151,28 @@ class TeamMail:
         )
 
     def targets(self, letter: Letter, me: Member | None) -> list[Member]:
-        """Return whom a letter is for.
+        """Return the recipients of a letter.
 
         Raises:
-            SendRefused: There is nobody, it has ended, or it is whoever writes.
+            SendRefused: There is none, it has ended, or it is the sender.
         """
         roster = self.roster
         if letter.to == EVERYBODY:
-            others = [one for one in roster.members.values() if one is not me]
+            others = [member for member in roster.members.values() if member is not me]
             if not others:
-                raise SendRefused("unknown_recipient", "there is nobody else in this team")
+                raise SendRefused("unknown_recipient", "this team has no other members")
             return others
         found = roster.find(letter.to)
         if found is not None and found is me:
-            raise SendRefused("yourself", "that is you, and a message to yourself reaches nobody")
+            raise SendRefused("yourself", "you cannot send a message to yourself")
         if found is not None:
             return [found]
-        others_there = ", ".join(one.name for one in roster.members.values() if one is not me) or "nobody"
+        others_there = ", ".join(member.name for member in roster.members.values() if member is not me) or "nobody"
         if roster.has_ended(letter.to):
             self._bury(letter, me)
-            why = f"{letter.to!r} has ended and reads nothing any more; there is {others_there}"
+            why = f"{letter.to!r} has ended and reads nothing any more; members: {others_there}"
             raise SendRefused("ended", why)
-        raise SendRefused(
-            "unknown_recipient", f"there is no member {letter.to!r} in this team; there is {others_there}"
-        )
+        raise SendRefused("unknown_recipient", f"{letter.to!r} is not a member of this team; members: {others_there}")
 
     async def hand_over(
         self,
@@ -186,22 +182,23 @@ class TeamMail:
         summary: str,
         *,
         lane: Lane | None = None,
-        message: Message | None = None,
+        message: ProtocolMessage | None = None,
     ) -> Mapping[str, str]:
-        """Put a message to each of some members on record, then hand it over; returns why, for each whom it did not reach.
+        """Record a message to each of some members, then hand it over; return the reason for each that it did not
+        reach.
 
-        Cancelled before it is on record, nobody gets it.
+        If cancelled before it is recorded, nobody gets it.
 
         Args:
-            sender: Name of the member that writes; of none, what the others are told of it.
-            targets: The members.
-            text: What their models read.
-            summary: What it is about.
-            lane: Where it waits; by default what the lead says goes before what the others say.
-            message: The object of the protocol that the text stands for.
+            sender: Name of the sending member, or the label of another agent.
+            targets: The recipients.
+            text: The text for their models.
+            summary: Summary of the text.
+            lane: Lane of their mailboxes; by default the lead's messages precede the others'.
+            message: The protocol message that the text stands for.
 
         Raises:
-            JournalError: It could not be put on record; nobody got it.
+            JournalError: It could not be recorded; nobody got it.
         """
         mails = self._record(sender, targets, text if message is None else write_text(message), summary)
         if lane is None:
@@ -217,20 +214,22 @@ class TeamMail:
         return failed
 
     async def _carry_out(self, letter: Letter, said: Mapping[str, Any], me: Member | None) -> Told:
-        spoken: Spoken | Problem = read_spoken(said)
-        if isinstance(spoken, Problem):
+        spoken: Spoken | WireProblem = read_spoken(said)
+        if isinstance(spoken, WireProblem):
             raise SendRefused("unreadable", spoken.text)
         if letter.to == EVERYBODY:
-            raise SendRefused("broadcast", f"{spoken.type} is for one member; only a text goes to everybody")
+            raise SendRefused(
+                "broadcast", f"{spoken.type} must have one recipient; only a text can be sent to everybody"
+            )
         handler = self.handlers.get(type(spoken))
         if me is None or handler is None:
-            raise SendRefused("not_yours", f"{spoken.type} is for members of a team to say")
+            raise SendRefused("not_yours", f"only members of a team may send {spoken.type}")
         return await handler(me, letter, spoken)
 
     # --- pieces of sending -----------------------------------------------------------------------------------------
 
     def _record(self, sender: str, targets: Iterable[Member], text: str, summary: str) -> list[Mail]:
-        """Put messages down as sent.
+        """Record messages as sent.
 
         Raises:
             JournalError: Nothing new may begin.
@@ -246,7 +245,7 @@ class TeamMail:
             )
             roster.emit(
                 MailSent(
-                    actor="" if writer is None else writer.home.id,
+                    actor="" if writer is None else writer.home.profile.id,
                     team=mail.team,
                     mail=mail.mail,
                     sender=sender,
@@ -260,18 +259,20 @@ class TeamMail:
         return mails
 
     async def _recorded(self, mails: list[Mail]) -> list[Mail]:
-        """Return messages when they are on record for good; if they cannot be, or nobody waits any more, they go back."""
+        """Return messages once they are durably recorded; if they cannot be, or the sender is interrupted, return them
+        to it.
+        """
         try:
             await self.roster.wait_durable()
         except BaseException as error:
-            why = "its sender was interrupted" if is_cancelled(error) else "it could not be put on record"
+            why = "its sender was interrupted" if is_cancelled(error) else "it could not be recorded"
             for mail in mails:
                 self._return(mail, why)
             raise
         return mails
 
     def _deliver(self, member: Member, mail: Mail, text: str, lane: Lane) -> str:
-        """Hand a message over; returns why that could not be done, or nothing."""
+        """Hand a message over; return the reason if that failed, or an empty text."""
         if self.roster.members.get(member.name) is not member or member.ref.is_gone:
             return _ENDED
         writer = self.roster.members.get(mail.sender)
@@ -292,7 +293,7 @@ class TeamMail:
         return ""
 
     def _note_said(self, sender: str, member: Member, summary: str) -> None:
-        """Let the lead hear, when a mate has nothing to do, what it told others (agents 7.49)."""
+        """Record what a teammate told others, for the lead's next idle notice."""
         writer = self.roster.members.get(sender)
         if writer is None:
             return
@@ -305,7 +306,7 @@ class TeamMail:
 
     def _note_read(self, mail: Mail, member: Member) -> None:
         self._waiting.pop(mail.mail, None)
-        self.roster.emit(MailRead(actor=member.home.id, team=mail.team, mail=mail.mail, to=mail.to))
+        self.roster.emit(MailRead(actor=member.home.profile.id, team=mail.team, mail=mail.mail, to=mail.to))
 
     def _return(self, mail: Mail, why: str) -> None:
         self._waiting.pop(mail.mail, None)
@@ -313,7 +314,7 @@ class TeamMail:
         self.roster.emit(MailReturned(team=mail.team, mail=mail.mail, sender=mail.sender, to=mail.to, why=why))
 
     def _bury(self, letter: Letter, me: Member | None) -> None:
-        """Put a message to one who has ended on record as one that nobody reads."""
+        """Record a message to an ended member as one that nobody will read."""
         self._last += 1
         name = plain_name(letter.to, self.roster.team)
         text = letter.body if isinstance(letter.body, str) else ""
@@ -324,31 +325,33 @@ class TeamMail:
         self._return(mail, f"{name} had ended")
 
     def _note_ended(self, member: Member, _: Down) -> None:
-        """Return what a member had not read when it ended, and tell those who wrote it."""
+        """Return the unread mail of an ended member, and notify its senders."""
         self._watched.discard(member.name)
-        left = [one for one in self._waiting.values() if one.to == member.name]
+        left = [mail for mail in self._waiting.values() if mail.to == member.name]
         if self.is_closing or not left:
             return
         for mail in left:
             self._return(mail, f"{member.name} ended before it read it")
-        for sender in dict.fromkeys(one.sender for one in left):
+        for sender in dict.fromkeys(mail.sender for mail in left):
             writer = self.roster.members.get(sender)
             if writer is None or writer.ref.is_gone:
                 continue
-            said = "; ".join(one.summary for one in left if one.sender == sender)
+            said = "; ".join(mail.summary for mail in left if mail.sender == sender)
             text = f"{member.name} has ended, and has not read what you sent it: {escape_text(said)}"
             writer.ref.tell(Note(text, is_hidden=True, origin=AUTO_CONTINUATION), Lane.LATER, size_bytes=len(text))
 
     # --- what an earlier process left ------------------------------------------------------------------------------
 
     def take_up(self, left: Iterable[Mail]) -> None:
-        """Hand over what members had not read when the team was closed, or its process ended; in order, under its old numbers."""
+        """Hand over mail that was unread when the team was closed, or its process ended; in order, under its old
+        numbers.
+        """
         for mail in left:
             self._last = max(self._last, mail.mail)
             member = self.roster.members.get(mail.to)
             lane = Lane.NEXT if mail.sender == LEAD else Lane.LATER
             said = read(mail.text)
-            again = None if isinstance(said, Problem) else self.again.get(type(said))
+            again = None if isinstance(said, WireProblem) else self.again.get(type(said))
             text = mail.text if again is None else again(said)
             if member is None:
                 why = _ENDED
@@ -357,18 +360,18 @@ class TeamMail:
             if why:
                 self._return(mail, why)
 
-    async def take_entries(self, to: str, entries: object) -> tuple[Problem, ...]:
-        """Hand over the entries of an inbox that comes from elsewhere, all that were not read; bad ones are put aside.
+    async def take_entries(self, to: str, entries: object) -> tuple[WireProblem, ...]:
+        """Hand over the unread entries of an inbox from elsewhere; invalid ones are set aside.
 
-        Returns what is wrong with each of these; it is on record.
+        Returns the problems of these, which are recorded.
 
         Args:
-            to: The member whose inbox it is.
-            entries: The list of entries (agents 7.28), as it was read from JSON.
+            to: The member that owns the inbox.
+            entries: The list of entries, as read from JSON.
 
         Raises:
-            SendRefused: There is no such member.
-            JournalError: They cannot be put on record; nobody got them.
+            SendRefused: The member does not exist.
+            JournalError: They cannot be recorded; nobody got them.
         """
         good, bad = read_inbox(entries)
         targets = self.targets(Letter(to=to, body="", summary=""), None)
@@ -381,7 +384,7 @@ class TeamMail:
 
 
 def _summary_of(summary: str, text: str) -> str:
-    """Return the summary as far as it says more than the beginning of the text."""
+    """Return the summary unless it only repeats the beginning of the text."""
     return "" if summary == shortened(text) else summary
 
 

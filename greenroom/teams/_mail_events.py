@@ -1,8 +1,8 @@
-"""What teams put on record of mail, and how it stands, folded from that.
+"""Events of mail, and its state folded from them.
 
-Rule 1: a message is on record before anybody is handed it. Rule 2: it comes to one end: read, when it stands in a conversation, or
-returned; what has come to none waits, also for a later process. Rule 3: what cannot be read is put aside once, and keeps nothing from
-the rest. Must not know: clock, disk, Trio, actors.
+Rule 1: a message is recorded before it is handed to anybody. Rule 2: it has one end: read, once it is in a
+conversation, or returned; unread messages keep waiting, also for a later process. Rule 3: unreadable content is set
+aside once and does not affect the rest. This module must not depend on the clock, the disk, Trio or actors.
 """
 
 from __future__ import annotations
@@ -29,66 +29,66 @@ class MailEvent(Event):
 @final
 @attrs.frozen(kw_only=True)
 class MailSent(MailEvent):
-    """A member of a team sent a message to another: it is on its way."""
+    """A member of a team sent a message to another one: it is on its way."""
 
     kind: ClassVar[str] = "mail.sent"
 
     sender: str
-    """Name of the member that wrote it."""
+    """Name of the sending member."""
     to: str
-    """Name of the member that gets it."""
+    """Name of the receiving member."""
     summary: str
-    """What it is about; without one, its first 80 characters."""
+    """Summary; by default its first 80 characters."""
     text: str = ""
-    """All of it; of a message of the protocol, its wire form."""
+    """The whole text; for a protocol message, its wire form."""
     text_of: int = 0
-    """Number of the message that says the same and has the text, where one goes to many; 0 for this one."""
+    """Number of the message with the same text, if it was sent to many; 0 for this one."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MailRead(MailEvent):
-    """A message stands in the conversation of the member that it was for."""
+    """A message is in its recipient's conversation."""
 
     kind: ClassVar[str] = "mail.read"
 
     to: str
-    """Name of that member."""
+    """Name of the recipient."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MailReturned(MailEvent):
-    """A message that nobody reads: a dead letter of the team; its sender was told."""
+    """A message that nobody will read: a dead letter of the team; its sender was notified."""
 
     kind: ClassVar[str] = "mail.returned"
 
     sender: str
-    """Name of the member that wrote it."""
+    """Name of the sending member."""
     to: str
-    """Name of the member that was to get it."""
+    """Name of the intended recipient."""
     why: str
-    """Why it could not be handed over, or was not read."""
+    """The reason why it was not handed over or not read."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MailQuarantined(MailEvent):
-    """Something in a mailbox that is no message; it is reported once, and put aside."""
+    """Something in a mailbox that is not a valid message; it is reported once, and set aside."""
 
     kind: ClassVar[str] = "mail.quarantined"
 
     to: str
-    """Whose mailbox it is."""
+    """Owner of the mailbox."""
     problem: str
-    """What is wrong with it."""
+    """The problem."""
 
 
 EVENTS: Final = (MailSent, MailRead, MailReturned, MailQuarantined)
 
 
 class MailState(StrEnum):
-    """Where a message is."""
+    """State of a message."""
 
     SENT = "sent"
     READ = "read"
@@ -98,7 +98,7 @@ class MailState(StrEnum):
 @final
 @attrs.frozen(kw_only=True)
 class Mail:
-    """One message from a member of a team to another."""
+    """One message between members of a team."""
 
     team: str
     mail: int
@@ -111,12 +111,12 @@ class Mail:
 
     @property
     def mark(self) -> str:
-        """What names it in the line of a transcript that holds it."""
+        """Its mark in the transcript line that holds it."""
         return f"mail.{self.team}.{self.mail}"
 
 
 def sent(_: Mail | None, event: MailSent) -> Mail:
-    """Put a message down."""
+    """Add a message."""
     return Mail(
         team=event.team,
         mail=event.mail,
@@ -129,17 +129,17 @@ def sent(_: Mail | None, event: MailSent) -> Mail:
 
 
 def read(before: Mail | None, event: MailRead) -> Mail | None:
-    """Note that it was read; once, and never one that went back."""
+    """Mark a message as read; only once, and never a returned one."""
     return _ended(before, event, MailState.READ)
 
 
 def returned(before: Mail | None, event: MailReturned) -> Mail | None:
-    """Note that nobody reads it; never one that was read, and not twice."""
+    """Mark a message as returned; only once, and never a read one."""
     return _ended(before, event, MailState.RETURNED)
 
 
 def _ended(before: Mail | None, event: MailEvent, state: MailState) -> Mail | None:
-    if before is None:  # to one who had ended: it was never on its way
+    if before is None:  # sent to an ended member: it was never on its way
         return None
     if before.state is not MailState.SENT:
         raise IllegalTransition(state=before.state, event=event.kind)
@@ -147,7 +147,7 @@ def _ended(before: Mail | None, event: MailEvent, state: MailState) -> Mail | No
 
 
 Mails: TypeAlias = Mapping[tuple[str, int], Mail]
-"""Messages by team and number, in the order in which they were sent."""
+"""Messages by team and number, in sending order."""
 
 FOLDS: Final = (
     ("mail", MailSent, ("team", "mail"), sent),
@@ -158,15 +158,15 @@ FOLDS: Final = (
 
 
 def unread(mails: Mails, team: str, told: Collection[str] = ()) -> list[Mail]:
-    """Return what members of a team have not read, in the order in which it was sent.
+    """Return the unread messages of a team, in sending order.
 
     Args:
         mails: The folded section.
         team: The team.
-        told: The marks that stand in transcripts: what a transcript holds was read, whatever the journal got to say (DESIGN 12.16).
+        told: Marks in transcripts: a message in a transcript was read, even if the journal does not say so yet.
     """
-    waiting = [one for one in mails.values() if one.team == team and one.state is MailState.SENT and one.mail]
-    return [_in_full(one, mails) for one in waiting if one.mark not in told]
+    waiting = [mail for mail in mails.values() if mail.team == team and mail.state is MailState.SENT and mail.mail]
+    return [_in_full(mail, mails) for mail in waiting if mail.mark not in told]
 
 
 def _in_full(mail: Mail, mails: Mails) -> Mail:

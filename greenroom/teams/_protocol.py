@@ -1,9 +1,8 @@
-"""What members of a team say to each other besides plain text (agents 7E): pure values.
+"""Protocol messages between the members of a team: pure values.
 
-A field without a default is needed, wherever a message comes from; the others are optional. `wire` in the metadata of a field is
-what it is called on the wire where that is not its own name, `also` names others under which it is read, `always` says that it is written
-where it has its default too.
-Must not know: actors, who may say what to whom, clock.
+A field without a default is required in every message; the others are optional. In a field's metadata, `wire` is its
+name on the wire if it differs, `also` lists further names under which it is read, and `always` means that it is written
+even with its default. This module must not depend on actors, the clock, or who may send what to whom.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from greenroom.core import UsageError
 
 def _not_blank(_: object, field: attrs.Attribute[str], value: str) -> None:
     if not value.strip():
-        raise UsageError(f"{field.name} is blank")
+        raise UsageError(f"{field.name} must not be blank")
 
 
 class IdleReason(StrEnum):
-    """Why a mate has nothing to do."""
+    """Reason why a teammate is idle."""
 
     AVAILABLE = "available"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
 
 
-class Outcome(StrEnum):
-    """What somebody decided about a call."""
+class CallDecision(StrEnum):
+    """Decision about a call."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -41,16 +40,16 @@ _FROM: Final = {"wire": "from"}
 
 
 @attrs.frozen(kw_only=True)
-class Message:
+class ProtocolMessage:
     """A message of the protocol."""
 
     type: ClassVar[str]
-    """What it is called on the wire."""
+    """Its type on the wire."""
 
 
 @attrs.frozen(kw_only=True)
-class FromMember(Message):
-    """A message that says who sent it, and when."""
+class FromMember(ProtocolMessage):
+    """A message with its sender and time."""
 
     sender: str = attrs.field(validator=_not_blank, metadata=_FROM)
     timestamp: str = ""
@@ -59,7 +58,7 @@ class FromMember(Message):
 
 @attrs.frozen(kw_only=True)
 class Numbered(FromMember):
-    """A request, or an answer to one."""
+    """A request, or the answer to one."""
 
     request_id: str = attrs.field(validator=_not_blank)
 
@@ -67,13 +66,13 @@ class Numbered(FromMember):
 @final
 @attrs.frozen(kw_only=True)
 class IdleNotification(FromMember):
-    """A mate has nothing to do; never what its work came to."""
+    """A teammate is idle; never the result of its work."""
 
     type: ClassVar[str] = "idle_notification"
 
     idle_reason: IdleReason = attrs.field(default=IdleReason.AVAILABLE, metadata={"always": True})
     summary: str = ""
-    """What it told other mates meanwhile."""
+    """Summary of its messages to other teammates."""
     completed_task_id: str = ""
     completed_status: str = ""
     failure_reason: str = ""
@@ -82,7 +81,7 @@ class IdleNotification(FromMember):
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownRequest(Numbered):
-    """The lead wants a mate to end; the mate's model decides."""
+    """The lead asks a teammate to end; the teammate's model decides."""
 
     type: ClassVar[str] = "shutdown_request"
 
@@ -92,7 +91,7 @@ class ShutdownRequest(Numbered):
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownApproved(Numbered):
-    """A mate ends when it has finished what it is at."""
+    """A teammate ends after its current work."""
 
     type: ClassVar[str] = "shutdown_approved"
 
@@ -103,7 +102,7 @@ class ShutdownApproved(Numbered):
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownRejected(Numbered):
-    """A mate goes on."""
+    """A teammate refuses to end."""
 
     type: ClassVar[str] = "shutdown_rejected"
 
@@ -113,7 +112,7 @@ class ShutdownRejected(Numbered):
 @final
 @attrs.frozen(kw_only=True)
 class PlanApprovalRequest(Numbered):
-    """A mate has a plan, and waits for the lead's word."""
+    """A teammate has a plan that awaits the lead's approval."""
 
     type: ClassVar[str] = "plan_approval_request"
 
@@ -123,8 +122,8 @@ class PlanApprovalRequest(Numbered):
 
 @final
 @attrs.frozen(kw_only=True)
-class PlanApprovalResponse(Message):
-    """The lead's word on a plan."""
+class PlanApprovalResponse(ProtocolMessage):
+    """The lead's answer to a plan."""
 
     type: ClassVar[str] = "plan_approval_response"
 
@@ -133,13 +132,13 @@ class PlanApprovalResponse(Message):
     feedback: str = ""
     timestamp: str = ""
     permission_mode: str = ""
-    """The mode that the mate goes on in; empty for the lead's."""
+    """The teammate's new mode; empty for the lead's."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class PermissionRequest(Message):
-    """A call of a mate that somebody has to decide about."""
+class PermissionRequest(ProtocolMessage):
+    """A teammate's call that needs a decision."""
 
     type: ClassVar[str] = "permission_request"
 
@@ -157,13 +156,13 @@ class PermissionRequest(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class PermissionResponse(Message):
-    """What was decided about such a call."""
+class PermissionResponse(ProtocolMessage):
+    """The decision about such a call."""
 
     type: ClassVar[str] = "permission_response"
 
     request_id: str = attrs.field(validator=_not_blank)
-    behavior: Outcome = attrs.field(metadata={"also": ("decision", "outcome", "approved", "approve", "allow")})
+    behavior: CallDecision = attrs.field(metadata={"also": ("decision", "outcome", "approved", "approve", "allow")})
     message: str = attrs.field(default="", metadata={"also": ("feedback", "error")})
     updated_input: Mapping[str, Any] | None = None
     permission_updates: tuple[Any, ...] = attrs.field(default=(), metadata={"also": ("updated_permissions",)})
@@ -171,8 +170,8 @@ class PermissionResponse(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskAssignment(Message):
-    """An item of the board is somebody's now."""
+class TaskAssignment(ProtocolMessage):
+    """An item of the board was given to a member."""
 
     type: ClassVar[str] = "task_assignment"
 
@@ -185,8 +184,8 @@ class TaskAssignment(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class TeammateTerminated(Message):
-    """A mate is there no more."""
+class TeammateTerminated(ProtocolMessage):
+    """A teammate has ended."""
 
     type: ClassVar[str] = "teammate_terminated"
 
@@ -195,8 +194,8 @@ class TeammateTerminated(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class ModeSetRequest(Message):
-    """The lead puts a mate into another permission mode."""
+class ModeSetRequest(ProtocolMessage):
+    """The lead sets the permission mode of a teammate."""
 
     type: ClassVar[str] = "mode_set_request"
 
@@ -206,8 +205,8 @@ class ModeSetRequest(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class TeamPermissionUpdate(Message):
-    """A rule holds for the whole team."""
+class TeamPermissionUpdate(ProtocolMessage):
+    """A rule for the whole team."""
 
     type: ClassVar[str] = "team_permission_update"
 
@@ -217,8 +216,8 @@ class TeamPermissionUpdate(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class SandboxPermissionRequest(Message):
-    """A mate wants to reach a host."""
+class SandboxPermissionRequest(ProtocolMessage):
+    """A teammate asks to reach a host."""
 
     type: ClassVar[str] = "sandbox_permission_request"
 
@@ -229,20 +228,20 @@ class SandboxPermissionRequest(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class SandboxPermissionResponse(Message):
-    """Whether it may."""
+class SandboxPermissionResponse(ProtocolMessage):
+    """The answer to such a request."""
 
     type: ClassVar[str] = "sandbox_permission_response"
 
     request_id: str = attrs.field(validator=_not_blank)
-    behavior: Outcome = attrs.field(metadata={"also": ("decision", "outcome", "approved", "approve", "allow")})
+    behavior: CallDecision = attrs.field(metadata={"also": ("decision", "outcome", "approved", "approve", "allow")})
     host: str = ""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskCompletedNote(Message):
-    """An item is done; of older builds."""
+class TaskCompletedNote(ProtocolMessage):
+    """An item is done; sent by older builds."""
 
     type: ClassVar[str] = "task_completed"
 
@@ -254,14 +253,14 @@ class TaskCompletedNote(Message):
 @final
 @attrs.frozen(kw_only=True)
 class JoinRequest(FromMember):
-    """Somebody wants to be a member; of older builds."""
+    """A request to become a member; sent by older builds."""
 
     type: ClassVar[str] = "join_request"
 
 
-MESSAGES: Final[Mapping[str, type[Message]]] = {
-    one.type: one
-    for one in (
+MESSAGES: Final[Mapping[str, type[ProtocolMessage]]] = {
+    message.type: message
+    for message in (
         IdleNotification,
         ShutdownRequest,
         ShutdownApproved,
@@ -280,16 +279,16 @@ MESSAGES: Final[Mapping[str, type[Message]]] = {
         JoinRequest,
     )
 }
-"""All that there are, by what they are called on the wire."""
+"""All messages, by their type on the wire."""
 
 
-# --- what a model may say besides text ----------------------------------------------------------------------------------
+# --- messages that models may send --------------------------------------------------------------------------------------
 
 
 @final
 @attrs.frozen(kw_only=True)
-class AskShutdown(Message):
-    """What a lead's model says to have a mate end."""
+class AskShutdown(ProtocolMessage):
+    """A lead's model asks a teammate to end."""
 
     type: ClassVar[str] = "shutdown_request"
 
@@ -298,8 +297,8 @@ class AskShutdown(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class AnswerShutdown(Message):
-    """What a mate's model answers; a refusal has a reason."""
+class AnswerShutdown(ProtocolMessage):
+    """A teammate's model answers; a refusal needs a reason."""
 
     type: ClassVar[str] = "shutdown_response"
 
@@ -310,8 +309,8 @@ class AnswerShutdown(Message):
 
 @final
 @attrs.frozen(kw_only=True)
-class AnswerPlan(Message):
-    """What a lead's model says to a plan."""
+class AnswerPlan(ProtocolMessage):
+    """A lead's model answers a plan."""
 
     type: ClassVar[str] = "plan_approval_response"
 
@@ -321,5 +320,7 @@ class AnswerPlan(Message):
 
 
 Spoken: TypeAlias = AskShutdown | AnswerShutdown | AnswerPlan
-"""What a model may put into `message` of the tool SendMessage in the place of a text (agents 7.40)."""
-SPOKEN: Final[Mapping[str, type[Message]]] = {one.type: one for one in (AskShutdown, AnswerShutdown, AnswerPlan)}
+"""Protocol messages that a model may put into `message` of the tool SendMessage in place of a text."""
+SPOKEN: Final[Mapping[str, type[ProtocolMessage]]] = {
+    message.type: message for message in (AskShutdown, AnswerShutdown, AnswerPlan)
+}

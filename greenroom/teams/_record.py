@@ -1,8 +1,7 @@
-"""What is known of a team that was opened before: the fold of the journal, in this process or in an earlier one (DESIGN 12.35).
+"""The record of a team that was opened before: the fold of the journal, from this process or an earlier one.
 
-Rule 1: a teammate that was ended, or asked to end and did, does not come back; one whose actor ended with its team or with its process
-does. Rule 2: nothing of a team that was deleted comes back, save that its names and its ids are not given again.
-Must not know: disk, actors.
+A teammate that was ended, or ended on request, does not come back; one whose actor ended with its team or its process
+does. Nothing of a deleted team comes back, but its names and ids are not reused.
 """
 
 from __future__ import annotations
@@ -14,46 +13,50 @@ import attrs
 
 from greenroom.teams._items import Item, ItemStatus
 from greenroom.teams._mail_events import Mail, unread
-from greenroom.teams._mate_events import MateView, TeamView
+from greenroom.teams._teammate_events import TeammateView, TeamView
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TeamRecord:
-    """What a team begins with that was opened before."""
+    """The initial state of a team that was opened before."""
 
     view: TeamView
     items: tuple[Item, ...] = ()
     last_id: int = 0
-    """The highest id of an item that was ever given."""
-    mates: tuple[MateView, ...] = ()
+    """The highest item id ever given."""
+    teammates: tuple[TeammateView, ...] = ()
     """All that ever joined, in that order."""
     mail: tuple[Mail, ...] = ()
-    """What its members have not read, in the order in which it was sent."""
+    """Unread mail of its members, in sending order."""
     last_mail: int = 0
     """The highest number of a message."""
 
     @property
     def cut(self) -> dict[str, tuple[str, ...]]:
-        """The items that those who come back were at when they were cut off, by name."""
+        """Items that returning teammates were working on when they were cut off, by name."""
         mine: dict[str, tuple[str, ...]] = {}
         for item in self.items:
             if item.status is ItemStatus.IN_PROGRESS:
                 mine[item.owner] = (*mine.get(item.owner, ()), item.id)
-        return {one.name: mine[one.name] for one in self.parked if one.has_work and one.name in mine}
+        return {
+            teammate.name: mine[teammate.name]
+            for teammate in self.parked
+            if teammate.has_work and teammate.name in mine
+        }
 
     @property
-    def parked(self) -> tuple[MateView, ...]:
-        """Those that come back."""
-        return () if self.view.is_deleted else tuple(one for one in self.mates if not one.has_ended)
+    def parked(self) -> tuple[TeammateView, ...]:
+        """The teammates that come back."""
+        return () if self.view.is_deleted else tuple(teammate for teammate in self.teammates if not teammate.has_ended)
 
 
 def records_of(sections: Mapping[str, Mapping[Any, Any]], told: Collection[str] = ()) -> dict[str, TeamRecord]:
-    """Return what is known of each team, in the order in which they were first opened.
+    """Return the record of each team, in the order in which they were first opened.
 
     Args:
         sections: `teams`, `mates`, `items`, `boards` and `mail` of the folded journal.
-        told: The marks that stand in transcripts: what a transcript holds was read.
+        told: Marks in transcripts: a message in a transcript was read.
     """
     items: dict[str, list[Item]] = {}
     for (team, _), item in sections["items"].items():
@@ -66,7 +69,7 @@ def records_of(sections: Mapping[str, Mapping[Any, Any]], told: Collection[str] 
             view=view,
             items=() if view.is_deleted else tuple(items.get(team, ())),
             last_id=int(sections["boards"].get(team, 0)),
-            mates=tuple(one for one in sections["mates"].values() if one.team == team),
+            teammates=tuple(teammate for teammate in sections["mates"].values() if teammate.team == team),
             mail=() if view.is_deleted else tuple(unread(sections["mail"], team, told)),
             last_mail=max(mail, default=0),
         )

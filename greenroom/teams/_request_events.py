@@ -1,4 +1,4 @@
-"""What teams put on record of requests to end, and of plans that wait for the lead's word."""
+"""Events of shutdown requests, and of plans that await the lead's approval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from greenroom.permissions import Mode
 
 @attrs.frozen(kw_only=True)
 class RequestEvent(Event):
-    """A fact about a request between a lead and a mate."""
+    """A fact about a request between a lead and a teammate."""
 
     team: str
     """Name of the team."""
@@ -23,76 +23,76 @@ class RequestEvent(Event):
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownAsked(RequestEvent):
-    """A mate was asked to end."""
+    """A teammate was asked to end."""
 
     kind: ClassVar[str] = "shutdown.asked"
 
     to: str
-    """Name of the mate."""
+    """Name of the teammate."""
     reason: str
-    """Why it is asked."""
+    """The reason given."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownAnswered(RequestEvent):
-    """A mate has answered; one that has approved has not ended yet."""
+    """A teammate has answered; one that has approved has not ended yet."""
 
     kind: ClassVar[str] = "shutdown.answered"
 
     by: str
-    """Name of the mate."""
+    """Name of the teammate."""
     is_approved: bool
-    """Whether it agrees to end."""
+    """True if it agrees to end."""
     reason: str
-    """Why it goes on."""
+    """Reason for a refusal."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownSettled(RequestEvent):
-    """A request to end has come to its outcome."""
+    """A shutdown request has its outcome."""
 
     kind: ClassVar[str] = "shutdown.settled"
 
     to: str
-    """Name of the mate."""
+    """Name of the teammate."""
     outcome: Annotated[str, OneOf("approved", "rejected", "forced", "ended", "withdrawn")]
     """`approved`, `rejected`, `forced`, `ended` or `withdrawn`."""
     reason: str
-    """Why the mate goes on, if it does."""
+    """Reason for a refusal."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class PlanSubmitted(RequestEvent):
-    """A mate has handed in a plan, and waits for the lead's word."""
+    """A teammate has submitted a plan that awaits the lead's approval."""
 
     kind: ClassVar[str] = "plan.submitted"
 
     by: str
-    """Name of the mate."""
+    """Name of the teammate."""
     path: str
     """The file of the run that holds it."""
     number: int = 0
-    """Of the team's plans, from 1; 0 in older journals."""
+    """Its number among the team's plans, from 1; 0 in older journals."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class PlanAnswered(RequestEvent):
-    """A plan was approved, or has to be changed."""
+    """A plan was approved, or rejected."""
 
     kind: ClassVar[str] = "plan.answered"
 
     to: str
-    """Name of the mate."""
+    """Name of the teammate."""
     is_approved: bool
-    """Whether it is carried out; else it is changed."""
+    """True if it is carried out; else it is changed."""
     mode: Annotated[str, OneOf(*Mode)]
-    """The permission mode that the mate goes on in."""
+    """The teammate's new permission mode."""
     feedback: str
-    """What the lead says of it."""
+    """The lead's feedback."""
 
 
 EVENTS: Final = (ShutdownAsked, ShutdownAnswered, ShutdownSettled, PlanSubmitted, PlanAnswered)

@@ -1,7 +1,7 @@
-"""Who belongs to a team, and how its members reach the board and each other. Knows nothing of tools.
+"""The members of a team, and how they reach the board and each other.
 
-Rule 1: a member stands here as long as it lives; its name is nobody else's ever after. Rule 2: what belongs to a member for good,
-across the restarts of its actor, is here and not in the actor.
+A member is listed as long as it lives; its name is never reused. State that outlives a restart of a member's actor is
+kept here and not in the actor.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Event
 from greenroom.hooks import StopGuard
 from greenroom.supervisor import RestartBudget
 from greenroom.teams._board import BoardHome
-from greenroom.teams._lifecycle import Idling, MateStep, MemberStatus, step
-from greenroom.teams._names import LEAD, free_name, member_id, plain_name
+from greenroom.teams._lifecycle import Idling, MemberStatus, TeammateStep, step
+from greenroom.teams._member_names import LEAD, free_name, member_id, plain_name
 
 CRASHES: Final = 3
 CRASHES_IN_S: Final = 60.0
-"""So often a mate comes back after a crash within that time; with the next one it is ended."""
+"""Maximum number of crashes within that time; the next one ends the teammate."""
 
 
 @final
@@ -32,52 +32,53 @@ class Member:
     """A member of a team that has not ended: the lead, or a teammate."""
 
     name: str
-    """Its own in this team for good."""
+    """Its permanent name in this team."""
     id: str
     """`name@team`."""
     color: str
     """For people; empty for the lead."""
-    home: AgentHome
+    home: AgentState
     ref: Ref[Any] = attrs.field(init=False)
-    """There once its actor has started."""
+    """Set once its actor has started."""
     status: MemberStatus = MemberStatus.IDLE
-    """Of a teammate; nobody keeps count of the lead."""
+    """Status of a teammate; the lead's is not tracked."""
     is_at_rest: bool = True
-    """Whether the record says that it has nothing to do; one that was asked to end may have, and counts as active all the same."""
+    """True if the record says that it is idle; one that was asked to end may be idle and counts as active all the same.
+    """
     run: int = 1
-    """How often it has joined: once, and once more each time its team was opened again."""
+    """Number of times it has joined: once, and once more each time its team was opened again."""
     item: str = ""
     """The item that it was handed and whose turn has not ended; empty for none."""
     idling: Idling | None = None
-    """How its last turn ended, until the board has said whether there is something for it."""
+    """End of its last turn, until the board has said whether there is work for it."""
     told: Idling | None = None
-    """What the lead was told last of its having nothing to do."""
+    """The last idle notice to the lead."""
     was_asked: bool = False
-    """Whether the lead, or a person, has said something to it since then."""
+    """True if the lead, or a person, has written to it since then."""
     was_active: bool = False
-    """Whether it has called a tool since then."""
+    """True if it has called a tool since then."""
     said: list[str] = attrs.field(factory=list)
-    """What it has told other mates since then, a summary each."""
+    """Summaries of its messages to other teammates since then."""
     answered: int = 0
-    """How many of its plans were answered; what waited for that waits no more when it changes."""
+    """Number of its answered plans; messages that wait for an answer are released when it changes."""
     guard: StopGuard = attrs.field(factory=StopGuard)
     """Counts how often hooks have kept it from being idle."""
     crashes: RestartBudget = attrs.field(factory=lambda: RestartBudget(CRASHES, CRASHES_IN_S))
-    """How often it may still come back after a crash."""
+    """Its remaining restarts after crashes."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id}: {self.status}>"
 
     @property
     def is_lead(self) -> bool:
-        """Whether it leads the team."""
+        """True if it leads the team."""
         return self.name == LEAD
 
-    def take(self, event: MateStep) -> None:
+    def take(self, event: TeammateStep) -> None:
         """Change its status.
 
         Raises:
-            IllegalTransition: That cannot happen to it now.
+            IllegalTransition: The step is not allowed in its status.
         """
         self.status = step(self.status, event)
 
@@ -85,7 +86,7 @@ class Member:
 @final
 @attrs.define(kw_only=True, eq=False, repr=False)
 class Roster:
-    """Who belongs to a team, and how its members reach the board and each other."""
+    """The members of a team, and how they reach the board and each other."""
 
     team: str
     """Its name."""
@@ -93,17 +94,17 @@ class Roster:
     home: BoardHome
     emit: Callable[[Event], int]
     check_open: Callable[[], None]
-    """Raises when nothing new may begin, because it could not be put on record."""
+    """Raises if nothing new may begin, because it could not be recorded."""
     wait_durable: Callable[[], Awaitable[None]]
-    """Returns when everything recorded so far survives a crash of the process."""
+    """Returns when everything recorded so far would survive a crash of the process."""
     wall: Callable[[], datetime]
     """The date and time in UTC."""
     members: dict[str, Member] = attrs.field(factory=dict)
-    """Those that have not ended, by name, the lead first."""
+    """Members that have not ended, by name, the lead first."""
     joined: set[str] = attrs.field(factory=set)
     """Every name that a member ever had."""
     used: set[str] = attrs.field(factory=set)
-    """The same, and those of members that are on their way."""
+    """The same, and those of members that are being started."""
 
     def __repr__(self) -> str:
         return f"<Roster of {self.team!r}: {len(self.members)} members>"
@@ -114,41 +115,41 @@ class Roster:
         return self.members[LEAD]
 
     @property
-    def mates(self) -> tuple[Member, ...]:
+    def teammates(self) -> tuple[Member, ...]:
         """The teammates that have not ended, in the order in which they joined."""
-        return tuple(one for one in self.members.values() if not one.is_lead)
+        return tuple(member for member in self.members.values() if not member.is_lead)
 
     @property
     def addresses(self) -> Mapping[str, Ref[Any]]:
-        """Where members are reached, by name."""
-        return {name: one.ref for name, one in self.members.items()}
+        """Refs of the members, by name."""
+        return {name: member.ref for name, member in self.members.items()}
 
     def find(self, to: str) -> Member | None:
-        """Return the member that an address means: a name, `name@team`, or one of the lead's other names."""
+        """Return the member at an address: a name, `name@team`, or an alias of the lead."""
         return self.members.get(plain_name(to, self.team))
 
     def has_ended(self, to: str) -> bool:
-        """Whether an address means a member that is there no more."""
+        """Return True if an address belongs to a member that has ended."""
         name = plain_name(to, self.team)
         return name in self.joined and name not in self.members
 
     def reserve(self, wanted: str) -> str:
-        """Return a name for somebody new, which nobody else gets from now on."""
+        """Return a name for a new member, which nobody else gets from now on."""
         name = free_name(wanted, self.used)
         self.used.add(name)
         return name
 
     def join(self, member: Member) -> None:
-        """Let somebody belong to the team."""
+        """Add a member."""
         self.used.add(member.name)
         self.joined.add(member.name)
         self.members[member.name] = member
 
     def leave(self, member: Member) -> None:
-        """Let somebody belong to it no more."""
+        """Remove a member."""
         if self.members.get(member.name) is member:
             del self.members[member.name]
 
     def id_of(self, name: str) -> str:
-        """Return what a member of that name is called outside the team."""
+        """Return a member's name outside the team."""
         return member_id(name, self.team)

@@ -1,4 +1,4 @@
-"""How teams work in a session. Must not know: files, sessions."""
+"""Settings of teams."""
 
 from __future__ import annotations
 
@@ -20,46 +20,50 @@ _LEAST_S, _MAX_S = 1.0, 60.0
 
 def _in_range(_: object, __: object, value: float) -> None:
     if not _LEAST_S <= value <= _MAX_S:
-        raise ValueError(f"has to be {_LEAST_S:g} to {_MAX_S:g}")
+        raise ValueError(f"must be {_LEAST_S:g} to {_MAX_S:g}")
 
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class TeamSettings:
-    """How teams work in a session; without a word of anybody, models make none."""
+    """Settings of teams in a session; by default, models cannot create teams."""
 
     enabled: bool = False
-    """Whether the main agent may make a team and let teammates join; `GREENROOM_EXPERIMENTAL_AGENT_TEAMS` goes before this."""
+    """True if the main agent may create a team and spawn teammates; `GREENROOM_EXPERIMENTAL_AGENT_TEAMS` takes
+    precedence.
+    """
     implicit: bool = False
-    """Whether an interactive session is a team by itself, so that an agent that is given a name joins it (agents 7.3)."""
+    """True if an interactive session is itself a team, so that an agent with a name joins it."""
     delegate_mode: bool = False
-    """Whether a lead keeps only the tools to spawn, write, end and work on the board (agents 7.97)."""
+    """True if a lead keeps only the tools to spawn, write, end and work on the board."""
     agent_busy: bool = False
-    """Whether a member that has an open item may not claim another one (agents 7.75)."""
+    """True if a member that has an open item may not claim another one."""
     teardown_s: float = attrs.field(default=TEARDOWN_S, validator=_in_range)
-    """Seconds that a team gets to end when it is closed, 1 to 60; then whoever is left is killed."""
+    """Seconds that a team may take to end when it is closed, 1 to 60; then its remaining members are killed."""
     shutdown_s: float = attrs.field(default=SHUTDOWN_S, validator=attrs.validators.ge(0))
-    """Seconds that a mate has that was asked to end; then it is ended whatever it says. 0: its word is waited for."""
+    """Seconds that a teammate has after a shutdown request; then it is ended in any case. 0: wait for its answer."""
 
     messages_in_a_row: int = attrs.field(default=MAX_MESSAGES, validator=attrs.validators.ge(0))
-    """Messages that teammates may send each other without any other work; further ones are refused, and the lead is told. 0 for no limit."""
+    """Maximum number of messages between teammates without any other work; further ones are refused, and the lead is
+    notified. 0 for no limit.
+    """
 
     @property
     def most_messages(self) -> float:
-        """The same; infinite for none."""
+        """The same; infinite for no limit."""
         return self.messages_in_a_row or math.inf
 
     @property
     def shutdown_deadline_s(self) -> float:
-        """The same; infinite for none."""
+        """The same; infinite for no limit."""
         return self.shutdown_s or math.inf
 
 
 def teams_from_environment(environ: Mapping[str, str], settings: TeamSettings) -> TeamSettings:
-    """Return settings with what variables say: they come before files.
+    """Return settings with the environment's values, which take precedence over files.
 
     Raises:
-        UsageError: One that should be a number is none, or is out of range.
+        UsageError: A number is invalid or out of range.
     """
     said: dict[str, Any] = {}
     switch = read_switch(environ, TEAMS)
@@ -68,6 +72,6 @@ def teams_from_environment(environ: Mapping[str, str], settings: TeamSettings) -
     text = environ.get(TEARDOWN_MS, "").strip()
     if text:
         if not (text.isdecimal() and _LEAST_S <= int(text) / 1000 <= _MAX_S):
-            raise UsageError(f"{TEARDOWN_MS} is a number of milliseconds, 1000 to 60000, not {text!r}")
+            raise UsageError(f"{TEARDOWN_MS} must be a number of milliseconds, 1000 to 60000, got {text!r}")
         said["teardown_s"] = int(text) / 1000
     return attrs.evolve(settings, **said) if said else settings

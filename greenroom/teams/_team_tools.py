@@ -1,7 +1,6 @@
-"""The tools TeamCreate and TeamDelete: a model's way to make a team that it leads, and to close it again.
+"""The tools TeamCreate and TeamDelete: a model's way to create a team that it leads, and to close it again.
 
-Rule 1: only a lead has them. Rule 2: a team whose members are at work, or were asked to end and have not, is not closed. Rule 3: a
-name that was taken comes back as another one (agents 7.4).
+Only a lead has them. A team whose members are active is not closed. A name that is taken gets a variant.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import attrs
 
 from greenroom.core import GreenroomError
 from greenroom.teams._lifecycle import MemberStatus
-from greenroom.teams._names import LEAD, NAME_CHARACTERS, member_id
+from greenroom.teams._member_names import LEAD, NAME_CHARACTERS, member_id
 from greenroom.teams._team import Team
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
@@ -22,24 +21,24 @@ ACTIVE: Final = "Cannot cleanup team with {count} active member(s): {names}. Use
 _OTHER: Final = re.compile(r"[^\w.-]+")
 
 
-class TeamMaker(Protocol):
-    """Opens and closes the team of a session; filled from above."""
+class TeamOpener(Protocol):
+    """The port that opens and closes the team of a session; implemented on the floor above."""
 
     @property
     def current(self) -> Team | None:
-        """The team that is open."""
+        """The open team."""
         ...
 
     async def create(self, name: str, description: str) -> Team:
-        """Open a team for a model, under that name or another one.
+        """Open a team for a model, under that name or a variant.
 
         Raises:
-            ToolError: There is one already.
+            ToolError: A team is open already.
         """
         ...
 
     async def delete(self) -> None:
-        """Close the team that is open.
+        """Close the open team.
 
         Raises:
             ToolError: It is the program's.
@@ -50,12 +49,12 @@ class TeamMaker(Protocol):
 @final
 @attrs.frozen
 class TeamTools:
-    """Makes the two tools of a lead."""
+    """The factory of a lead's two tools."""
 
-    maker: TeamMaker
+    maker: TeamOpener
 
     def both(self) -> tuple[Tool, ...]:
-        """Return them."""
+        """Return both tools."""
         return (self._create(), self._delete())
 
     def _create(self) -> Tool:
@@ -78,7 +77,7 @@ class TeamTools:
             try:
                 team = await maker.create(plain_team_name(team_name), description)
             except GreenroomError as error:
-                raise ToolError(f"the team was not made: {error}") from error
+                raise ToolError(f"cannot create the team: {error}") from error
             made = {"team_name": team.name, "lead_agent_id": member_id(LEAD, team.name)}
             ctx.attach(made)
             return json.dumps(made, ensure_ascii=False)
@@ -97,7 +96,7 @@ class TeamTools:
             team = maker.current
             if team is None:
                 return _said(ctx, success=True, message="There is no team, so there is nothing to close.")
-            active = [one.name for one in team.roster.mates if one.status is not MemberStatus.IDLE]
+            active = [teammate.name for teammate in team.roster.teammates if teammate.status is not MemberStatus.IDLE]
             if active:
                 raise ToolError(ACTIVE.format(count=len(active), names=", ".join(active)))
             await maker.delete()
@@ -107,7 +106,7 @@ class TeamTools:
 
 
 def plain_team_name(name: str) -> str:
-    """Return a name for a team that means the same and can be one."""
+    """Return a valid name for a team that resembles the given one."""
     plain = _OTHER.sub("-", name).strip("-.")[:NAME_CHARACTERS]
     return plain or "team"
 

@@ -17,7 +17,7 @@ HINTS: Final[Mapping[str, str]] = {
     "too_large": "the prompt /compact shortens the conversation of a run that is resumed",
     "truncated": "ask for less at a time, or raise max_tokens",
 }
-"""What to do, for each kind of `ProviderError` about which a user can do something."""
+"""Hints for the kinds of `ProviderError` that a user can fix."""
 _CLASS: Final = re.compile(r"^([A-Z]\w*): ")
 
 

@@ -1,7 +1,7 @@
 """Keys of the terminal, one by one, while something else is drawn on it.
 
-Rule 1: the terminal is left as it was found, however the block is left. Rule 2: a process in the background of its shell
-touches no terminal: the shell would stop it. Rule 3: Ctrl+C stays a signal.
+The terminal is left as it was found, however the block is left. A process in the background of its shell touches no
+terminal: the shell would stop it. Ctrl+C stays a signal.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Keyboard:
 
 @contextmanager
 def open_keyboard() -> Iterator[Keyboard | None]:
-    """Let the terminal send each key at once, without showing it; None where there is no terminal that is ours to read."""
+    """Make the terminal send each key at once, without echo; None if no terminal of ours can be read."""
     descriptor = _open_terminal()
     if descriptor is None:
         yield None

@@ -1,6 +1,6 @@
-"""Standard output that ends early: a reader that has gone, a disk that is full. And how this program was started.
+"""Standard output and error, which may end early: the reader has gone, or the disk is full.
 
-Rule 1: whatever the output does, nothing of it is a trace, not even from the interpreter's flush at its exit.
+Whatever the output does, nothing of it is a trace, not even from the interpreter's flush at its exit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def flush_output() -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at what is printed."""
+    """Return True if somebody looks at what is printed."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -53,7 +53,7 @@ def printable(text: str, most: int = 160) -> str:
 
 
 def drop_output() -> None:
-    """Let what is held back, and all that follows, go nowhere: the interpreter flushes once more at its exit."""
+    """Discard buffered and further output: the interpreter flushes again at its exit."""
     with suppress(OSError, ValueError, AttributeError):  # there may be no descriptor
         null = os.open(os.devnull, os.O_WRONLY)
         try:
@@ -123,7 +123,7 @@ def program() -> str:
 
 
 def _belongs_here(script: str) -> bool:
-    """Whether a script on PATH is the one that runs, or lies beside the Python that does."""
+    """Return True if a script on PATH is the one that runs, or lies beside the Python that does."""
     with suppress(OSError):
         if Path(script).samefile(sys.argv[0]):
             return True

@@ -1,10 +1,8 @@
 """Ctrl+C as a ladder: the first asks to stop, the second kills, the third leaves at once.
 
 First the ordered stop of what is open, each turn with its grace; before anything is open, the scope around the opening is
-cancelled instead.
-
-Rule 1: only the command line handles signals, around the session, so that the second one finds somebody (DESIGN 12.14).
-Rule 2: signals that arrive in one tick count once.
+cancelled instead. Only the command line handles signals, around the session, so that the second one finds somebody. Signals
+that arrive in one tick count once.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ EXIT_CODES: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 @final
 class Ladder:
-    """Which rung has been reached, and what to do on it; see `climbing`."""
+    """The number of signals so far, and the action for each; see `climbing`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.stop_scope = trio.CancelScope()
@@ -34,7 +32,7 @@ class Ladder:
         self.leave: Callable[[], None] = lambda: None
         """Puts the terminal in order before the process exits."""
         self.exit_code: int | None = None
-        """What the first signal makes of the exit code; None: there was none."""
+        """The exit code that the first signal decided; None if there was none."""
         self._rung = 0
         self._say = say
 
@@ -45,10 +43,10 @@ class Ladder:
         code = EXIT_CODES.get(signal.Signals(signal_number), 128 + signal_number)
         if self._rung == 1:
             self.exit_code = code
-            self._say(f"{name}: stopping; once more to kill what runs")
+            self._say(f"{name}: stopping; repeat to kill what runs")
             self.stop(f"{name} asked to stop")
         elif self._rung == 2:
-            self._say(f"{name}: killing what runs; once more to leave at once")
+            self._say(f"{name}: killing what runs; repeat to exit immediately")
             self.kill(f"{name} asked to kill what runs")
         else:
             self.leave()
@@ -57,7 +55,7 @@ class Ladder:
 
 @asynccontextmanager
 async def climbing(ladder: Ladder) -> AsyncIterator[None]:
-    """Let SIGINT and SIGTERM climb the ladder until the block is left."""
+    """Handle SIGINT and SIGTERM with the ladder while the block runs."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
 

@@ -1,7 +1,7 @@
-"""The test kit: what takes the place of the world when greenroom, or what is built on it, is tested."""
+"""The test kit: replacements for the outside world, for testing greenroom and programs built on it."""
 
-# Names are looked up when they are first used, as in greenroom/__init__.py: pytest imports this folder at its start for
-# the sake of `pytest_plugin`, in sessions that may never use it, and not everybody has Hypothesis.
+# Names are looked up on first use, as in greenroom/__init__.py: pytest imports this folder at its start because of
+# `pytest_plugin`, in sessions that may never use it, and Hypothesis need not be installed.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -9,28 +9,28 @@ if TYPE_CHECKING:
 
     from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
+    from greenroom.testing._cancel_sweep import CancelAt, SweepRun, cancel_sweep
     from greenroom.testing._cancels import SeesCancels
     from greenroom.testing._conformance_llm import ModelConformance
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
-    from greenroom.testing._conformance_supervisor import Opened, SupervisorConformance
+    from greenroom.testing._conformance_supervisor import OpenedSupervisor, SupervisorConformance
     from greenroom.testing._explore import Exploration, ExplorationFailed, assert_deterministic, explore
-    from greenroom.testing._loop import VirtualLoop
     from greenroom.testing._messages_script import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply
     from greenroom.testing._messages_server import MessagesServer, open_messages_server
     from greenroom.testing._monitors import Hot, Monitor, NotQuiescent
-    from greenroom.testing._ports import VIRTUAL_START, VirtualClock, virtual_ports
     from greenroom.testing._prompt_cache import PromptCache, cached_share
     from greenroom.testing._scheduler import ChoiceRNG, Choices, Chooser, first_in, replayed, scheduled, seeded
     from greenroom.testing._search import Search, Trail, dfs, pct, replay
     from greenroom.testing._sim import Faults, Sim
-    from greenroom.testing._sweep import CancelAt, SweepRun, cancel_sweep
     from greenroom.testing._virtual import Diverged, VirtualRun, double_run, record_lines, run_virtual
+    from greenroom.testing._virtual_loop import VirtualLoop
+    from greenroom.testing._virtual_ports import VIRTUAL_START, VirtualClock, virtual_ports
 
 _MODULE_OF: "Mapping[str, str]" = {
-    "VIRTUAL_START": "greenroom.testing._ports",
+    "VIRTUAL_START": "greenroom.testing._virtual_ports",
     "BareAgentPorts": "greenroom.testing._agent_ports",
     "CacheMiss": "greenroom.testing._cache_prefixes",
-    "CancelAt": "greenroom.testing._sweep",
+    "CancelAt": "greenroom.testing._cancel_sweep",
     "ChoiceRNG": "greenroom.testing._scheduler",
     "Choices": "greenroom.testing._scheduler",
     "Chooser": "greenroom.testing._scheduler",
@@ -47,7 +47,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "ModelConformance": "greenroom.testing._conformance_llm",
     "Monitor": "greenroom.testing._monitors",
     "NotQuiescent": "greenroom.testing._monitors",
-    "Opened": "greenroom.testing._conformance_supervisor",
+    "OpenedSupervisor": "greenroom.testing._conformance_supervisor",
     "PromptCache": "greenroom.testing._prompt_cache",
     "RawReply": "greenroom.testing._messages_script",
     "ReceivedRequest": "greenroom.testing._messages_script",
@@ -56,14 +56,14 @@ _MODULE_OF: "Mapping[str, str]" = {
     "Sim": "greenroom.testing._sim",
     "StreamReply": "greenroom.testing._messages_script",
     "SupervisorConformance": "greenroom.testing._conformance_supervisor",
-    "SweepRun": "greenroom.testing._sweep",
+    "SweepRun": "greenroom.testing._cancel_sweep",
     "Trail": "greenroom.testing._search",
-    "VirtualClock": "greenroom.testing._ports",
-    "VirtualLoop": "greenroom.testing._loop",
+    "VirtualClock": "greenroom.testing._virtual_ports",
+    "VirtualLoop": "greenroom.testing._virtual_loop",
     "VirtualRun": "greenroom.testing._virtual",
     "assert_deterministic": "greenroom.testing._explore",
     "cached_share": "greenroom.testing._prompt_cache",
-    "cancel_sweep": "greenroom.testing._sweep",
+    "cancel_sweep": "greenroom.testing._cancel_sweep",
     "check_cache_prefixes": "greenroom.testing._cache_prefixes",
     "dfs": "greenroom.testing._search",
     "double_run": "greenroom.testing._virtual",
@@ -77,7 +77,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "run_virtual": "greenroom.testing._virtual",
     "scheduled": "greenroom.testing._scheduler",
     "seeded": "greenroom.testing._scheduler",
-    "virtual_ports": "greenroom.testing._ports",
+    "virtual_ports": "greenroom.testing._virtual_ports",
 }
 
 __all__ = [
@@ -101,7 +101,7 @@ __all__ = [
     "ModelConformance",
     "Monitor",
     "NotQuiescent",
-    "Opened",
+    "OpenedSupervisor",
     "PromptCache",
     "RawReply",
     "ReceivedRequest",

@@ -8,7 +8,7 @@ from typing import final
 import attrs
 
 from greenroom.actors import Context
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import UsageError
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Update
@@ -31,17 +31,17 @@ class BareAgentPorts:
     updates: list[Update] = attrs.field(factory=list)
     """Lasting answers about permissions."""
 
-    async def admit(self, agent: AgentHome) -> None:
+    async def admit(self, agent: AgentState) -> None:
         """Return at once."""
 
-    async def prepare(self, agent: AgentHome, ctx: Context) -> None:
+    async def prepare(self, agent: AgentState, ctx: Context) -> None:
         """Return at once."""
 
-    async def renew_prompt(self, agent: AgentHome) -> str | None:
+    async def renew_prompt(self, agent: AgentState) -> str | None:
         """Return `prompt`."""
         return self.prompt
 
-    def survivors(self, agent: AgentHome) -> Sequence[str]:
+    def survivors(self, agent: AgentState) -> Sequence[str]:
         """Return `again`."""
         return self.again
 
@@ -49,14 +49,14 @@ class BareAgentPorts:
         """Return nothing."""
         return []
 
-    def take_up(self, agent: AgentHome, rendered: Rendered) -> None:
+    def take_up(self, agent: AgentState, rendered: Rendered) -> None:
         """Grant nothing."""
 
-    async def read_prompt(self, agent: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+    async def read_prompt(self, agent: AgentState, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return the text as it is."""
         return text, ()
 
-    async def run_skill(self, agent: AgentHome, rendered: Rendered) -> str:
+    async def run_skill(self, agent: AgentState, rendered: Rendered) -> str:
         """Refuse.
 
         Raises:
@@ -72,10 +72,10 @@ class BareAgentPorts:
         """Keep the uuid."""
         self.said.append(uuid)
 
-    async def keep_updates(self, agent: AgentHome, updates: Sequence[Update]) -> None:
+    async def keep_updates(self, agent: AgentState, updates: Sequence[Update]) -> None:
         """Keep the answers."""
         self.updates += updates
 
-    def of_fork(self, parent: AgentHome) -> BareAgentPorts:
+    def of_fork(self, parent: AgentState) -> BareAgentPorts:
         """Return the same ports."""
         return self

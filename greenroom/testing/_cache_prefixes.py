@@ -12,30 +12,31 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.models import Exchange, ModelRequest, request_body
+from greenroom.models import ModelRequest, request_body
+from greenroom.models.recordings import RecordedExchange
 from greenroom.testing._messages_script import ReceivedRequest
 
 MAX_MARKS: Final = 4
 LOOKED_BACK: Final = 20
-"""Blocks before a mark at which a provider looks for what it has cached."""
+"""Number of blocks before a mark in which a provider looks for a cached prefix."""
 
 _SHOWN: Final = 100
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BEFORE: Final = 30
 
-# What the provider keys its cache by besides the prefix itself.
+# Besides the prefix itself, the provider's cache key contains these.
 _KEYED: Final = ("model", "thinking", "output_config", "tool_choice")
 
-RequestLike: TypeAlias = ModelRequest | Exchange | ReceivedRequest | Mapping[str, Any]
+RequestLike: TypeAlias = ModelRequest | RecordedExchange | ReceivedRequest | Mapping[str, Any]
 """A request, one of a recorded run, one that a Messages server received, or the body of one."""
 
 
 @final
 class CacheMiss(AssertionError):
-    """A request does not read what the one before it has written.
+    """A request does not read the cached prefix of the one before it.
 
     Attributes:
-        agent: Whose request; empty for bodies, which name no agent.
+        agent: The agent of the request; empty for bodies, which name no agent.
         number: Number of the request among those of its agent, from 1.
         why: The first difference.
     """
@@ -49,7 +50,7 @@ class CacheMiss(AssertionError):
 
 @attrs.frozen
 class Flat:
-    """A request as the provider's cache sees it: blocks in a row, and which of them are marked."""
+    """A request from the view of the provider's cache: a sequence of blocks, some of them marked."""
 
     blocks: tuple[tuple[str, str], ...]
     """Place and bytes of each, without marks."""
@@ -58,21 +59,21 @@ class Flat:
 
 
 def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
-    """Check that each request begins with the one before it, and reads what that one had cached.
+    """Check that each request begins with the one before it, and reads its cached prefix.
 
-    Those of a `ScriptedModel` or a recorded run (`read_recording(run).exchanges`) are told apart by their agent; bodies have
-    to be those of one conversation.
+    Requests of a `ScriptedModel` or a recorded run (`read_recording(run).exchanges`) are grouped by their agent; bodies
+    must belong to one conversation.
 
     Returns:
-        How many pairs of requests were compared: a check that compared none proves nothing.
+        Number of compared pairs of requests: a check that compared none proves nothing.
 
     Raises:
-        CacheMiss: One does not.
+        CacheMiss: A request does not.
     """
     last: dict[str, tuple[int, Flat]] = {}
     compared = 0
     for request in requests:
-        agent = request.agent if isinstance(request, ModelRequest | Exchange) else ""
+        agent = request.agent if isinstance(request, ModelRequest | RecordedExchange) else ""
         number, earlier = last.get(agent, (0, None))
         later = flat(_body(request))
         why = _many_marks(later) or (earlier and _difference(earlier, later))
@@ -85,7 +86,7 @@ def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
 
 def _body(request: RequestLike) -> Mapping[str, Any]:
     match request:
-        case Exchange():
+        case RecordedExchange():
             return _body(request.sent)
         case ModelRequest():
             return {"model": request.model, **request_body(request)}
@@ -95,7 +96,7 @@ def _body(request: RequestLike) -> Mapping[str, Any]:
 
 
 def flat(body: Mapping[str, Any]) -> Flat:
-    """Return a request's blocks in the order in which they are cached."""
+    """Return a request's blocks in caching order."""
     parts = [(f"tools[{index}]", tool) for index, tool in enumerate(body.get("tools", ()))]
     system = body.get("system", ())
     texts = [{"type": "text", "text": system}] if isinstance(system, str) else system
@@ -116,11 +117,11 @@ def _bytes(value: Any) -> str:
 
 
 def _many_marks(request: Flat) -> str:
-    return f"{len(request.marks)} marks, of at most {MAX_MARKS}" if len(request.marks) > MAX_MARKS else ""
+    return f"at most {MAX_MARKS} marks are allowed, got {len(request.marks)}" if len(request.marks) > MAX_MARKS else ""
 
 
 def _difference(earlier: Flat, later: Flat) -> str:
-    """Return why the later request does not read what the earlier one has cached; empty if it does."""
+    """Return the reason why the later request does not read the earlier one's cached prefix; empty if it does."""
     for name in _KEYED:
         if earlier.keyed[name] != later.keyed[name]:
             return f"{name} was {earlier.keyed[name]} and is {later.keyed[name]}"
@@ -138,9 +139,9 @@ def _difference(earlier: Flat, later: Flat) -> str:
 
 
 def _differing(was: str, now: str) -> tuple[str, str]:
-    """Return of both texts the part from a little before their first difference."""
+    """Return the parts of both texts around their first difference."""
     pairs = zip(was, now, strict=False)
-    same = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(was), len(now)))
+    same = next((at for at, (before, after) in enumerate(pairs) if before != after), min(len(was), len(now)))
     start = max(0, same - _BEFORE) if max(len(was), len(now)) > _SHOWN else 0
     return _part(was, start), _part(now, start)
 

@@ -21,7 +21,6 @@ from greenroom.core import Closed, ProviderError
 from greenroom.models import (
     RETRYABLE,
     Call,
-    Delta,
     Message,
     Model,
     ModelRequest,
@@ -29,12 +28,10 @@ from greenroom.models import (
     ModelStream,
     Say,
     TextBlock,
-    TextDelta,
     ThinkingBlock,
-    ToolInputDelta,
-    ToolUseStarted,
     UsageDelta,
 )
+from greenroom.models._types import Delta, TextDelta, ToolInputDelta, ToolUseStarted
 
 Planned = tuple[Say | Call, ...]
 """An answer that the provider behind the model is to give."""

@@ -1,4 +1,4 @@
-"""What every mailbox has to do, as a state machine for Hypothesis: any order of puts, gets, drains, cancels and a close.
+"""Conformance kit for mailboxes: a Hypothesis state machine of puts, gets, drains, cancels and a close, in any order.
 
     class OurMailbox(MailboxConformance):
         def make_mailbox(self, policy, on_dead):
@@ -6,8 +6,8 @@
 
     TestOurMailbox = OurMailbox.TestCase
 
-Rule 1: the mailbox is used through `MailboxLike` alone and compared with a model after every step. Rule 2: time stands
-still, and nothing moves between two steps. Needs Hypothesis, which greenroom itself does not.
+The mailbox is used through `MailboxLike` alone and compared with a model after every step. Time stands still, and
+nothing moves between two steps. It needs Hypothesis, which greenroom itself does not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from greenroom.core import Closed
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Lease, MailboxPolicy, MailboxStatistics
-from greenroom.testing._conformance_model import Letter, Model
-from greenroom.testing._loop import VirtualLoop
+from greenroom.testing._conformance_model import MailboxModel, ModelLetter
+from greenroom.testing._virtual_loop import VirtualLoop
 
 CAPACITY: Final = 24
 CAPACITY_BYTES: Final = 30
@@ -33,14 +33,14 @@ SIZES: Final = st.integers(0, 12)
 
 
 class MailboxLike(Protocol):
-    """What a mailbox of whole numbers has to have. `greenroom.mailbox.Mailbox` says what each of these promises."""
+    """The interface of a mailbox of whole numbers; `greenroom.mailbox.Mailbox` documents each method."""
 
     def put_nowait(self, message: int, lane: Lane = ..., *, size_bytes: int = ..., is_system: bool = ...) -> Delivery:
-        """Put, or say why not."""
+        """Put a message, or return the reason for a refusal."""
         ...
 
     async def put(self, message: int, lane: Lane = ..., *, size_bytes: int = ...) -> None:
-        """Put, and wait for a place if need be."""
+        """Put a message, waiting for a place if necessary."""
         ...
 
     async def get(self) -> Lease[int]:
@@ -48,15 +48,15 @@ class MailboxLike(Protocol):
         ...
 
     async def drain(self, limit: int, *, lanes: Iterable[Lane] = ...) -> Lease[int]:
-        """Wait for a message, and lease several."""
+        """Wait for a message, and lease up to `limit`."""
         ...
 
     def drain_nowait(self, limit: int, *, lanes: Iterable[Lane] = ...) -> Lease[int]:
-        """Lease several without waiting."""
+        """Lease up to `limit` messages without waiting."""
         ...
 
     def close(self, why: str) -> None:
-        """Take nothing any more; what waits is dead."""
+        """Close; queued messages become dead letters."""
         ...
 
     def statistics(self) -> MailboxStatistics:
@@ -66,24 +66,24 @@ class MailboxLike(Protocol):
 
 @attrs.define(eq=False)
 class Waiter:
-    """Somebody who waits in a task of their own, and how that ended."""
+    """A waiting task, and its end."""
 
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
-    letter: Letter | None = None
+    letter: ModelLetter | None = None
     end: str = ""
     lease: Lease[int] | None = None
 
 
 @attrs.define(eq=False)
 class Handed:
-    """A lease of the mailbox with what the model says is in it."""
+    """A lease of the mailbox with its expected content."""
 
     lease: Lease[int]
-    letters: list[Letter]
+    letters: list[ModelLetter]
 
 
 class MailboxConformance(RuleBasedStateMachine):
-    """Drives a mailbox and its model side by side; subclass it and say in `make_mailbox` which one."""
+    """Drives a mailbox and its model side by side; subclasses implement `make_mailbox`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,14 +91,14 @@ class MailboxConformance(RuleBasedStateMachine):
         self.dead: list[tuple[int, str]] = []
         policy = MailboxPolicy(capacity=CAPACITY, capacity_bytes=CAPACITY_BYTES, stash_capacity=STASH_CAPACITY)
         self.mailbox = self.make_mailbox(policy, self.bury)
-        self.model = Model(CAPACITY, CAPACITY_BYTES, STASH_CAPACITY)
+        self.model = MailboxModel(CAPACITY, CAPACITY_BYTES, STASH_CAPACITY)
         self.number = 0
         self.handed: list[Handed] = []
         self.putting: list[Waiter] = []
         self.getting: Waiter | None = None
 
     def make_mailbox(self, policy: MailboxPolicy, on_dead: Callable[[Envelope[int], DeadReason], None]) -> MailboxLike:
-        """Return a new mailbox of this policy that calls `on_dead` with each message that becomes a dead letter."""
+        """Return a new mailbox with this policy that calls `on_dead` with each dead letter."""
         raise NotImplementedError
 
     def bury(self, envelope: Envelope[int], reason: DeadReason) -> None:
@@ -107,12 +107,12 @@ class MailboxConformance(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.loop.close()
 
-    def letter(self, lane: Lane, size_bytes: int, *, is_system: bool = False) -> Letter:
+    def letter(self, lane: Lane, size_bytes: int, *, is_system: bool = False) -> ModelLetter:
         self.number += 1
-        return Letter(self.number, lane, size_bytes, is_counted=lane is not Lane.NOW and not is_system)
+        return ModelLetter(self.number, lane, size_bytes, is_counted=lane is not Lane.NOW and not is_system)
 
     def settle(self) -> None:
-        """Let everybody run, and hand the waiting consumer what the model says it has to get."""
+        """Run all tasks, and compare the waiting consumer's message with the model's."""
         self.loop.settle()
         waiter = self.getting
         if waiter is None:
@@ -128,7 +128,7 @@ class MailboxConformance(RuleBasedStateMachine):
             assert waiter.lease is not None
             self.take_over(waiter.lease, [expected])
 
-    def take_over(self, lease: Lease[int], letters: list[Letter]) -> None:
+    def take_over(self, lease: Lease[int], letters: list[ModelLetter]) -> None:
         assert list(lease.messages) == [letter.number for letter in letters]
         if letters:
             self.handed.append(Handed(lease, letters))
@@ -224,7 +224,7 @@ class MailboxConformance(RuleBasedStateMachine):
     @precondition(lambda self: self.getting is None)
     @rule(limit=st.integers(1, 20), lanes=st.sets(LANES, min_size=1))
     def drain(self, limit: int, lanes: set[Lane]) -> None:
-        letters: list[Letter] = []
+        letters: list[ModelLetter] = []
         while len(letters) < limit and (letter := self.model.take(lanes)) is not None:
             letters.append(letter)
         if letters:

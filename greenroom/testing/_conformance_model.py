@@ -1,7 +1,4 @@
-"""A mailbox as a few lines of plain Python: what a real one is compared with.
-
-Must not know: Trio, the mailbox that is tested.
-"""
+"""A reference model of a mailbox, in a few lines of plain Python."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ import attrs
 
 from greenroom.mailbox import Lane
 
-# Said again, and not imported: the model would believe whatever they are changed to.
+# Repeated here, not imported: otherwise the model would follow any change.
 LATER_CREDIT: Final = 16
 MAX_ATTEMPTS: Final = 3
 
 
 @attrs.define(eq=False)
-class Letter:
+class ModelLetter:
     """One message."""
 
     number: int
@@ -28,37 +25,41 @@ class Letter:
     is_counted: bool
     attempts: int = 0
     put: int = 0
-    """Place among the accepted ones; a producer that waited comes later than it came."""
+    """Position among the accepted ones; a producer that waited comes later than it arrived."""
 
 
-class Model:
+class MailboxModel:
     """Lanes, credit, capacity, producers, leases, dead letters."""
 
     def __init__(self, capacity: int, capacity_bytes: int, stash_capacity: int = 0) -> None:
         self.capacity = capacity
         self.stash_capacity = stash_capacity
         self.capacity_bytes = capacity_bytes
-        self.lanes: dict[Lane, deque[Letter]] = {lane: deque() for lane in Lane}
-        self.leased: list[Letter] = []
-        self.stash: list[Letter] = []
-        self.producers: list[Letter] = []
+        self.lanes: dict[Lane, deque[ModelLetter]] = {lane: deque() for lane in Lane}
+        self.leased: list[ModelLetter] = []
+        self.stash: list[ModelLetter] = []
+        self.producers: list[ModelLetter] = []
         self.dead: list[tuple[int, str]] = []
         self.acked: list[int] = []
         self.accepted = 0
         self.overtakings = 0
         self.is_closed = False
 
-    def held(self) -> list[Letter]:
-        """Return what takes a place of the capacity."""
-        return [one for queue in (*self.lanes.values(), self.leased, self.stash) for one in queue if one.is_counted]
+    def held(self) -> list[ModelLetter]:
+        """Return the messages that count towards the capacity."""
+        return [
+            letter for queue in (*self.lanes.values(), self.leased, self.stash) for letter in queue if letter.is_counted
+        ]
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether a message of this size fits now."""
+        """Return True if a message of this size fits now."""
         held = self.held()
-        return len(held) < self.capacity and sum(one.size_bytes for one in held) + size_bytes <= self.capacity_bytes
+        return (
+            len(held) < self.capacity and sum(letter.size_bytes for letter in held) + size_bytes <= self.capacity_bytes
+        )
 
-    def put(self, letter: Letter) -> str:
-        """Put without waiting; return what becomes of it."""
+    def put(self, letter: ModelLetter) -> str:
+        """Put without waiting; return the result."""
         if self.is_closed:
             return "closed"
         if letter.is_counted and (self.producers or not self.has_room(letter.size_bytes)):
@@ -66,20 +67,20 @@ class Model:
         self.accept(letter)
         return "accepted"
 
-    def accept(self, letter: Letter) -> None:
-        """Let a message in."""
+    def accept(self, letter: ModelLetter) -> None:
+        """Accept a message."""
         self.lanes[letter.lane].append(letter)
         self.accepted += 1
         letter.put = self.accepted
 
     def admit(self) -> None:
-        """Let in the producers that came first, as far as there is room."""
+        """Accept the earliest producers, as far as there is room."""
         while self.producers and self.has_room(self.producers[0].size_bytes):
             self.accept(self.producers.pop(0))
 
-    def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> Letter | None:
+    def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> ModelLetter | None:
         """Lease the next message of some lanes."""
-        now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[Letter]() for lane in Lane)
+        now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[ModelLetter]() for lane in Lane)
         is_credited = {Lane.NEXT, Lane.LATER} <= set(lanes)
         if now:
             letter = now.popleft()
@@ -95,14 +96,14 @@ class Model:
         self.leased.append(letter)
         return letter
 
-    def ack(self, letter: Letter) -> None:
-        """Let go of a leased message."""
+    def ack(self, letter: ModelLetter) -> None:
+        """Remove a leased message."""
         self.leased.remove(letter)
         self.acked.append(letter.number)
         self.admit()
 
-    def nack(self, letter: Letter) -> None:
-        """Take a leased message back, or bury it."""
+    def nack(self, letter: ModelLetter) -> None:
+        """Return a leased message to its lane, or bury it."""
         self.leased.remove(letter)
         if self.is_closed:
             self.dead.append((letter.number, "ended"))
@@ -113,8 +114,8 @@ class Model:
             self.lanes[letter.lane].appendleft(letter)
         self.admit()
 
-    def postpone(self, letter: Letter, *, counts: bool = False) -> None:
-        """Put a leased message aside until `recall`, or bury it."""
+    def postpone(self, letter: ModelLetter, *, counts: bool = False) -> None:
+        """Set a leased message aside until `recall`, or bury it."""
         self.leased.remove(letter)
         if self.is_closed or len(self.stash) == self.stash_capacity:
             self.dead.append((letter.number, "ended" if self.is_closed else "stash_overflow"))
@@ -125,8 +126,8 @@ class Model:
             self.stash.append(letter)
         self.admit()
 
-    def withdraw(self, letter: Letter) -> None:
-        """Take a message that waits out of its lane."""
+    def withdraw(self, letter: ModelLetter) -> None:
+        """Remove a waiting message from its lane."""
         for queue in (*self.lanes.values(), self.stash):
             if letter in queue:
                 queue.remove(letter)
@@ -134,13 +135,14 @@ class Model:
         self.admit()
 
     def recall(self) -> None:
-        """Put it back as if nothing had been taken: before what is newer, in the order of the puts."""
+        """Return postponed messages to their lanes, before newer ones, in the order of the puts."""
         for lane, queue in self.lanes.items():
-            queue.extendleft(sorted((one for one in self.stash if one.lane is lane), key=lambda one: -one.put))
+            returned = sorted((letter for letter in self.stash if letter.lane is lane), key=lambda letter: -letter.put)
+            queue.extendleft(returned)
         self.stash.clear()
 
     def close(self) -> None:
-        """Close: what waits is dead, what is leased is not yet."""
+        """Close: queued messages are dead, leased ones not yet."""
         if not self.is_closed:
             self.is_closed = True
             self.recall()

@@ -1,11 +1,11 @@
-"""What every supervisor has to do, as a class of tests: who comes back, in which order, how often, and who gives up.
+"""Conformance kit for supervisors, as a class of tests: restarts, their order and number, and giving up.
 
     class TestOurSupervisor(SupervisorConformance):
         def open(self, sim, spec):
             return sim.open_runtime(spec)
 
-Rule 1: a supervisor is used through `Opened` and refs alone; what happened is what its children have noted. Rule 2: each
-test explores so many schedules in virtual time.
+A supervisor is used through `OpenedSupervisor` and refs alone; its children note what happens. Each test explores several
+schedules in virtual time.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from greenroom.testing._explore import explore
 from greenroom.testing._sim import Sim
 
 Log: TypeAlias = list[tuple[str, str]]
-"""What the children noted: (what, which child)."""
+"""Notes of the children: (event, child)."""
 AT_ONCE: Final = Backoff(first_s=0, jitter=0)
 LONG_S: Final = 1_000.0
 """Virtual seconds after which everything has settled."""
 CRASH: Final = "crash"
-"""A child that is told this raises `Crash`; anything else it notes."""
+"""On this message a child raises `Crash`; it notes any other."""
 NAMES: Final = ("one", "two", "three")
 TOGETHER: Final = {
     Strategy.ONE_FOR_ONE: ("two",),
     Strategy.ONE_FOR_ALL: ("one", "two", "three"),
     Strategy.REST_FOR_ONE: ("two", "three"),
 }
-"""Who is started again when the second of three crashes."""
+"""Restarted children when the second of three crashes."""
 
 
 class Crash(Exception):
-    """What a child raises when it is told to."""
+    """Raised by a child on request."""
 
 
 class Child(Behavior[str]):
-    """Notes its starts, its stops and what it is told."""
+    """Notes its starts, its stops and its messages."""
 
     def __init__(self, name: str, log: Log) -> None:
         self._name = name
         self._log = log
 
     async def on_start(self, ctx: Context) -> None:
-        """Note it, and take a moment."""
+        """Note the start, and take a moment."""
         self._log.append(("start", self._name))
         await trio.lowlevel.checkpoint()
 
     async def on_message(self, message: str, ctx: Context) -> None:
-        """Note it, or crash."""
+        """Note the message, or crash."""
         await trio.lowlevel.checkpoint()
         if message == CRASH:
             raise Crash(self._name)
         self._log.append((message, self._name))
 
     async def on_stop(self, ctx: Context) -> None:
-        """Note it."""
+        """Note the stop."""
         self._log.append(("stop", self._name))
 
 
@@ -70,27 +70,27 @@ class NeverReady(Child):
     """Cannot start."""
 
     async def on_start(self, ctx: Context) -> None:
-        """Crash."""
+        """Raise."""
         raise Crash(self._name)
 
 
-class Opened(Protocol):
-    """What a supervisor that is open has to have."""
+class OpenedSupervisor(Protocol):
+    """The interface of an open supervisor."""
 
     async def spawn(
         self, factory: Callable[..., Behavior[Any]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
     ) -> Ref[Any]:
-        """Start a child and wait until it is ready; `StartFailed` if it cannot start."""
+        """Start a child and wait until it is ready; raise `StartFailed` if it cannot start."""
         ...
 
 
 class SupervisorConformance:
-    """Subclass it with a name that your test runner collects, and say in `open` how yours is opened."""
+    """Subclass it with a name that the test runner collects, and implement `open`."""
 
     schedules: ClassVar[int] = 15
-    """So many for each test."""
+    """Number of schedules for each test."""
 
-    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[Opened]:
+    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[OpenedSupervisor]:
         """Open a supervisor on the ports and the recorder of a run; leaving the block ends its children in order.
 
         If it gives up, the block is cancelled and raises `RuntimeFailed`.
@@ -178,7 +178,7 @@ class SupervisorConformance:
                     await trio.sleep(LONG_S)
             except RuntimeFailed:
                 is_failed = True
-            assert is_failed, f"three crashes within the window, and it goes on: {log}"
+            assert is_failed, f"three crashes within the window, but it continues: {log}"
             assert log.count(("start", "one")) == 3, log
             assert all(child.is_gone for child in children)
             assert log[-1] == ("stop", "two"), log

@@ -1,7 +1,7 @@
-"""Runs a scenario under many schedules, and turns the first failure into a short list of choices that repeats it.
+"""Exploration of a scenario under many schedules; the first failure is reduced to a short, repeatable list of choices.
 
-Rule 1: the same seed gives the same runs. Rule 2: a failing list of choices is run again before it is believed, and made
-simple by runs that fail with the same type of error. Rule 3: what is no failure, such as Ctrl+C, leaves at once.
+The same seed gives the same runs. A failing list of choices is run again before it is reported, and simplified by runs
+that fail with the same type of error. Other exceptions, such as Ctrl+C, leave at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCHEDULES: Final = 200
 QUIET_WITHIN: Final = 1_000
 SHRINKS: Final = 500
 COLLECT_AFTER: Final = 100_000
-"""Objects of the collector's youngest generation, while an exploration runs."""
+"""Size of the collector's youngest generation during an exploration."""
 
 Failures: TypeAlias = tuple[type[BaseException], ...]
 _Kind: TypeAlias = tuple[type[BaseException], frozenset[type[BaseException]]]
@@ -37,17 +37,17 @@ _Kind: TypeAlias = tuple[type[BaseException], frozenset[type[BaseException]]]
 @final
 @attrs.frozen(kw_only=True)
 class Exploration:
-    """What was explored, when no run failed."""
+    """Result of an exploration without a failure."""
 
     runs: int
     journals: int
-    """Runs whose journals are distinct: two schedules that nobody can tell apart are one."""
+    """Number of distinct journals: schedules with equal journals are indistinguishable."""
     most_choices: int
-    """In one run."""
+    """Maximum number of choices in one run."""
     is_exhaustive: bool
-    """Whether the search came to its end by itself."""
+    """True if the search was exhausted."""
     passed: Mapping[str, int]
-    """How often each fault point was passed, over all runs."""
+    """Number of times that each fault point was passed, over all runs."""
 
     def __str__(self) -> str:
         end = ", all there are" if self.is_exhaustive else ""
@@ -56,15 +56,15 @@ class Exploration:
 
 @final
 class ExplorationFailed(AssertionError):
-    """A schedule was found under which the scenario fails; its error is the `__cause__`.
+    """The scenario fails under a schedule; its error is the `__cause__`.
 
     Attributes:
-        choices: The list of choices, made as simple as it could be.
+        choices: The list of choices, simplified as far as possible.
         strategy: The search that found it.
-        seed: What its chance started from.
-        runs: Schedules up to and including the failing one.
-        shrinks: Runs that it took to make the list simple.
-        is_repeatable: Whether the same choices failed again. If not, something else decides as well.
+        seed: The seed of its randomness.
+        runs: Number of schedules, including the failing one.
+        shrinks: Number of runs to simplify the list.
+        is_repeatable: True if the same choices failed again. If not, something else affects the run.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ExplorationFailed(AssertionError):
         lines.append(
             f"to repeat it: explore(..., strategy=replay({list(choices)})), with the same scenario and faults"
             if is_repeatable
-            else "the same choices did not fail again: something else decides too; assert_deterministic may show what"
+            else "the same choices did not fail again: something else affects the run; assert_deterministic may show what"
         )
         super().__init__("\n".join(lines))
         self.choices = choices
@@ -112,23 +112,23 @@ def explore(
     """Run a scenario in virtual time under many schedules, with faults at its fault points.
 
     Args:
-        scenario: An async function of a `Sim`. It makes everything anew, and raises if something is wrong.
-        schedules: So many runs at most.
+        scenario: An async function of a `Sim`. It creates everything anew, and raises if something is wrong.
+        schedules: Maximum number of runs.
         strategy: `"mixed"` (holds tasks at points, chance and priorities in turn), `"fifo"`, `"random"`, `"freezing"`,
             `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of your own.
-        faults: What may happen at fault points; by default up to 3 checkpoints.
-        seed: What the strategy's chance starts from.
-        quiet_after: Faults stop at this scheduler step, and the run has to be over `quiet_within` steps later.
-        quiet_within: See there.
-        max_steps: A run of so many steps has failed, with or without faults.
-        shrinks: So many runs at most to make a failing list of choices simple.
-        failures: What counts as a failure; anything else that a run raises leaves as it is.
+        faults: Possible faults at fault points; by default up to 3 checkpoints.
+        seed: Seed of the strategy.
+        quiet_after: Faults stop at this scheduler step, and the run must be over `quiet_within` steps later.
+        quiet_within: See `quiet_after`.
+        max_steps: A run that reaches this number of steps has failed, with or without faults.
+        shrinks: Maximum number of runs to simplify a failing list of choices.
+        failures: Exceptions that count as failures; any other leaves unchanged.
 
     Raises:
-        ExplorationFailed: A run failed; it has the error as its cause, and shows how to repeat the run.
+        ExplorationFailed: A run failed; the error is its cause, and the message shows how to repeat the run.
     """
     if schedules < 1:
-        raise UsageError(f"schedules has to be at least 1, not {schedules!r}")
+        raise UsageError(f"schedules must be at least 1, got {schedules!r}")
     if trio.lowlevel.in_trio_run():
         raise UsageError("explore runs Trio itself; call it from a plain function, or mark the test explore instead")
     if quiet_after is not None:
@@ -141,9 +141,9 @@ def explore(
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Let the collector look for cycles once in a few runs, not dozens of times in each."""
+    """Reduce garbage collections to one in a few runs, instead of dozens in each."""
     before = gc.get_threshold()
-    if before[0]:  # else it is off, which is somebody's wish
+    if before[0]:  # otherwise it was turned off on purpose
         gc.set_threshold(max(before[0], COLLECT_AFTER), *before[1:])
     try:
         yield
@@ -153,7 +153,7 @@ def _rare_collections() -> Iterator[None]:
 
 @final
 class _Tries:
-    """Goes through a search and keeps count."""
+    """Runs a search and counts."""
 
     def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, shrinks: int) -> None:
         self._scenario = scenario
@@ -197,24 +197,24 @@ class _Tries:
 
 def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
     return [error]
 
 
 def _check_failure(error: BaseException, failures: Failures) -> None:
-    """Raise what is no failure, such as a KeyboardInterrupt, as it is."""
+    """Raise exceptions that are not failures, such as a KeyboardInterrupt, unchanged."""
     if not all(isinstance(leaf, failures) for leaf in _leaves(error)):
         raise error
 
 
 def _kind(error: BaseException) -> _Kind:
-    """Return what two runs have to have in common to fail in the same way."""
+    """Return the features that two runs share if they fail in the same way."""
     return type(error), frozenset(type(leaf) for leaf in _leaves(error))
 
 
 @final
 class _Again:
-    """Runs a failing scenario again, with other choices."""
+    """Repeats a failing scenario with other choices."""
 
     def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, error: BaseException) -> None:
         self._scenario = scenario
@@ -222,10 +222,10 @@ class _Again:
         self._failures = failures
         self._kind = _kind(error)
         self.error = error
-        """Of the latest run that failed in the same way."""
+        """Error of the latest run that failed in the same way."""
 
     def fails(self, choices: Sequence[int]) -> bool:
-        """Whether the run with these choices fails in the same way."""
+        """Return True if the run with these choices fails in the same way."""
         run = run_sim(self._scenario, Picks(replayed(choices)), self._rules)
         if run.error is None:
             return False
@@ -236,7 +236,7 @@ class _Again:
         return True
 
     def failed(self, run: SimRun, search: Search, *, seed: int, runs: int, most: int) -> ExplorationFailed:
-        """Make the choices of a run simple, and return the error that shows them."""
+        """Simplify the choices of a run, and return the error that shows them."""
         found, shrinks = trimmed(run.trail.choices), 0
         choices = found
         is_repeatable = self.fails(found)
@@ -256,21 +256,21 @@ class _Again:
 
 
 def assert_deterministic(scenario: Scenario, *, choices: Choices = None, faults: Faults | None = None) -> Trail:
-    """Run a scenario twice with the same choices; everything that was recorded has to be the same, byte for byte.
+    """Run a scenario twice with the same choices; all records must be equal, byte for byte.
 
-    What the scenario raises leaves as it is.
+    Exceptions of the scenario leave unchanged.
 
     Args:
         scenario: As for `explore`.
-        choices: As for `run_virtual`; a seed draws what happens at fault points too.
+        choices: As for `run_virtual`; a seed also decides faults.
         faults: As for `explore`.
 
     Returns:
-        What was chosen.
+        The choices.
 
     Raises:
-        Diverged: The two runs differ: time, chance, or an order that nobody chose has leaked in. A note shows the first
-            difference actor by actor, with what came before it.
+        Diverged: The two runs differ: time, chance, or an uncontrolled order has leaked in. A note shows the first
+            difference actor by actor, with its context.
     """
     rules = Rules(faults=faults or Faults())
     first, second = (run_sim(scenario, Picks(picker_of(choices)), rules) for _ in range(2))
@@ -286,7 +286,7 @@ def assert_deterministic(scenario: Scenario, *, choices: Choices = None, faults:
 
 
 def _note_divergence(error: BaseException, first: SimRun, second: SimRun) -> None:
-    """Say where the journals diverge as `greenroom replay --diff` would: in which actor, and after what."""
+    """Add a note with the divergence of the journals, as in `greenroom replay --diff`: the actor and its context."""
     runs = [entries_of([record for record in run.records if record[0] > 0]) for run in (first, second)]
     found = diff_runs(runs[0], runs[1])
     if found is not None:

@@ -1,4 +1,4 @@
-"""One connection of the Messages server: HTTP/1.1 in and out, and every way to break it."""
+"""One connection of the Messages server: HTTP/1.1 in and out, with every kind of failure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Connection:
         )
 
     async def send_reply(self, reply: Reply) -> bool:
-        """Carry a reply out and return whether the connection can be used again."""
+        """Send a reply and return True if the connection can be used again."""
         match reply:
             case HangUp():
                 return False
@@ -68,7 +68,7 @@ class Connection:
         return True
 
     async def _send_stream(self, reply: StreamReply) -> bool:
-        """Send all but the end of the body, and return whether that shall follow."""
+        """Send everything except the end of the body, and return True if that should follow."""
         if reply.is_head_late and not await self._wait_or_gone(reply.gate):
             return False
         await self._send_head(200, {"content-type": "text/event-stream"})
@@ -107,7 +107,8 @@ class Connection:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait_set)
             try:
-                # Between its request and our answer a client sends nothing, so this ends with the connection only.
+                # Between its request and the answer a client sends nothing, so this returns only when the connection
+                # ends.
                 await self._stream.receive_some(1)
             except trio.BrokenResourceError:
                 pass

@@ -1,4 +1,4 @@
-"""What the Messages server can be told to reply, and the events in which a provider would send it."""
+"""Scripted replies of the Messages server, and their streamed events."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ import trio
 from greenroom.models import AnswerLike, Call, Say, Think, Usage, as_answer
 
 Ending: TypeAlias = Literal["whole", "cut", "stall", "early", "garbage", "overloaded"]
-"""How a stream ends: as it should; by a closed connection; never; by a proper end of the body that comes too soon; by an
-event that is no JSON; by an `error` event."""
+"""Ending of a stream: complete; a closed connection; never; a proper end of the body that comes too early; an event
+that is not valid JSON; an `error` event.
+"""
 
 
 @attrs.frozen(kw_only=True)
 class StreamReply:
-    """A stream of events, whole or broken."""
+    """A stream of events, complete or broken."""
 
     answer: AnswerLike = ""
     usage: Usage = Usage(input_tokens=10, output_tokens=5)  # noqa: RUF009  frozen
     pieces: int = 2
-    """Pieces in which each text and each input is sent."""
+    """Number of pieces of each text and each input."""
     gate: trio.Event | None = None
     """The head of the response is sent at once, the first event when this is set."""
     is_head_late: bool = False
-    """The head waits for the gate, too."""
+    """True if the head waits for the gate, too."""
     is_joined: bool = False
-    """All events are sent in one write, still a chunk for each; a fifth off the price of a request."""
+    """True if all events are sent in one write, each still in its own chunk; saves a fifth of a request's cost."""
     ending: Ending = "whole"
     events: int | None = None
-    """Events that are sent before an ending other than `whole`; None: all."""
+    """Number of events before an ending other than `whole`; None: all."""
 
 
 @attrs.frozen(kw_only=True)
@@ -56,17 +57,17 @@ class RawReply:
 
 @attrs.frozen
 class HangUp:
-    """No response at all: the connection is closed once the request has been read."""
+    """No response: the connection is closed once the request has been read."""
 
 
 Reply: TypeAlias = StreamReply | ErrorReply | RawReply | HangUp
 ReplyLike: TypeAlias = Reply | AnswerLike
-"""What a script holds; an answer alone is streamed whole."""
+"""Items of a script; an answer alone is streamed completely."""
 
 
 @attrs.frozen(kw_only=True)
 class ReceivedRequest:
-    """One request as it came in."""
+    """One received request."""
 
     method: str
     path: str
@@ -78,7 +79,7 @@ Script: TypeAlias = Iterable[ReplyLike] | Callable[[ReceivedRequest], ReplyLike]
 
 
 def as_reply(reply: ReplyLike) -> Reply:
-    """Return the whole reply that the short form stands for."""
+    """Return the full reply of a short form."""
     if isinstance(reply, StreamReply | ErrorReply | RawReply | HangUp):
         return reply
     return StreamReply(answer=reply)
@@ -90,7 +91,7 @@ def encode_event(event_type: str, text: str) -> bytes:
 
 
 def events_of(reply: StreamReply) -> Iterator[dict[str, Any]]:
-    """Yield the events in which the provider would send an answer."""
+    """Yield the events of an answer as the provider sends them."""
     answer = as_answer(reply.answer)
     usage = attrs.asdict(reply.usage)
     yield {"type": "message_start", "message": _head(usage)}

@@ -1,7 +1,7 @@
-"""A server on loopback that speaks Anthropic's Messages API, well or badly, as a script says.
+"""A loopback server of Anthropic's Messages API that follows a script, including failures.
 
-It is a real HTTP/1.1 server, so that a client under test goes through its own sockets, parser and pool. It answers
-`POST /v1/messages` with server-sent events and keeps connections alive.
+It is a real HTTP/1.1 server, so that a client under test uses its own sockets, parser and pool. It answers `POST
+/v1/messages` with server-sent events and keeps connections alive.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @final
 class MessagesServer:
-    """The server while it runs; made by `open_messages_server`.
+    """The running server; made by `open_messages_server`.
 
     Attributes:
         url: Base URL, for the client's `base_url`.
-        requests: Every request that came in, in order.
-        surprises: How many of them found nothing scripted; they were refused with status 400.
-        billed: With a cache: how the input of each request was billed, in order.
+        requests: Every received request, in order.
+        surprises: Number of requests without a scripted reply; they were refused with status 400.
+        billed: With a cache: the billed input of each request, in order.
     """
 
     def __init__(self, url: str, script: Script, cache: PromptCache | None = None) -> None:
@@ -48,16 +48,16 @@ class MessagesServer:
 
     @property
     def open_connections(self) -> int:
-        """Connections that neither side has closed."""
+        """Number of open connections."""
         return self._connections
 
     @property
     def left(self) -> int:
-        """Scripted replies that were not asked for; 0 for a script that is a function."""
+        """Number of unused scripted replies; 0 for a script that is a function."""
         return 0 if callable(self._script) else len(self._script)
 
     async def wait_requests(self, count: int) -> None:
-        """Wait until at least `count` requests have come in."""
+        """Wait until at least `count` requests have arrived."""
         while len(self.requests) < count:
             await self._changed.wait()
 
@@ -67,9 +67,9 @@ class MessagesServer:
             await self._changed.wait()
 
     def assert_done(self) -> None:
-        """Check that every request was scripted, and every reply asked for."""
+        """Check that every request was scripted, and every reply used."""
         if self.surprises or self.left:
-            raise AssertionError(f"{self.surprises} requests were not scripted, {self.left} replies not asked for")
+            raise AssertionError(f"{self.surprises} requests were not scripted, {self.left} replies were not used")
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Serve one connection until either side closes it."""
@@ -84,7 +84,7 @@ class MessagesServer:
             async with stream:
                 await self._serve_requests(Connection(stream))
         except (trio.BrokenResourceError, RemoteProtocolError):
-            pass  # the client went away, which is what many tests are about
+            pass  # the client disconnected, which many tests are about
         finally:
             self._connections -= 1
             self._tell()
@@ -108,7 +108,7 @@ class MessagesServer:
         return as_reply(self._script.popleft())
 
     def _billed(self, request: ReceivedRequest, reply: Reply) -> Reply:
-        """Return the reply with what the cache makes of its input; one that is refused costs nothing and caches nothing."""
+        """Return the reply with the usage from the cache; a refused request costs and caches nothing."""
         if self._cache is None or not isinstance(reply, StreamReply):
             return reply
         usage = self._cache.serve(request.body)
@@ -124,11 +124,11 @@ class MessagesServer:
 async def open_messages_server(script: Script, *, cache: PromptCache | None = None) -> AsyncIterator[MessagesServer]:
     """Serve a script on a free port of the loopback interface; leaving closes every connection.
 
-    The body's own exception comes out bare. Without one, `assert_done` is called at the end.
+    The body's own exception leaves bare. Without one, `assert_done` is called at the end.
 
     Args:
         script: The replies in order, or a function from the request to the reply.
-        cache: Where the usage of streamed replies comes from, save its output; None: from the script.
+        cache: Source of the input usage of streamed replies; None: the script.
     """
     failure: BaseException | None = None
     try:
@@ -142,5 +142,5 @@ async def open_messages_server(script: Script, *, cache: PromptCache | None = No
             nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         failure = group.exceptions[0] if len(group.exceptions) == 1 else group
-    if failure is not None:  # out here, where raising it adds nothing to it
+    if failure is not None:  # raised here, outside the handler, so that it gets no context
         raise failure

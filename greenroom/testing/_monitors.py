@@ -1,8 +1,7 @@
-"""Liveness: what has been promised and has to happen before all is quiet.
+"""Liveness monitors: obligations that must be fulfilled before a run is quiet.
 
-Rule 1: what is hot has to become cold; that it never does shows only at the end, or some while after the faults have
-stopped. Rule 2: once a run is being ended because it took too long, monitors stand still, so that its clean-up hides
-nothing.
+A hot obligation must become cold; a violation shows only at the end, or some time after the faults have stopped. Once a
+run is being ended because it took too long, monitors stand still, so that its clean-up hides nothing.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ import attrs
 from greenroom.core import Event
 
 Read: TypeAlias = "Callable[[Monitor, Event], None]"
-"""Called with each event for the journal, in the emitter's own step: it calls `hot` and `cold`, and must not raise."""
+"""Called with each journal event, in the emitter's own step: it calls `hot` and `cold`, and must not raise."""
 
 
 @final
 @attrs.frozen
 class Hot:
-    """Something that has to happen and has not happened yet."""
+    """An unfulfilled obligation."""
 
     monitor: str
     what: str
     step: int
     """The scheduler step at which it became hot."""
     at_s: float
-    """The virtual time of that, in seconds."""
+    """The virtual time of that step, in seconds."""
 
     def __str__(self) -> str:
         return f"{self.what!r} of monitor {self.monitor!r} is hot since step {self.step} ({self.at_s:g} s)"
@@ -36,11 +35,11 @@ class Hot:
 
 @final
 class NotQuiescent(AssertionError):
-    """A run did not come to rest: it went on for too long, or something is still hot.
+    """A run did not come to rest: it ran too long, or an obligation is still hot.
 
     Attributes:
-        why: What was waited for.
-        hot: What was hot then.
+        why: The limit that was reached.
+        hot: The obligations that were hot then.
     """
 
     def __init__(self, why: str, hot: tuple[Hot, ...]) -> None:
@@ -51,10 +50,10 @@ class NotQuiescent(AssertionError):
 
 @final
 class Monitor:
-    """Remembers what is hot. Made by `sim.monitor`.
+    """Keeps track of hot obligations. Made by `sim.monitor`.
 
     Attributes:
-        name: What violations call it.
+        name: Its name in violations.
     """
 
     def __init__(self, name: str, now: Callable[[], tuple[int, float] | None], read: Read | None) -> None:
@@ -68,25 +67,25 @@ class Monitor:
 
     @property
     def reads(self) -> bool:
-        """Whether it was made with a function that reads events."""
+        """True if it was made with a function that reads events."""
         return self._read is not None
 
     def hot(self, what: str) -> None:
-        """Say that something has to happen from now on; saying it again changes nothing."""
+        """Record an obligation; repeating it changes nothing."""
         now = self._now()
         if now is not None:
             self._hot.setdefault(what, Hot(self.name, what, *now))
 
     def cold(self, what: str) -> None:
-        """Say that it has happened; fine also where it was not hot."""
+        """Record that an obligation is fulfilled; it need not be hot."""
         if self._now() is not None:
             self._hot.pop(what, None)
 
     def read(self, event: Event) -> None:
-        """Hand an event to the function that the monitor was made with."""
+        """Pass an event to the function that the monitor was made with."""
         if self._read is not None:
             self._read(self, event)
 
     def waiting(self) -> tuple[Hot, ...]:
-        """Return what is hot, the oldest first."""
+        """Return the hot obligations, the oldest first."""
         return tuple(self._hot.values())

@@ -1,9 +1,9 @@
-"""A provider's prompt cache: what of each request would be read from it, and what written to it.
+"""A model of a provider's prompt cache: the part of each request that is read from it, and written to it.
 
-Rule 1: what is cached is the prefix of a request, in the order tools, system, messages, up to each mark (`cache_control`); nothing
-that is not marked. Rule 2: a request reads the longest such prefix that is its own, byte for byte, and ends at one of its
-marks or at most 20 blocks before it. Rule 3: what a request writes can be read by the one that comes in next, as if its answer
-had begun by then; nothing expires. Messages of the same role in a row are one message, as they are for the provider.
+The prefix of a request, in the order tools, system, messages, is cached up to each mark (`cache_control`). A request
+reads its longest cached prefix that is equal byte for byte and ends at one of its marks or at most 20 blocks before it.
+Prefixes of a request can be read by the next one, as if its answer had begun by then; nothing expires. Consecutive
+messages of the same role are one message, as they are for the provider.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from greenroom.models import Usage, estimate_tokens
 from greenroom.testing._cache_prefixes import LOOKED_BACK, MAX_MARKS, flat
 
 LEAST_TOKENS: Final = 1_024
-"""A shorter prefix is not cached."""
+"""Minimum size of a cached prefix, in tokens."""
 
 
 @final
@@ -24,7 +24,7 @@ class PromptCache:
     """The cache of one account; tokens are estimated from characters.
 
     Args:
-        least_tokens: A shorter prefix is not cached.
+        least_tokens: Minimum size of a cached prefix.
     """
 
     def __init__(self, *, least_tokens: int = LEAST_TOKENS) -> None:
@@ -35,13 +35,13 @@ class PromptCache:
         return f"<PromptCache of {len(self._known)} prefixes>"
 
     def serve(self, body: Mapping[str, Any]) -> Usage:
-        """Return how the tokens of a request are billed, without those of its answer, and keep what it marks.
+        """Return the billed input tokens of a request, and cache its marked prefixes.
 
         Raises:
             AssertionError: It has more than four marks, which a provider refuses.
         """
         request = flat(body)
-        assert len(request.marks) <= MAX_MARKS, f"{len(request.marks)} marks, of at most {MAX_MARKS}"
+        assert len(request.marks) <= MAX_MARKS, f"at most {MAX_MARKS} marks are allowed, got {len(request.marks)}"
         digest = hashlib.sha256(repr(request.keyed).encode())
         digests: list[bytes] = []
         tokens: list[int] = []
@@ -67,6 +67,6 @@ class PromptCache:
 
 
 def cached_share(usage: Usage) -> float:
-    """Return which part of the input was read from the cache, from 0 to 1; 0 where there was none."""
+    """Return the fraction of the input that was read from the cache, from 0 to 1; 0 if there was no input."""
     whole = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
     return usage.cache_read_input_tokens / whole if whole else 0.0

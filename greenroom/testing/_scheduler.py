@@ -1,11 +1,11 @@
-"""Which Trio task runs next, decided by a test: recorded, replayed, seeded or first in, first out.
+"""Scheduling of Trio tasks by a test: recorded, replayed, seeded, or first in, first out.
 
-Trio runs its tasks in batches, and shuffles each batch with a generator of its own. A stand-in for that generator, with
-Trio's deterministic mode on, makes every order inside a batch reachable and repeatable (kernel 4.3, 13).
+Trio runs its tasks in batches, and shuffles each batch with a generator of its own. A replacement for that generator,
+with Trio's deterministic mode on, makes every order within a batch reachable and repeatable.
 
 Rule 1: Trio's private names appear in this module and nowhere else. Rule 2: a picker never raises, because it is called
-in the middle of Trio's loop; lists of choices are made before the run. Rule 3: after the last recorded choice the order
-is first in, first out, so that a shrinking list moves towards the plain schedule.
+in the middle of Trio's loop; lists of choices are validated before the run. Rule 3: after the last recorded choice the
+order is first in, first out, so that a shrinking list moves towards the plain schedule.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from trio._core import _run
 from greenroom.core import InternalError
 
 Picker: TypeAlias = Callable[[int], int]
-"""Called with the number of tasks that can run; returns the index of the one that runs first."""
+"""Called with the number of runnable tasks; returns the index of the one that runs first."""
 
 Choices: TypeAlias = "int | Sequence[int] | None"
-"""How a run is scheduled: None for first in, first out; a seed; or a list of choices, such as a recorded one."""
+"""A schedule: None for first in, first out; a seed; or a list of choices, such as a recorded one."""
 
 RANDOM: Final = "_r"
 DETERMINISTIC: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
@@ -36,11 +36,11 @@ class Chooser(Protocol):
     """Makes the choices of one run. It must not raise: it is called in the middle of Trio's loop."""
 
     def task(self, runnable: Sequence[object]) -> int:
-        """Return the index of the task that runs first, of those that can run, the oldest first."""
+        """Return the index of the runnable task that runs first; the oldest task has index 0."""
         ...
 
     def fault(self, alternatives: int) -> int:
-        """Return which of so many things happens at a fault point; 0 is nothing.
+        """Return the index of the alternative at a fault point; 0 is none.
 
         1 holds the task there, unless the faults of the exploration allow no checkpoints.
         """
@@ -49,34 +49,34 @@ class Chooser(Protocol):
 
 @final
 class Picks:
-    """A chooser that knows no more than how many alternatives there are."""
+    """A chooser that considers only the number of alternatives."""
 
     def __init__(self, pick: Picker) -> None:
         self.fault = pick
 
     def task(self, runnable: Sequence[object]) -> int:
-        """Pick one of so many."""
+        """Pick one of the tasks."""
         return self.fault(len(runnable))
 
 
 def first_in() -> Picker:
-    """Return a picker that lets tasks run in the order in which they were started."""
+    """Return a picker that runs tasks in the order in which they were started."""
     return lambda _: 0
 
 
 def seeded(seed: int) -> Picker:
-    """Return a picker whose choices are random, and the same for the same seed."""
+    """Return a picker with random choices, equal for equal seeds."""
     return random.Random(seed).randrange
 
 
 def replayed(choices: Sequence[int]) -> Picker:
-    """Return a picker that takes each choice in turn, modulo the number of tasks, and 0 when they are used up."""
+    """Return a picker that takes each choice in turn, modulo the number of tasks, then 0."""
     rest = iter(tuple(choices))
     return lambda runnable: next(rest, 0) % runnable
 
 
 def picker_of(choices: Choices) -> Picker:
-    """Return the picker that a description of a schedule stands for."""
+    """Return the picker of a schedule."""
     if choices is None:
         return first_in()
     return seeded(choices) if isinstance(choices, int) else replayed(choices)
@@ -84,13 +84,13 @@ def picker_of(choices: Choices) -> Picker:
 
 @final
 class ChoiceRNG(random.Random):
-    """Stands in for Trio's generator: asks for the order of each batch, and writes down what was said.
+    """A replacement for Trio's generator: it asks for the order of each batch, and logs the choices.
 
     Attributes:
         log: The choices so far.
-        widths: Of how many alternatives each of them was one.
-        points: How many of them were made at fault points.
-        is_asking: Whether it asks at all; else tasks run first in, first out, and nothing is written down.
+        widths: The number of alternatives of each choice.
+        points: The number of choices made at fault points.
+        is_asking: False to run tasks first in, first out, without logging.
     """
 
     def __init__(self, pick: Picker | Chooser) -> None:
@@ -110,7 +110,7 @@ class ChoiceRNG(random.Random):
         return a
 
     def shuffle(self, x: Any) -> None:
-        """Put a batch into the order that the picker says. Trio takes from the end."""
+        """Order a batch as the picker decides. Trio takes from the end."""
         pool, order = list(x), []
         while self.is_asking and len(pool) > 1:
             index = self._chooser.task(pool)
@@ -120,7 +120,7 @@ class ChoiceRNG(random.Random):
         x[:] = (order + pool)[::-1]
 
     def fault(self, alternatives: int) -> int:
-        """Choose what happens at a fault point, in the same log as the order of tasks."""
+        """Choose a fault at a fault point, in the same log as the order of tasks."""
         index = self._chooser.fault(alternatives)
         self.points += 1
         self.log.append(index)
@@ -129,10 +129,10 @@ class ChoiceRNG(random.Random):
 
 
 def is_being_cancelled(task: trio.lowlevel.Task) -> bool:
-    """Whether the next step of a task, which is about to begin, raises `Cancelled` in it.
+    """Return True if the next step of a task, which is about to begin, raises `Cancelled` in it.
 
     Raises:
-        InternalError: This Trio keeps what a task wakes with somewhere else.
+        InternalError: This Trio stores the value that a task wakes with elsewhere.
     """
     wakes_with = getattr(task, WAKES_WITH, task)
     if wakes_with is task:
@@ -142,12 +142,12 @@ def is_being_cancelled(task: trio.lowlevel.Task) -> bool:
 
 @contextmanager
 def scheduled(choices: Choices = None) -> Iterator[list[int]]:
-    """Decide the order of every Trio run inside the block; yields the log of the choices, which grows as they are made.
+    """Control the order of every Trio run within the block; yield the growing log of the choices.
 
-    The log is itself a list of choices: given back as `choices`, it repeats the run.
+    The log is itself a list of choices: passed as `choices`, it repeats the run.
 
     Raises:
-        InternalError: This Trio keeps its scheduler's generator somewhere else.
+        InternalError: This Trio stores its scheduler's generator elsewhere.
     """
     generator = ChoiceRNG(picker_of(choices))
     with installed(generator):
@@ -156,10 +156,10 @@ def scheduled(choices: Choices = None) -> Iterator[list[int]]:
 
 @contextmanager
 def installed(generator: ChoiceRNG) -> Iterator[None]:
-    """Let a generator decide the order of every Trio run inside the block.
+    """Use a generator for the order of every Trio run within the block.
 
     Raises:
-        InternalError: This Trio keeps its scheduler's generator somewhere else.
+        InternalError: This Trio stores its scheduler's generator elsewhere.
     """
     missing = [name for name in (RANDOM, DETERMINISTIC) if not hasattr(_run, name)]
     if missing:

@@ -1,10 +1,9 @@
-"""How the schedules of a scenario are searched: in order, at random, by priorities, by holding a task at a point,
-exhaustively, one of them again, or by several of these in turn.
+"""Search strategies over schedules: in order, at random, by priorities, by holding a task at a point, exhaustively, by
+replay, or several of these in turn.
 
-A search is a generator: it yields the chooser of the next run and is sent the trail which that run left; when it returns,
-there is nothing left to try. Rule 1: the same seed gives the same choosers; chance comes from a generator of the search's
-own. Rule 2: what is chosen at fault points is chosen by the same chooser, so one list of choices repeats everything.
-Must not know: Trio, scenarios.
+A search is a generator: it yields the chooser of the next run and is sent the trail of that run; when it returns, it is
+exhausted. The same seed gives the same choosers; randomness comes from the search's own generator. Choices at fault
+points are made by the same chooser, so one list of choices repeats everything.
 """
 
 from __future__ import annotations
@@ -21,48 +20,48 @@ from greenroom.testing._scheduler import Chooser, Picks, first_in, replayed
 FORMS: Final = "mixed, fifo, random, pct(DEPTH), freezing, dfs(BOUND) or replay(CHOICES)"
 SEED_BITS: Final = 64
 HOLD: Final = 1
-"""The first alternative at a point: the task is held there until the others cannot run any more."""
+"""The first alternative at a point: the task is held there until no other can run."""
 
 
 @final
 @attrs.frozen
 class Trail:
-    """What was chosen in a run."""
+    """The choices of a run."""
 
     choices: tuple[int, ...]
     widths: tuple[int, ...]
-    """Of how many alternatives each choice was one."""
+    """The number of alternatives of each choice."""
     points: int = 0
-    """Choices that were made at fault points."""
+    """The number of choices made at fault points."""
 
 
 class Search(Protocol):
-    """A way to go through schedules; `str()` of it is shown with a failure."""
+    """A strategy for schedules; its `str()` is shown with a failure."""
 
     def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
-        """Yield the chooser of each run in turn; sent back is the trail of that run."""
+        """Yield the chooser of each run in turn; the trail of that run is sent back."""
         ...
 
 
 @final
 class Random:
-    """A chooser by chance. At a fault point every second choice is nothing, so that what is under test gets somewhere."""
+    """A random chooser. At a fault point every second choice is none, so that the code under test makes progress."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
 
     def task(self, runnable: Sequence[object]) -> int:
-        """Choose any."""
+        """Choose any task."""
         return self._chance.randrange(len(runnable))
 
     def fault(self, alternatives: int) -> int:
-        """Choose nothing, or any."""
+        """Choose no fault, or any."""
         return self._chance.randrange(alternatives) if self._chance.random() < 0.5 else 0
 
 
 @final
 class Priorities:
-    """A chooser by priorities drawn at random, lowered at a few random steps (PCT, Burckhardt et al., ASPLOS 2010)."""
+    """A chooser by random priorities, lowered at a few random steps (PCT, Burckhardt et al., ASPLOS 2010)."""
 
     def __init__(self, chance: random.Random, depth: int, steps: int) -> None:
         self._faults = Random(chance)
@@ -73,7 +72,7 @@ class Priorities:
         self._step = 0
 
     def task(self, runnable: Sequence[object]) -> int:
-        """Choose the one of the highest priority."""
+        """Choose the task of the highest priority."""
         for task in runnable:
             if task not in self._priority:
                 self._priority[task] = self._chance.random()
@@ -84,7 +83,7 @@ class Priorities:
         return self._first(runnable)
 
     def fault(self, alternatives: int) -> int:
-        """Choose nothing, or any."""
+        """Choose no fault, or any."""
         return self._faults.fault(alternatives)
 
     def _first(self, runnable: Sequence[object]) -> int:
@@ -93,10 +92,10 @@ class Priorities:
 
 @final
 class Freezing:
-    """A chooser that holds tasks at some points of a run and lets them pass all others; tasks run in order or by chance.
+    """A chooser that holds tasks at some points of a run and lets them pass all others; tasks run in order or randomly.
 
-    A race needs one task to stand still between two of its steps while another runs on, however far. A task that yields
-    a few times at a point is overtaken by a few steps only.
+    A race needs one task to stand still between two of its steps while another runs on, however far. A task that only
+    yields a few times at a point is overtaken by a few steps.
     """
 
     def __init__(self, chance: random.Random, held: Collection[int]) -> None:
@@ -105,11 +104,11 @@ class Freezing:
         self._passed = 0
 
     def task(self, runnable: Sequence[object]) -> int:
-        """Choose the first one, or any: one of both for the whole run."""
+        """Choose the first task, or any: consistently for the whole run."""
         return self._tasks.task(runnable)
 
     def fault(self, alternatives: int) -> int:
-        """Choose to hold the task at the points that were given, and nothing at others."""
+        """Hold the task at the given points, and choose no fault at others."""
         place, self._passed = self._passed, self._passed + 1
         return HOLD if place in self._held else 0
 
@@ -130,13 +129,13 @@ class FifoSearch:
 @final
 @attrs.frozen
 class RandomSearch:
-    """Each run by chance, the first one in order."""
+    """Random runs, the first one in order."""
 
     def __str__(self) -> str:
         return "random"
 
     def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
-        """Yield choosers without end."""
+        """Yield choosers endlessly."""
         chance = random.Random(seed)
         yield Picks(first_in())
         while True:
@@ -146,20 +145,20 @@ class RandomSearch:
 @final
 @attrs.frozen
 class PctSearch:
-    """Each run by random priorities, the first one in order."""
+    """Runs by random priorities, the first one in order."""
 
     depth: int = attrs.field()
 
     @depth.validator
     def _at_least_one(self, _: object, value: int) -> None:
         if value < 1:
-            raise UsageError(f"pct({value!r}): the depth of a bug is at least 1; 2 is an order of two steps")
+            raise UsageError(f"depth must be at least 1, got {value!r}; 2 finds an order of two steps")
 
     def __str__(self) -> str:
         return f"pct({self.depth})"
 
     def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
-        """Yield choosers without end; where priorities fall follows the longest run so far."""
+        """Yield choosers endlessly; the steps that lower priorities follow the longest run so far."""
         chance = random.Random(seed)
         trail = yield Picks(first_in())
         longest = 1
@@ -171,13 +170,13 @@ class PctSearch:
 @final
 @attrs.frozen
 class FreezingSearch:
-    """Each run holds tasks at points, the first one at none; then at each point alone, and in turn at a few at once."""
+    """Runs that hold tasks at points: the first at none, then at each point alone, alternating with a few at once."""
 
     def __str__(self) -> str:
         return "freezing"
 
     def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
-        """Yield choosers without end; the points are drawn from as many as any run so far has passed."""
+        """Yield choosers endlessly; the points are drawn from the maximum number passed by any run so far."""
         chance = random.Random(seed)
         trail = yield Picks(first_in())
         points, known, alone = 1, 0, list[int]()
@@ -194,13 +193,13 @@ class FreezingSearch:
 @final
 @attrs.frozen
 class MixedSearch:
-    """Half of the runs hold tasks at points, the others go by chance and by priorities: each reaches what the others miss."""
+    """Half of the runs hold tasks at points, the others are random or by priorities: each finds what the others miss."""
 
     def __str__(self) -> str:
         return "mixed"
 
     def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
-        """Yield choosers without end, the first one in order; every search learns from the run before its own."""
+        """Yield choosers endlessly, the first one in order; every search learns from the run before its own."""
         freezing, by_chance, by_priority = (
             search.choosers(seed) for search in (FreezingSearch(), RandomSearch(), PctSearch(3))
         )
@@ -214,20 +213,20 @@ class MixedSearch:
 @final
 @attrs.frozen
 class DfsSearch:
-    """Every list of choices, as far as its first `bound` places go."""
+    """Every list of choices, within its first `bound` positions."""
 
     bound: int = attrs.field()
 
     @bound.validator
     def _at_least_one(self, _: object, value: int) -> None:
         if value < 1:
-            raise UsageError(f"dfs({value!r}): at least 1 choice has to be free")
+            raise UsageError(f"bound must be at least 1, got {value!r}")
 
     def __str__(self) -> str:
         return f"dfs({self.bound})"
 
     def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
-        """Yield choosers until the last place has gone through its alternatives, then the one before it, and so on."""
+        """Yield choosers until the last position has tried its alternatives, then the one before it, and so on."""
         choices: list[int] = []
         while True:
             trail = yield Picks(replayed(choices))
@@ -242,7 +241,7 @@ class DfsSearch:
 @final
 @attrs.frozen
 class ReplaySearch:
-    """One run with the choices that are given, then first in, first out."""
+    """One run with the given choices, then first in, first out."""
 
     choices: tuple[int, ...]
 
@@ -255,31 +254,33 @@ class ReplaySearch:
 
 
 def pct(depth: int) -> PctSearch:
-    """Search by random priorities that fall at `depth - 1` random steps.
+    """Return a search by random priorities that are lowered at `depth - 1` random steps.
 
     A run finds a bug that needs `depth` steps in a certain order with a probability of at least 1 / (n k^(depth - 1)),
-    for n tasks and k choices; plain chance may be far below that when n is large.
+    for n tasks and k choices; purely random runs may be far below that for large n.
     """
     return PctSearch(depth)
 
 
 def dfs(bound: int) -> DfsSearch:
-    """Search every list of choices, with the first `bound` of them free and the others 0; for small scenarios."""
+    """Return a search of every list of choices, with the first `bound` of them free and the others 0; for small
+    scenarios.
+    """
     return DfsSearch(bound)
 
 
 def replay(choices: Sequence[int]) -> ReplaySearch:
-    """Run one list of choices again, such as the one that a failure shows."""
+    """Return a search that repeats one list of choices, such as the one shown by a failure."""
     return ReplaySearch(tuple(choices))
 
 
 def search_of(strategy: Search | str) -> Search:
-    """Return the search that a strategy stands for.
+    """Return the search of a strategy.
 
     `"mixed"`, `"fifo"`, `"random"`, `"pct(3)"`, `"freezing"`, `"dfs(20)"` or `"replay(0,3,1)"`.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: The strategy is unknown.
     """
     if not isinstance(strategy, str):
         return strategy
@@ -304,4 +305,4 @@ def search_of(strategy: Search | str) -> Search:
             return DfsSearch(bound)
         case "replay", choices:
             return ReplaySearch(tuple(choices))
-    raise UsageError(f"there is no strategy {strategy!r}; it is {FORMS}")
+    raise UsageError(f"unknown strategy {strategy!r}; expected {FORMS}")

@@ -1,9 +1,7 @@
-"""Makes a failing list of choices simple: shorter, with more zeros, with lower numbers.
+"""Simplification of a failing list of choices: shorter, with more zeros, with lower numbers.
 
-Rule 1: a list counts only if the run with it fails in the same way. Rule 2: the passes are repeated until none helps, or
-the runs are used up. Zeros are the plain schedule without faults, and what follows the list is zeros, so zeros at its end
-are left out.
-Must not know: Trio, scenarios.
+A list counts only if its run fails in the same way. The passes are repeated until none helps, or the runs are used up.
+Zeros are the plain schedule without faults and follow every list implicitly, so trailing zeros are removed.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ Fails: TypeAlias = Callable[[tuple[int, ...]], bool]
 
 
 def trimmed(choices: Sequence[int]) -> tuple[int, ...]:
-    """Return a list without the zeros at its end."""
+    """Return a list without trailing zeros."""
     end = len(choices)
     while end and choices[end - 1] == 0:
         end -= 1
@@ -23,12 +21,12 @@ def trimmed(choices: Sequence[int]) -> tuple[int, ...]:
 
 
 def shrink(choices: Sequence[int], fails: Fails, *, most: int) -> tuple[tuple[int, ...], int]:
-    """Return a simpler list that still fails, and how many runs that took.
+    """Return a simpler list that still fails, and the number of runs.
 
     Args:
         choices: A list that fails.
-        fails: Runs a list and says whether it fails in the same way.
-        most: So many runs at most.
+        fails: Runs a list and returns True if it fails in the same way.
+        most: Maximum number of runs.
     """
     best, runs = trimmed(choices), 0
     seen = {best}
@@ -56,12 +54,12 @@ def _simpler(choices: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield trimmed(choices[:cut])
         cut += max(1, (length - cut) // 2)
     size = length // 2
-    while size:  # leave blocks out, ever smaller; what follows moves up
+    while size:  # remove ever smaller blocks; later choices move up
         for start in range(0, length, size):
             yield trimmed((*choices[:start], *choices[start + size :]))
         size //= 2
     size = length
-    while size:  # zeros over blocks, ever smaller
+    while size:  # zero ever smaller blocks
         for start in range(0, length, size):
             if any(choices[start : start + size]):
                 zeros = (0,) * len(choices[start : start + size])

@@ -1,8 +1,8 @@
-"""One simulated run: its ports, its record, its fault points and monitors, and how it is carried out.
+"""One simulated run: its ports, its record, its fault points and monitors, and its execution.
 
-Rule 1: which task runs first and what happens at a fault point are choices of one list. Rule 2: every run gets a `Sim` of
-its own, made anew, whose chance and ids are always the same: nothing but the choices tells two runs apart. Rule 3: a run
-ends: after too many steps, or too much virtual time, it is cancelled and has failed.
+Rule 1: the order of tasks and the faults at fault points are choices of one list. Rule 2: every run gets its own new
+`Sim`, whose randomness and ids are always the same: only the choices distinguish two runs. Rule 3: a run ends: after
+too many steps, or too much virtual time, it is cancelled and has failed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import trio.testing
 
 from greenroom.core import Ports, Record, Recorder, UsageError, arm_points, event_of
 from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
+from greenroom.testing._cancel_sweep import Strike
 from greenroom.testing._monitors import Hot, Monitor, NotQuiescent, Read
-from greenroom.testing._ports import virtual_ports
 from greenroom.testing._scheduler import ChoiceRNG, Chooser, installed
 from greenroom.testing._search import Trail
-from greenroom.testing._sweep import Strike
 from greenroom.testing._virtual import record_lines
+from greenroom.testing._virtual_ports import virtual_ports
 
 RING: Final = 100_000
-"""Records that a run keeps."""
+"""Number of records that a run keeps."""
 FOR_EVER_S: Final = 100_000.0
-"""After so much virtual time, in seconds, a run waits for something that never comes."""
+"""Virtual seconds after which a run is waiting for something that never comes."""
 MAX_STEPS: Final = 100_000
 HELD_STEPS: Final = 500
-"""A task that is held at a point goes on after so many steps of others, which may be waiting for it in a loop."""
+"""Number of other tasks' steps after which a held task resumes, because they may be waiting for it in a loop."""
 
 Scenario: TypeAlias = "Callable[[Sim], Awaitable[object]]"
 Action: TypeAlias = Callable[[], Awaitable[object]]
@@ -40,43 +40,44 @@ Action: TypeAlias = Callable[[], Awaitable[object]]
 @final
 @attrs.frozen(kw_only=True)
 class Faults:
-    """What may happen at fault points; that nothing happens is always among it."""
+    """Possible faults at fault points; no fault is always possible."""
 
     checkpoints: int = attrs.field(default=3)
-    """A point may let others run, up to so many times. Unless this is 0, it may also last: the task is held until no
-    other can run before time passes."""
+    """A point may let other tasks run, up to this number of times. Unless this is 0, it may also hold the task until no
+    other can run before time passes.
+    """
     sleeps_s: tuple[float, ...] = ()
-    """A point may sleep for one of these, in virtual seconds."""
+    """Virtual seconds that a point may sleep."""
     errors: Mapping[str, Callable[[], Exception]] = attrs.field(factory=dict)
-    """By the name of a point: what makes the error that may be raised there, such as `OSError`."""
+    """Factories of errors that may be raised, by the name of a point, such as `OSError`."""
     most: int = attrs.field(default=3)
-    """So many errors and strikes in one run; delays are not counted."""
+    """Maximum number of errors and strikes in one run; delays are not counted."""
 
     @checkpoints.validator
     @most.validator
     def _not_negative(self, attribute: attrs.Attribute[int], value: int) -> None:
         if value < 0:
-            raise UsageError(f"{attribute.name} of Faults has to be 0 or more, not {value!r}")
+            raise UsageError(f"{attribute.name} of Faults must be 0 or more, got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
 class Rules:
-    """What holds for every run of an exploration."""
+    """Rules for every run of an exploration."""
 
     faults: Faults
     quiet_after: int | None = None
     """Faults stop at this step."""
     max_steps: int = MAX_STEPS
-    """The run has to be over before this step."""
+    """The run must be over before this step."""
 
 
 @final
 class Sim:
-    """One simulated run, handed to the scenario. Made by `explore`.
+    """One simulated run, passed to the scenario. Made by `explore`.
 
     Attributes:
-        ports: Virtual time, and the same ids and chance in every run.
-        recorder: Where the run's events go; what it holds is the run's journal.
+        ports: Virtual time, and the same ids and randomness in every run.
+        recorder: Receives the run's events; its content is the run's journal.
     """
 
     def __init__(self, rules: Rules, fault: Callable[[int], int]) -> None:
@@ -97,7 +98,7 @@ class Sim:
 
     @property
     def steps(self) -> int:
-        """Scheduler steps so far."""
+        """Number of scheduler steps so far."""
         return self._clock.count
 
     @property
@@ -107,12 +108,12 @@ class Sim:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether faults have stopped."""
+        """True if faults have stopped."""
         return self._rules.quiet_after is not None and self.steps >= self._rules.quiet_after
 
     @property
     def passed(self) -> Mapping[str, int]:
-        """How often each fault point was passed."""
+        """Number of times that each fault point was passed."""
         return self._passed
 
     def open_runtime(self, spec: SupervisorSpec | None = None) -> AbstractAsyncContextManager[Runtime]:
@@ -120,10 +121,10 @@ class Sim:
         return open_runtime(ports=self.ports, recorder=self.recorder, spec=spec)
 
     def aim(self, strike: Strike, *, at: str | None = None) -> None:
-        """Let a strike be among what may happen at fault points: `scope.cancel`, `ref.abort_turn`, `ref.kill`.
+        """Add a strike to the possible faults: `scope.cancel`, `ref.abort_turn`, `ref.kill`.
 
         Args:
-            strike: Called in the step of whoever passes the point, which yields once afterwards.
+            strike: Called in the step that passes the point, which yields once afterwards.
             at: The name of the point; by default any.
         """
         self._strikes.setdefault(at, []).append(strike)
@@ -139,11 +140,11 @@ class Sim:
             await actions[chosen - 1]()
 
     def monitor(self, name: str, read: Read | None = None) -> Monitor:
-        """Return a new monitor; what is hot in it at the end of the run fails the run.
+        """Return a new monitor; obligations that are hot at the end of the run fail it.
 
         Args:
-            name: What violations call it.
-            read: Called with each event for the journal, to call `hot` and `cold` on what it says.
+            name: Its name in violations.
+            read: Called with each journal event, to call `hot` and `cold`.
         """
         monitor = Monitor(name, self._now, read)
         self._monitors.append(monitor)
@@ -152,20 +153,20 @@ class Sim:
         return monitor
 
     def follow(self, recorder: Recorder) -> None:
-        """Take what another recorder holds into the journal, and let monitors read what it records from now on.
+        """Add another recorder's records to the journal, and let monitors read its later events.
 
-        For what brings its own: `sim.follow(session.runtime.recorder)`.
+        For code with its own recorder: `sim.follow(session.runtime.recorder)`.
         """
         self._followed.append(recorder)
         for monitor in self._monitors:
             _let_read(monitor, recorder)
 
     def records(self) -> tuple[Record, ...]:
-        """Return everything that was recorded, one recorder after the other."""
+        """Return all records, one recorder after the other."""
         return tuple(record for recorder in self._followed for record in recorder.latest())
 
     def hot(self) -> tuple[Hot, ...]:
-        """Return what is hot in any monitor."""
+        """Return the hot obligations of all monitors."""
         return tuple(hot for monitor in self._monitors for hot in monitor.waiting())
 
     def _now(self) -> tuple[int, float] | None:
@@ -173,7 +174,7 @@ class Sim:
         return None if self._clock.is_over or now >= FOR_EVER_S else (self.steps, now)
 
     def _actions(self, name: str) -> list[Action]:
-        """Return what may happen at a point: to be held comes first (see `HOLD`), then the milder the earlier."""
+        """Return the possible faults at a point: holding the task comes first (see `HOLD`), then the mildest first."""
         faults = self._rules.faults
         actions: list[Action] = [self._hold] if faults.checkpoints else []
         actions += [_yielding(times) for times in range(1, faults.checkpoints + 1)]
@@ -191,7 +192,7 @@ class Sim:
             await self._outlast_others()
 
     async def _outlast_others(self) -> None:
-        """Wait until all others are blocked or were held before: of several that are held, the latest goes on first."""
+        """Wait until all others are blocked or were held before: of several held tasks, the latest resumes first."""
         held = object()
         self._held.append(held)
         try:
@@ -240,7 +241,7 @@ def _sleeping(seconds: float) -> Action:
 
 @final
 class _StepClock(trio.abc.Instrument):
-    """Counts scheduler steps, and cancels the run when there were too many."""
+    """Counts scheduler steps, and cancels the run after too many."""
 
     def __init__(self, max_steps: int) -> None:
         self.count = 0
@@ -253,7 +254,7 @@ class _StepClock(trio.abc.Instrument):
         return self.count >= self._max_steps
 
     def cancel_at(self, scope: trio.CancelScope, step: int) -> None:
-        """Cancel a scope before a step; where another is to be cancelled before the same one, before the next."""
+        """Cancel a scope before a step, or before the next free one."""
         while step in self._cancels:
             step += 1
         self._cancels[step] = scope
@@ -268,31 +269,31 @@ class _StepClock(trio.abc.Instrument):
 @final
 @attrs.frozen(eq=False)
 class SimRun:
-    """What came of a run."""
+    """The result of a run."""
 
     trail: Trail
     steps: int
     records: tuple[Record, ...]
     passed: Mapping[str, int]
     error: BaseException | None
-    """What it raised."""
+    """Its error."""
 
     def journal(self) -> str:
-        """Return everything that was recorded, as text: equal text means equal runs."""
+        """Return all records as text: equal text means equal runs."""
         return "\n".join(record_lines(self.records))
 
 
 def run_sim(scenario: Scenario, chooser: Chooser, rules: Rules) -> SimRun:
-    """Carry out one run. What it raises is in the result, whatever it is."""
+    """Execute one run. Any exception is in the result."""
     generator = ChoiceRNG(chooser)
-    generator.is_asking = False  # Trio's own tasks, which start and end around the scenario, are nobody's choice
+    generator.is_asking = False  # the order of Trio's own tasks around the scenario is not a choice
     sim = Sim(rules, generator.fault)
     error: BaseException | None = None
     clock = trio.testing.MockClock(autojump_threshold=0)
     with installed(generator), arm_points(sim.point):
         try:
             trio.run(_limited, scenario, sim, generator, clock=clock, instruments=[sim.clock])
-        except BaseException as raised:  # noqa: BLE001, ASYNC103 - the caller says what is a failure, outside of Trio
+        except BaseException as raised:  # noqa: BLE001, ASYNC103 - the caller decides what is a failure, outside Trio
             error = raised
     trail = Trail(tuple(generator.log), tuple(generator.widths), generator.points)
     return SimRun(trail, sim.steps, sim.records(), dict(sim.passed), error)
@@ -316,5 +317,5 @@ async def _limited(scenario: Scenario, sim: Sim, generator: ChoiceRNG) -> None:
 
 def _say_limit(sim: Sim) -> str:
     if not sim.clock.is_over:
-        return f"the run still waits after {FOR_EVER_S:,.0f} virtual seconds"
-    return f"the run is still going at step {sim.steps}" + (", long after the faults have stopped" * sim.is_quiet)
+        return f"the run is still waiting after {FOR_EVER_S:,.0f} virtual seconds"
+    return f"the run is still active at step {sim.steps}" + (", long after the faults have stopped" * sim.is_quiet)

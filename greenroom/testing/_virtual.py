@@ -1,4 +1,4 @@
-"""Runs in virtual time whose order of tasks is known: once, or twice to see whether anything else decides too."""
+"""Runs in virtual time with a known order of tasks: once, or twice to detect other influences."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Ts = TypeVarTuple("Ts")
 @final
 @attrs.frozen
 class VirtualRun(Generic[T]):
-    """What came out of a run, and what repeats it."""
+    """Result of a run, and the choices that repeat it."""
 
     result: T
     choices: tuple[int, ...]
-    """Which task ran first, wherever there was a choice; given back as `choices`, it repeats the run."""
+    """The task chosen first, wherever there was a choice; passed as `choices`, they repeat the run."""
 
 
 def run_virtual(
@@ -33,14 +33,14 @@ def run_virtual(
     choices: Choices = None,
     instruments: Sequence[trio.abc.Instrument] = (),
 ) -> VirtualRun[T]:
-    """Run an async function in virtual time: waiting costs nothing, and the order of tasks is ours.
+    """Run an async function in virtual time: waiting costs nothing, and the order of tasks is controlled.
 
-    What it raises leaves as it is, with a note that holds the choices so far.
+    Its exceptions leave unchanged, with a note that holds the choices so far.
 
     Args:
         scenario: The async function.
-        args: What it is called with.
-        choices: None lets tasks run first in, first out; an int is a seed; a list is followed, then first in, first out.
+        args: Its arguments.
+        choices: None runs tasks first in, first out; an int is a seed; a list is followed, then first in, first out.
         instruments: Trio instruments for the run. They must not raise.
     """
     clock = trio.testing.MockClock(autojump_threshold=0)
@@ -55,11 +55,11 @@ def run_virtual(
 
 @final
 class Diverged(AssertionError):
-    """Two runs of the same scenario with the same choices were not the same: something else decides as well.
+    """Two runs of the same scenario with the same choices differ: something else affects them.
 
     Attributes:
-        index: The number of the first line that differs, from 0.
-        first: That line of the first run; empty when it had ended.
+        index: The index of the first different line.
+        first: That line of the first run; empty if it had ended.
         second: That line of the second run.
     """
 
@@ -78,12 +78,12 @@ def record_lines(records: Sequence[Record]) -> list[str]:
 def double_run(
     scenario: Callable[[*Ts], Awaitable[Sequence[Record]]], *args: *Ts, choices: Choices = None
 ) -> VirtualRun[Sequence[Record]]:
-    """Run a scenario twice with the same choices and compare what it returns, record by record.
+    """Run a scenario twice with the same choices and compare the returned records.
 
     Args:
-        scenario: The async function; it returns records, such as `runtime.recorder.latest()`. Each call has to make
-            its own ports.
-        args: What it is called with.
+        scenario: The async function; it returns records, such as `runtime.recorder.latest()`. Each call must create its
+            own ports.
+        args: Its arguments.
         choices: As for `run_virtual`.
 
     Raises:
@@ -98,13 +98,13 @@ def double_run(
 def refuse_difference(
     records: Sequence[Record], choices: Sequence[int], other_records: Sequence[Record], other_choices: Sequence[int]
 ) -> None:
-    """Compare what two runs recorded, and then what was chosen in them.
+    """Compare the records of two runs, and then their choices.
 
     Raises:
         Diverged: They differ; the first difference is named.
     """
     lines: tuple[list[Any], list[Any]] = (record_lines(records), record_lines(other_records))
-    for one, other in ((lines[0], lines[1]), (list(choices), list(other_choices))):
-        for index, (left, right) in enumerate(zip_longest(one, other, fillvalue="")):
+    for ours, theirs in ((lines[0], lines[1]), (list(choices), list(other_choices))):
+        for index, (left, right) in enumerate(zip_longest(ours, theirs, fillvalue="")):
             if left != right:
                 raise Diverged(index, str(left), str(right))

@@ -29,11 +29,11 @@ OPTIONS: Final = ("schedules", "strategy", "faults", "seed", "quiet_after", "qui
 MARK: Final = f"explore({', '.join(f'{name}=...' for name in OPTIONS)}): run an async test under many schedules, as \
 greenroom.testing.explore does"
 THIS_RUN: Final = object()
-"""What the fixture gives; each run gets a `Sim` of its own in its place."""
+"""Value of the fixture; each run gets its own `Sim` in its place."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our options."""
+    """Add the plugin's options."""
     group = parser.getgroup("greenroom", "greenroom: exploring schedules")
     group.addoption(REPLAY, type=_choices, metavar="CHOICES", help="run explored tests with these choices, as 0,0,3,1")
     group.addoption(SCHEDULES, type=int, metavar="N", help="run explored tests under so many schedules")
@@ -44,20 +44,20 @@ def _choices(text: str) -> list[int]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make our mark known."""
+    """Register the mark."""
     config.addinivalue_line("markers", MARK)
 
 
 @pytest.fixture
 def sim(request: pytest.FixtureRequest) -> Sim:
-    """The run that the test is in: ports, recorder, fault points and monitors; for tests marked `explore`."""
+    """The test's run: ports, recorder, fault points and monitors; for tests marked `explore`."""
     if request.node.get_closest_marker("explore") is None:
-        pytest.fail(f"{request.node.name} asks for the fixture sim, so it needs @pytest.mark.explore", pytrace=False)
+        pytest.fail(f"{request.node.name} uses the fixture sim, so it must have @pytest.mark.explore", pytrace=False)
     return THIS_RUN  # type: ignore[return-value]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Put a plain function, which explores, in the place of a marked test."""
+    """Replace a marked test by a plain function that explores it."""
     if isinstance(item, pytest.Function) and item.get_closest_marker("explore") is not None:
         item.obj = _exploring(item, item.obj)
 
@@ -70,7 +70,7 @@ def _exploring(item: pytest.Function, function: Callable[..., Any]) -> Callable[
         from greenroom.testing._search import replay
 
         if not inspect.iscoroutinefunction(function):
-            pytest.fail(f"{item.name} is marked explore, so it has to be an async function", pytrace=False)
+            pytest.fail(f"{item.name} is marked explore, so it must be an async function", pytrace=False)
         options = _options(item)
         if (choices := item.config.getoption(REPLAY)) is not None:
             options["strategy"] = replay(choices)
@@ -88,7 +88,7 @@ def _exploring(item: pytest.Function, function: Callable[..., Any]) -> Callable[
 
 
 def _options(item: pytest.Function) -> dict[str, Any]:
-    """Return what the marks say, the closest one first."""
+    """Return the options of the marks, the closest one first."""
     options: dict[str, Any] = {}
     for mark in item.iter_markers("explore"):
         wrong = [*map(repr, mark.args), *(name for name in mark.kwargs if name not in OPTIONS)]
@@ -101,7 +101,7 @@ def _options(item: pytest.Function) -> dict[str, Any]:
 
 
 def _shown(failed: ExplorationFailed, item: pytest.Function, function: Callable[..., Any]) -> BaseException:
-    """Return the error of the test itself, from the test's own frame on, with a note that says how to repeat it."""
+    """Return the error of the test itself, from the test's own frame on, with a note that shows how to repeat it."""
     error = failed.__cause__
     assert error is not None
     error.add_note(f"found by greenroom in run {failed.runs} of strategy {failed.strategy}, seed {failed.seed}")
@@ -109,7 +109,7 @@ def _shown(failed: ExplorationFailed, item: pytest.Function, function: Callable[
     if failed.is_repeatable:
         error.add_note(f"to repeat it: {command(item.nodeid, failed.choices)}")
     else:
-        error.add_note("the same choices did not fail again: something else decides too")
+        error.add_note("the same choices did not fail again: something else affects the run")
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not inspect.unwrap(function).__code__:
         traceback = traceback.tb_next

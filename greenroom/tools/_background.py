@@ -1,6 +1,6 @@
-"""What tools need of the table of background tasks; `greenroom.tasks` fills it, and neither knows the other.
+"""Port to the table of background tasks: implemented by `greenroom.tasks`, used by tools.
 
-Rule: a call waits for its task by a link. What may not go on without the call ends before the call does.
+A call waits for its task by a link. A task that may not outlive the call ends before the call does.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from greenroom.core import Cause
 
 
 class BackgroundInfo(Protocol):
-    """What is known of a task before it begins."""
+    """The description of a task before it starts."""
 
     @property
     def id(self) -> str:
-        """What it is asked for by."""
+        """Its id in requests."""
         ...
 
     @property
     def kind(self) -> str:
-        """What sort of task it is, such as `local_bash`."""
+        """Its kind, such as `local_bash`."""
         ...
 
     @property
     def description(self) -> str:
-        """What it does, in some words."""
+        """Its purpose, in a few words."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class BackgroundInfo(Protocol):
 
     @property
     def output_file(self) -> Path:
-        """Where its output goes."""
+        """The file of its output."""
         ...
 
 
@@ -64,7 +64,7 @@ class BackgroundTask(Protocol):
 
     @property
     def info(self) -> BackgroundInfo:
-        """What it is."""
+        """Its description."""
         ...
 
     @property
@@ -84,37 +84,39 @@ class BackgroundTask(Protocol):
 
     @property
     def error(self) -> str:
-        """Why it failed, where that is more than an exit code."""
+        """The reason of its failure, if that is more than an exit code."""
         ...
 
     @property
     def result(self) -> str | None:
-        """What an agent said last, once it has ended, or what a call came to; None for what says nothing, such as a shell."""
+        """An agent's last message, once it has ended, or the result of a call; None for kinds without one, such as a
+        shell.
+        """
         ...
 
     @property
     def attention(self) -> str:
-        """What somebody has to do for it to go on; empty while it needs nobody."""
+        """The action that a person has to take for it to continue; empty if none is needed."""
         ...
 
     @property
     def is_told_by_stop(self) -> bool:
-        """Whether the answer of TaskStop says all there is to say of its end; else a notice tells it."""
+        """True if the answer of TaskStop reports its end completely; otherwise a notice does."""
         ...
 
     @property
     def ending(self) -> str:
-        """How it ended, in words that follow its name."""
+        """Its end, in words that follow its name."""
         ...
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         ...
 
     @property
     def is_background(self) -> bool:
-        """Whether no call waits for it."""
+        """True if no call waits for it."""
         ...
 
     async def wait_finished(self) -> None:
@@ -126,7 +128,7 @@ class BackgroundTask(Protocol):
         ...
 
     def move_to_background(self) -> bool:
-        """Let go of the call that waits for it; False if it has ended."""
+        """Detach it from the call that waits for it; return False if it has ended."""
         ...
 
     def kill(self, cause: Cause) -> bool:
@@ -142,16 +144,16 @@ class BackgroundTask(Protocol):
         ...
 
     def mark_notified(self) -> None:
-        """Its end is told by the caller: no notice tells it."""
+        """Mark its end as reported by the caller: no notice follows."""
         ...
 
 
 class Background(Protocol):
-    """Where what may outlive a call runs."""
+    """The table for tasks that may outlive a call."""
 
     @property
     def is_on(self) -> bool:
-        """Whether anything may; else every call waits for what it starts."""
+        """True if tasks may outlive calls; otherwise every call waits for what it starts."""
         ...
 
     def start(

@@ -1,8 +1,4 @@
-"""Which calls of one assistant message run side by side.
-
-Rule 1: the order of the calls is kept, within a batch and between batches. Rule 2: only consecutive read-only calls
-share a batch. Must not know: how a call is run.
-"""
+"""Grouping of the calls of one assistant message into batches that run concurrently."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from greenroom.core import UsageError
 from greenroom.tools._tool import Tool
 
 SIDE_BY_SIDE: Final = 10
-"""How many read-only calls run at once; the leading coding agent's number."""
+"""Maximum number of concurrent read-only calls; Claude Code's number."""
 
 
 class Call(Protocol):
@@ -37,7 +33,7 @@ def plan_batches(calls: Sequence[C], tools: Mapping[str, Tool], cap: int = SIDE_
         cap: The most calls in one batch.
     """
     if cap < 1:
-        raise UsageError(f"cap has to be at least 1, not {cap!r}")
+        raise UsageError(f"cap must be at least 1, got {cap!r}")
     batches: list[list[C]] = []
     is_open = False
     for call in calls:

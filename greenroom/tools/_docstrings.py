@@ -1,7 +1,4 @@
-"""Reading the two things of a docstring that a model is told: the first paragraph, and what each argument means.
-
-Rule 1: Google headings, as everywhere in greenroom. Must not know: signatures and types.
-"""
+"""Parser of docstrings for the model: the first paragraph, and the meaning of each argument."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ _ENTRY: Final = re.compile(r"(\*{0,2}[\w-]+)(?: \([^)]*\))?:\s*(.*)")
 
 @attrs.frozen
 class Described:
-    """What a docstring says."""
+    """The parts of a docstring for the model."""
 
     summary: str
-    """The first paragraph on one line; empty where there is no docstring."""
+    """The first paragraph on one line; empty without a docstring."""
     entries: dict[str, str]
     """The text of each name under `Args:` or `Attributes:`, on one line."""
 

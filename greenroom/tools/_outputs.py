@@ -1,4 +1,4 @@
-"""What a command printed, as a model gets it: all of it, or its start and its end and where the rest is."""
+"""Output of a command, as shown to a model: all of it, or its start and end with the path of the rest."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 import attrs
 
 INLINE_CHARACTERS: Final = 30_000
-"""What is shown of a command's output at most; the reference's number."""
+"""Maximum number of characters of a command's output that are shown; Claude Code's number."""
 _BYTES_PER_CHARACTER: Final = 4
 
 
 @attrs.frozen
 class Output:
-    """What a command printed."""
+    """The output of a command."""
 
     text: str
     """All of it, or head and tail with a line between them that says so; without the line feeds at its end."""
@@ -54,7 +54,7 @@ def read_output(path: Path, most: int = INLINE_CHARACTERS) -> Output:
 
 
 def read_tail(path: Path, most: int) -> str:
-    """Return the last characters of a file of output, from the beginning of a line where there is one; "" without it."""
+    """Return the last characters of a file of output, from the start of a line if possible; "" without a file."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

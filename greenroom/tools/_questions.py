@@ -46,7 +46,7 @@ class Question:
 @final
 @attrs.frozen(kw_only=True)
 class QuestionRequest:
-    """What the host is asked to put before the person."""
+    """A request of questions to the person."""
 
     actor: str
     """Id of the agent that asks."""
@@ -57,11 +57,11 @@ class QuestionRequest:
 @final
 @attrs.frozen(kw_only=True)
 class QuestionAnswers:
-    """What the person answered."""
+    """The answers of the person."""
 
     answers: tuple[tuple[str, ...], ...] = ()
     """For each question the labels that were chosen, or the one text that was written; empty if they declined."""
 
 
 AskUser: TypeAlias = Callable[[QuestionRequest], Awaitable[QuestionAnswers]]
-"""Puts a request before the person and returns the answers. Cancelled, it takes the question back."""
+"""Asks the person and returns the answers. On cancellation, the questions are withdrawn."""

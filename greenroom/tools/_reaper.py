@@ -1,8 +1,9 @@
-"""The session's end of its reaper: a helper process that ends what the session started if its process dies (DESIGN 12.36).
+"""The session's side of its reaper: a helper process that ends the session's processes if the session's process dies.
 
-Rule 1: it is there before the first process is, is told of a group in the same blocking call that starts it, and told to
-forget it while the number still belongs to that group. Rule 2: if the helper was killed, the next word to it starts another one, which is told of all
-groups. Rule 3: closing is the same end as dying, and what is left by then is ended in both.
+Rule 1: it runs before the first process does, is given a group in the same blocking call that starts it, and removes it
+while the number still belongs to that group. Rule 2: if the helper was killed, the next message to it starts another
+one, which is given all groups. Rule 3: closing has the same effect as dying: remaining processes are ended in both
+cases.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Reaper:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every process of the session has in its environment, so that it can be found."""
+        """The environment that identifies every process of the session."""
         return {_reaper_main.NAME: self._mark}
 
     @property
@@ -58,7 +59,7 @@ class Reaper:
         """
         with self._lock:
             if self._is_closed:
-                raise OSError("the session has ended, and starts no process any more")
+                raise OSError("cannot start a process: the session has ended")
             if self._helper is None:
                 self._start()
 

@@ -22,14 +22,14 @@ NAME = "GREENROOM_REAPER"
 
 
 def marked(mark: str) -> list[int]:
-    """Return the processes that carry the mark; where the system does not show environments, none."""
+    """Return the processes that carry the mark; empty if the system does not show environments."""
     wanted = f"{NAME}={mark}".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return found
 
@@ -48,10 +48,10 @@ def end_all(groups: set[int], mark: str, *, linger_s: float) -> None:
         passed_s = time.monotonic() - began
         left = [("group", number) for number in groups] + [("process", number) for number in marked(mark)]
         is_left = False
-        for one in left:
-            number = signal.SIGKILL if passed_s > GRACE_S else 0 if one in asked else signal.SIGTERM
-            asked.add(one)
-            is_left = send(*one, number) or is_left
+        for pid in left:
+            number = signal.SIGKILL if passed_s > GRACE_S else 0 if pid in asked else signal.SIGTERM
+            asked.add(pid)
+            is_left = send(*pid, number) or is_left
         if passed_s > LIMIT_S or (not is_left and passed_s >= linger_s):
             return
         time.sleep(PAUSE_S)

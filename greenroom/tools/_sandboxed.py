@@ -10,8 +10,8 @@ import attrs
 
 from greenroom.containment import Sandbox
 from greenroom.core import Blocking
-from greenroom.tools._errors import ToolError
-from greenroom.tools._processes import ProcessEnd, Processes
+from greenroom.tools._process_groups import ProcessEnd, Processes
+from greenroom.tools._tool_errors import ToolError
 
 
 @final

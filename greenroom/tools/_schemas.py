@@ -33,10 +33,10 @@ _SCALARS: Final[Mapping[Any, str]] = {
 
 @attrs.frozen(kw_only=True)
 class Arg:
-    """What a type cannot say about an argument, for `Annotated[int, Arg(minimum=1)]`."""
+    """Details of an argument that a type cannot express, for `Annotated[int, Arg(minimum=1)]`."""
 
     name: str | None = None
-    """What the model calls it, where that is no Python name, such as `-A`."""
+    """The name for the model, if it is not a Python name, such as `-A`."""
     minimum: int | None = None
     """The least number that is accepted."""
     maximum: int | None = None
@@ -124,7 +124,7 @@ def _class_schema(owner: type, place: str, inside: tuple[type, ...]) -> Schema:
 
 def _required(owner: type, place: str) -> frozenset[str]:
     if is_typed_dict(owner):
-        # `__required_keys__` is wrong where annotations are strings: it does not see `NotRequired` in them.
+        # `__required_keys__` is wrong if annotations are strings: it does not see `NotRequired` in them.
         marks = {name: get_origin(hint) for name, hint in _resolved(owner, place).items()}
         keys: frozenset[str] = owner.__required_keys__  # type: ignore[attr-defined]  # every TypedDict has it
         return frozenset(n for n, mark in marks.items() if mark is Required or (n in keys and mark is not NotRequired))

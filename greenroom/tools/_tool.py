@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, final
 
 from greenroom.core import UsageError
-from greenroom.tools._context import ToolContext
-from greenroom.tools._errors import UnknownTool
+from greenroom.tools._tool_context import ToolContext
+from greenroom.tools._tool_errors import UnknownTool
 
 
 class Tool(Protocol):
@@ -15,12 +15,12 @@ class Tool(Protocol):
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """The name for the model."""
         ...
 
     @property
     def description(self) -> str:
-        """What the model reads about it."""
+        """The description for the model."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class Tool(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether a call changes nothing, so that it may run beside other such calls."""
+        """True if a call changes nothing, so that it may run concurrently with other such calls."""
         ...
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
@@ -43,17 +43,19 @@ class Tool(Protocol):
 
 
 def records_itself(one: Tool) -> bool:
-    """Whether a tool sees to it by itself that what it does is on record first, and has its own words where that cannot be."""
+    """True if a tool records its effects itself before they happen, and reports its own error if it cannot."""
     return bool(getattr(one, "records_itself", False))
 
 
 def acts_on_session(one: Tool) -> bool:
-    """Whether a tool of ours acts on the session alone, whatever others of its name do: rules speak about it, nobody is asked."""
+    """True if a tool of ours acts on the session only, whatever others of its name do: rules apply, but no question is
+    asked.
+    """
     return bool(getattr(one, "acts_on_session", False))
 
 
 class ToolSchema(NamedTuple):
-    """What a model request says about one tool."""
+    """The description of one tool in a model request."""
 
     name: str
     description: str
@@ -72,10 +74,10 @@ class ToolSet(Mapping[str, Tool]):
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
-        for one in tools:
-            if one.name in self._tools:
-                raise UsageError(f"two tools are called {one.name!r}; a name stands for one tool")
-            self._tools[one.name] = one
+        for tool in tools:
+            if tool.name in self._tools:
+                raise UsageError(f"two tools are called {tool.name!r}; a name stands for one tool")
+            self._tools[tool.name] = tool
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -94,8 +96,8 @@ class ToolSet(Mapping[str, Tool]):
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """What a model request says about the tools; the same bytes every time, so that prompts stay cached."""
-        return tuple(ToolSchema(one.name, one.description, one.input_schema) for one in self._tools.values())
+        """The descriptions for a model request; the same bytes every time, so that prompts stay cached."""
+        return tuple(ToolSchema(tool.name, tool.description, tool.input_schema) for tool in self._tools.values())
 
     def find(self, name: str) -> Tool:
         """Return the tool that a model called.

@@ -1,8 +1,7 @@
-"""What one agent keeps between its tool calls: where it stands, which files it has seen, its to-do list.
+"""State that one agent keeps between its tool calls: its folder, the files it has seen, its to-do list.
 
-Rule 1: one agent, one workspace; nothing in it reaches another agent. Rule 2: what was seen is known by content where all
-of it was read, else by the file's time, size and number. Rule 3: forgetting is safe: what is not known has to be read again.
-Must not know: disk, clock, Trio. Files are looked at by the tools, which note here what they saw.
+Rule 1: one agent, one workspace; nothing in it reaches another agent. Rule 2: a file that was read completely is known
+by its content, else by its time, size and number. Rule 3: forgetting is safe: an unknown file has to be read again.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Range = tuple[int, int]
 @final
 @attrs.frozen
 class Stamp:
-    """What the system says of a file: enough to tell most changes without reading it."""
+    """The metadata of a file that reveals most changes without reading it."""
 
     mtime_ns: int
     size: int
@@ -41,7 +40,7 @@ class Stamp:
 @final
 @attrs.frozen(kw_only=True)
 class Seen:
-    """What an agent has seen of a file, all of it at one state of the file."""
+    """The part of a file that an agent has seen, all of it at one state of the file."""
 
     stamp: Stamp
     digest: bytes | None = None
@@ -49,7 +48,7 @@ class Seen:
     ranges: tuple[Range, ...] = ()
     """The lines seen, in order, without overlap."""
     lines: int | None = None
-    """How many lines the file has; None where its end was not reached."""
+    """Number of lines of the file; None if its end was not reached."""
 
     @classmethod
     def all_of(cls, stamp: Stamp, digest: bytes, lines: int) -> Seen:
@@ -58,11 +57,11 @@ class Seen:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every line was seen."""
+        """True if every line was seen."""
         return self.lines is not None and (self.lines == 0 or self.ranges == ((1, self.lines),))
 
     def is_still(self, stamp: Stamp, digest: bytes) -> bool:
-        """Whether a file with this stamp and content is the one that was seen; touched is not changed."""
+        """True if a file with this stamp and content is the one that was seen; a touched file counts as unchanged."""
         return self.digest == digest if self.digest is not None else self.stamp == stamp
 
     def joined(self, later: Seen) -> Seen:
@@ -81,7 +80,7 @@ class Seen:
 def merged(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
     """Return the same lines as few ranges in order."""
     found: list[Range] = []
-    for first, last in sorted(one for one in ranges if one[0] <= one[1]):
+    for first, last in sorted(bounds for bounds in ranges if bounds[0] <= bounds[1]):
         if found and first <= found[-1][1] + 1:
             found[-1] = (found[-1][0], max(found[-1][1], last))
         else:
@@ -91,7 +90,7 @@ def merged(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
 
 @final
 class SeenFiles:
-    """Which files an agent has seen, by their absolute path with links resolved."""
+    """The files that an agent has seen, by their absolute path with links resolved."""
 
     __slots__ = ("_files",)
 
@@ -127,10 +126,10 @@ class Todo:
     """One entry of an agent's own list."""
 
     content: str
-    """What is to be done, in the imperative."""
+    """The task, in the imperative."""
     status: Literal["pending", "in_progress", "completed"]
     activeForm: str = ""  # noqa: N815 - the name that models know
-    """What is being done while it is in progress, such as `Running the tests`."""
+    """The task while it is in progress, such as `Running the tests`."""
 
 
 @final
@@ -139,15 +138,15 @@ class Workspace:
     """One agent's; made with the agent, and kept across its turns and incarnations."""
 
     cwd: Path | None = None
-    """Where the agent's shell went; None where it never left the folder that the agent was given."""
+    """The current folder of the agent's shell; None if it never left the folder that the agent was given."""
     seen: SeenFiles = attrs.field(factory=SeenFiles)
     todos: tuple[Todo, ...] = ()
     attachments: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    """What programs read of results besides their text, by the id of the call, until the results are appended."""
+    """Data of results for programs besides their text, by the id of the call, until the results are appended."""
     responses: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    """What hooks are told of results in place of their text, by the id of the call, until they have been told."""
+    """Values of results for hooks in place of their text, by the id of the call, until hooks have received them."""
     images: dict[str, list[Image]] = attrs.field(factory=dict)
-    """What results show besides their text, by the id of the call, until the call has ended."""
+    """Images of results besides their text, by the id of the call, until the call has ended."""
     told: dict[str, dict[str, str]] = attrs.field(factory=dict)
     """The ends of tasks that results tell of: by the id of the call, how the run of each notice ended; until these are
     appended."""

@@ -1,4 +1,4 @@
-"""The journal of a run: written by one owner, read by everybody, folded into the state at any moment, checked, compared."""
+"""The journal of a run: written by one owner; read, folded, checked and compared by everybody."""
 
 from greenroom.trace._checks import (
     AT_THE_END,
@@ -18,11 +18,12 @@ from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
-from greenroom.trace._journal import Durability, Journal, open_journal
-from greenroom.trace._lock import LOCK, LockState, hold_run, is_held, read_lock
-from greenroom.trace._needs import Need, full_actors
-from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
-from greenroom.trace._recent import RECENT, Moment, read_recent
+from greenroom.trace._journal import Durability, Journal
+from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, read_journal
+from greenroom.trace._needs import JournalNeed, full_actors
+from greenroom.trace._open_journal import open_journal
+from greenroom.trace._recent import RECENT, RecentMoment, read_recent
+from greenroom.trace._run_lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._runs import find_run, prepare_runs_folder, runs_folder
 from greenroom.trace._slowness import Slowness, find_slowness
 from greenroom.trace._spans import open_spans, spans
@@ -49,12 +50,12 @@ __all__ = [
     "Fold",
     "Header",
     "Journal",
+    "JournalNeed",
     "JournalStatistics",
     "JournalText",
     "LockState",
     "Losable",
-    "Moment",
-    "Need",
+    "RecentMoment",
     "Slowness",
     "UnknownEvent",
     "Violation",

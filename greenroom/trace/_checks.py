@@ -1,12 +1,11 @@
-"""The invariants that a journal can show (kernel 11), one named check for each, as a table.
+"""The invariants that one journal can show, as a table of named checks.
 
     for violation in check_journal(journal.entries, folds=FOLDS):
         print(violation.seq, violation.id, violation.text)
 
-Rule 1: a check is a pure function over the entries of one process; a `session.begin` in the middle starts the next one.
-Rule 2: a check knows kinds and fields, not classes, and shares no state with the folds: what one gets wrong the other
-shows. Rule 3: in a run without `session.end` nothing is a violation only because it has not ended yet.
-Must not know: disk, Trio.
+A check is a pure function over the entries of one process; a `session.begin` in the middle starts the next one. A check
+knows kinds and fields, not classes, and shares no state with the folds, so that each reveals the other's mistakes. In a
+run without `session.end`, an open span is not a violation by itself.
 """
 
 from __future__ import annotations
@@ -64,32 +63,32 @@ from greenroom.trace._checks_supervision import (
 from greenroom.trace._checks_teams import idle_own_nothing_untold, owners_go_on
 from greenroom.trace._checks_tree import gone_means_gone, names_lead_to_one, numbering, restart_budget, restarts_decided
 from greenroom.trace._entries import Entry
-from greenroom.trace._needs import FULL, KILL_GRACE, SESSION_END, SUPERVISORS, TURNS, Need
+from greenroom.trace._needs import FULL, KILL_GRACE, SESSION_END, SUPERVISORS, TURNS, JournalNeed
 from greenroom.trace._spans import open_spans, paired
 from greenroom.trace._world import SESSION_BEGIN, Fold, World, fold
 
 Finding: TypeAlias = tuple[int, str]
-"""Number of the offending event, and what is wrong with it."""
+"""Number of the violating event, and the violation in words."""
 
 
 @final
 @attrs.frozen
 class Check:
-    """One invariant, and what finds the events that break it."""
+    """One invariant, and the function that finds violating events."""
 
     id: str
     sentence: str
     find: Callable[[Sequence[Entry]], Iterator[Finding]]
-    needs: Need | None = None
-    """What a journal has to hold before it finds anything; None where every journal does."""
+    needs: JournalNeed | None = None
+    """Content that a journal needs before the check can find anything; None if every journal has it."""
     is_whole: bool = False
-    """Whether it looks at the whole journal instead of one process at a time."""
+    """True if it checks the whole journal instead of one process at a time."""
 
 
 @final
 @attrs.frozen(order=True)
 class Violation:
-    """An event that breaks an invariant."""
+    """An event that violates an invariant."""
 
     seq: int
     id: str
@@ -156,11 +155,11 @@ CHECKS: Final = (
 )
 WITH_FOLDS: Final = ("I-8", "folding is legal, repeatable, and the same in two halves")
 AT_THE_END: Final = ("I-9", "nothing is open when its session has ended")
-"""The two that `check_journal` looks at itself: they need more than the entries of one process."""
+"""The two checks that `check_journal` does itself: they need more than the entries of one process."""
 
 
 def unchecked(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return the ids of the checks that a journal holds too little for, each with what it has none of."""
+    """Return the ids of the checks that a journal cannot answer, each with the missing content."""
     without = {check.id: check.needs.words for check in CHECKS if check.needs and not check.needs.is_met(entries)}
     return without if has_ended(entries) else {**without, AT_THE_END[0]: SESSION_END.words}
 
@@ -171,8 +170,8 @@ def check_journal(
     """Return every violation, in the order of the events; empty for a sound journal.
 
     Args:
-        entries: A whole journal, or everything a recorder gave to a listener.
-        folds: With them, I-8 is checked too: folding is legal, repeatable and the same in two halves.
+        entries: A whole journal, or everything that a recorder passed to a listener.
+        folds: If given, I-8 is checked too: folding is legal, repeatable and the same in two halves.
         checks: The table.
     """
     processes = list(split_processes(entries))
@@ -190,7 +189,7 @@ def check_journal(
 
 
 def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Part a journal where another process went on with it."""
+    """Split a journal where another process resumed it."""
     begins = [place for place, entry in enumerate(entries) if entry.kind == SESSION_BEGIN]
     edges = [0, *begins[1:], len(entries)]
     for begin, end in pairwise(edges):
@@ -198,12 +197,12 @@ def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def has_ended(entries: Sequence[Entry]) -> bool:
-    """Whether the last session of a journal came to its end; of a journal without sessions, its last runtime."""
+    """Return True if the last session of a journal has ended; without sessions, its last runtime."""
     return end_of(entries) is not None
 
 
 def end_of(entries: Sequence[Entry]) -> Entry | None:
-    """Return the event with which a journal ended: that of its last session, else of its last root supervisor."""
+    """Return the event that ended a journal: that of its last session, else of its last root supervisor."""
     last = list(split_processes(entries))[-1]
     ends = {entry.event.actor: entry for entry in last if entry.kind in {"session.end", "actor.end"}}
     if any(entry.kind in {SESSION_BEGIN, "session.end"} for entry in last):
@@ -213,11 +212,14 @@ def end_of(entries: Sequence[Entry]) -> Entry | None:
 
 
 def _still_open(processes: Sequence[Sequence[Entry]]) -> Iterator[Finding]:
-    """Find what had not ended although its session has (I-9)."""
+    """Find spans that had not ended although their session has (I-9)."""
     for entries in processes:
         if has_ended(entries):
             for entry in open_spans(entries):
-                yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} has no end, and its session has"
+                yield (
+                    entry.seq,
+                    f"{entry.kind} of {entry.event.actor or 'the run'} has no end, but its session has ended",
+                )
 
 
 def _folds_well(entries: Sequence[Entry], folds: Sequence[Fold]) -> Iterator[Finding]:
@@ -228,9 +230,9 @@ def _folds_well(entries: Sequence[Entry], folds: Sequence[Fold]) -> Iterator[Fin
     first_half = fold(entries[:middle], folds)
     rest = _continue(first_half.copy(), entries[middle:])
     if rest != whole or fold(entries, folds) != whole:
-        yield whole.seq, "folding again, or in two halves, gives another state"
+        yield whole.seq, "folding again, or in two halves, gives a different state"
     if first_half != fold(entries[:middle], folds):
-        yield first_half.seq, "folding on changed an earlier state"
+        yield first_half.seq, "continuing a fold changed an earlier state"
 
 
 def _continue(world: World, entries: Iterable[Entry]) -> World:

@@ -1,4 +1,4 @@
-"""Checks of the wait graph: asks that were refused, and actors that were linked to a turn."""
+"""Checks of the wait graph: refused asks, and actors linked to a turn."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from greenroom.trace._entries import Entry
 
 
 def refused_rings(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-45: an ask is refused only where it would close a circle, of actors that run; nothing comes of it.
+    """I-45: an ask is refused only if it would close a cycle of running actors, and has no consequences.
 
-    Accepted asks are not on record as such, so what is checked is that no refusal was wrong.
+    Accepted asks are not recorded as such, so the check is that no refusal was wrong.
     """
     alive: set[str] = set()
     refused: dict[int, str] = {}
@@ -35,15 +35,15 @@ def refused_rings(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 def _faults(entry: Entry, alive: set[str]) -> Iterator[str]:
     actor, ring = entry.event.actor, tuple(entry["ring"])
     if len(ring) < 2 or ring[0] != actor or ring[-1] != actor or ring[1] != entry["target"]:
-        yield f"an ask of {actor} to {entry['target']} is refused, and {ring} is no circle through both"
+        yield f"an ask of {actor} to {entry['target']} is refused, but {ring} is not a cycle through both"
     elif len(set(ring)) != len(ring) - 1:
-        yield f"an ask of {actor} is refused for {ring}, which passes somebody twice"
-    for one in sorted(set(ring) - alive):
-        yield f"an ask of {actor} is refused because of {one}, which does not run"
+        yield f"an ask of {actor} is refused for {ring}, which contains an actor twice"
+    for idle in sorted(set(ring) - alive):
+        yield f"an ask of {actor} is refused because of {idle}, which is not running"
 
 
 def linked_end_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-23: what is linked to a turn ends before the turn does, or is on record as unresponsive."""
+    """I-23: an actor linked to a turn ends before the turn does, or is recorded as unresponsive."""
     held: dict[tuple[str, int, int], set[str]] = defaultdict(set)
     over: set[str] = set()
     for entry in entries:
@@ -60,7 +60,7 @@ def linked_end_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 for child in sorted(held.pop(_turn(entry), set()) - over):
                     yield (
                         entry.seq,
-                        f"turn {entry['turn']} of {entry.event.actor} ends, and {child}, linked to it, has not",
+                        f"turn {entry['turn']} of {entry.event.actor} ends, but {child}, linked to it, has not ended",
                     )
 
 

@@ -1,6 +1,6 @@
-"""Checks of requests and of what they lead to: aborts, stops, kills, and the ends that follow.
+"""Checks of requests and their effects: aborts, stops, kills, and the ends that follow.
 
-Times are compared with `ROUNDING_S`, because the journal holds whole microseconds.
+Times are compared with the tolerance `ROUNDING_S`, because the journal holds whole microseconds.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from greenroom.trace._entries import Entry
 
 ROUNDING_S: Final = 2e-6
 TICK_S: Final = 1 / 64
-"""The kernel's timers fire at most so late."""
+"""Maximum delay of the kernel's timers."""
 _OWN_CODE: Final = ("turn.", "model.", "tool.", "agent.", "message.leased", "message.acked")
-"""Kinds that only an actor's own code brings about."""
+"""Kinds that only an actor's own code causes."""
 
 
 def nothing_ran_before_the_begin(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-7: of an incarnation that ended while it was pending no code ran: no turn, no lease, nobody spawned."""
+    """I-7: an incarnation that ended while pending ran no code: no turn, no lease, no spawn."""
     done: dict[Machine, list[Entry]] = {}
     current: dict[str, Machine] = {}
     for entry in entries:
         machine = machine_of(entry)
         if entry.kind == "actor.new":
-            # The spawner stands in every incarnation; only the first was made by it.
+            # Every incarnation names the spawner; only the first was made by it.
             spawner = current.get(entry.get("descent", default=""))
             if entry.event.inc == 1 and spawner is not None and spawner in done:
                 done[spawner].append(entry)
@@ -34,14 +34,14 @@ def nothing_ran_before_the_begin(entries: Sequence[Entry]) -> Iterator[tuple[int
         elif entry.kind == "actor.begin":
             done.pop(machine, None)
         elif entry.kind == "actor.end":
-            for one in done.pop(machine, ()):
-                yield one.seq, f"{one.kind} by {say(machine)}, which ended at {entry.seq} before it began"
+            for event in done.pop(machine, ()):
+                yield event.seq, f"{event.kind} by {say(machine)}, which ended at {entry.seq} before it began"
         elif machine in done and entry.kind.startswith(_OWN_CODE):
             done[machine].append(entry)
 
 
 def turns_leave_nothing(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-23: when a turn has ended, so has what it began; and an abort takes the turn, not the actor."""
+    """I-23: when a turn has ended, so has everything that it began; an abort ends the turn, not the actor."""
     opened: dict[TurnKey, dict[tuple[object, ...], Entry]] = {}
     aborted: dict[Machine, Entry] = {}
     asked: set[Machine] = set()
@@ -64,7 +64,10 @@ def turns_leave_nothing(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 aborted[machine] = entry
             ended.add(turn_of(entry))
             for left in opened.pop(turn_of(entry), {}).values():
-                yield entry.seq, f"turn {entry['turn']} of {say(machine)} ends before the {left.kind} at {left.seq} has"
+                yield (
+                    entry.seq,
+                    f"turn {entry['turn']} of {say(machine)} ends before the {left.kind} at {left.seq} does",
+                )
         elif step in {"begin", "end"} and entry.get("turn") is not None:
             key = (what, entry.get("round"), entry.get("call"))
             held = opened.setdefault(turn_of(entry), {})
@@ -77,9 +80,9 @@ def turns_leave_nothing(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def killed_in_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-26: after a kill, and the end of its turn, an actor ends within its grace, counted from the end of those below.
+    """I-26: after a kill and the end of its turn, an actor ends within its grace, counted from the end of its children.
 
-    The handler's own unwinding is left out: whether its waits can be cancelled is the user's affair.
+    The handler's own unwinding is not counted: whether its waits can be cancelled is up to the user.
     """
     supervisor: dict[str, str] = {}
     grace: dict[Machine, Entry] = {}
@@ -103,13 +106,13 @@ def killed_in_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 asked = grace.pop(machine, None)
                 if asked is not None and entry.t > since[machine] + asked["grace_s"] + TICK_S:
                     took = f"{entry.t - since[machine]:g} s after the kill at {asked.seq} took hold"
-                    yield entry.seq, f"{say(machine)} ends {took}, and has {asked['grace_s']:g} s of grace"
+                    yield entry.seq, f"{say(machine)} ends {took}, but its grace is {asked['grace_s']:g} s"
 
 
 def rungs_in_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-27: a supervisor that ends a child aborts and kills it only after the grace of its stop.
+    """I-27: a supervisor aborts and kills a child only after the grace of its stop.
 
-    Only requests that the supervisor made of itself: whoever else stops and then kills is free to do so at once.
+    Only the supervisor's own requests are checked: other actors may stop and then kill at once.
     """
     above: dict[str, str] = {}
     supervisors: set[str] = set()
@@ -129,14 +132,14 @@ def rungs_in_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 if entry.kind == "actor.kill_requested":
                     asked.add(machine)
                 stop = stops.get(machine)
-                # The turn of a supervisor is a decision, and overtaken at once by the wish that it ends.
+                # A supervisor's turn is a decision, which a request for its end overtakes at once.
                 if stop is None or stop["cause"] != entry["cause"] or machine[0] in supervisors:
                     continue
                 if entry.t < stop.t + stop["grace_s"] - ROUNDING_S:
                     after = f"{entry.t - stop.t:g} s after the stop at {stop.seq}"
-                    yield entry.seq, f"{entry.kind} of {say(machine)} {after}, which gave it {stop['grace_s']:g} s"
+                    yield entry.seq, f"{entry.kind} of {say(machine)} {after}, whose grace is {stop['grace_s']:g} s"
             case "actor.unresponsive" if machine not in asked:
-                yield entry.seq, f"{say(machine)} is given up on, and nobody had asked for its end"
+                yield entry.seq, f"{say(machine)} is reported as unresponsive, but its end was never requested"
 
 
 def requested_before_commit(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
@@ -152,6 +155,9 @@ def requested_before_commit(entries: Sequence[Entry]) -> Iterator[tuple[int, str
             request = asked[turn_of(entry)]
             turn = f"turn {entry['turn']} of {say(machine_of(entry))}"
             if entry.event.actor in agents:
-                yield entry.seq, f"{turn} completed, although an agent's, and its abort was asked for at {request.seq}"
+                yield (
+                    entry.seq,
+                    f"{turn} completed, although it is an agent's and its abort was requested at {request.seq}",
+                )
             elif not entry["late_cancel"]:
-                yield entry.seq, f"{turn} completed without a word of the abort that was asked for at {request.seq}"
+                yield entry.seq, f"{turn} completed without mentioning the abort that was requested at {request.seq}"

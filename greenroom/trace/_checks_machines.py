@@ -16,12 +16,12 @@ TurnKey: TypeAlias = tuple[str, int, int]
 
 
 def machine_of(entry: Entry) -> Machine:
-    """Return the incarnation that an event is about."""
+    """Return the incarnation of an event."""
     return entry.event.actor, entry.event.inc
 
 
 def turn_of(entry: Entry) -> TurnKey:
-    """Return the turn that an event is about."""
+    """Return the turn of an event."""
     return entry.event.actor, entry.event.inc, entry["turn"]
 
 
@@ -37,10 +37,12 @@ def legal_edges(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         machine: tuple[object, ...] = machine_of(entry)
         match entry.kind:
             case "actor.new":
-                states.setdefault(machine, State.PENDING)  # twice is a matter of I-35
+                states.setdefault(machine, State.PENDING)  # duplicates are checked by I-35
                 continue
             case "turn.begin":
-                states.setdefault(turn_of(entry), State.RUNNING)  # a turn exists only from here on; twice is I-6's
+                states.setdefault(
+                    turn_of(entry), State.RUNNING
+                )  # a turn exists only from here on; duplicates are checked by I-6
                 continue
             case "actor.begin":
                 edge: Edge | None = Edge.BEGIN
@@ -53,7 +55,7 @@ def legal_edges(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         if before is None:
             yield entry.seq, f"{entry.kind} of {machine}, which never began"
         elif edge is None:
-            yield entry.seq, f"{entry.kind} of {machine} to {entry['state']!r}, which is no terminal state"
+            yield entry.seq, f"{entry.kind} of {machine} to {entry['state']!r}, which is not a terminal state"
         else:
             try:
                 states[machine] = step(before, edge)
@@ -68,14 +70,14 @@ def one_terminal_event(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         if entry.kind in {"actor.end", "turn.end"}:
             machine = machine_of(entry) if entry.kind == "actor.end" else turn_of(entry)
             if machine in ended:
-                yield entry.seq, f"{entry.kind} of {machine} once more, after the one at {ended[machine]}"
+                yield entry.seq, f"{entry.kind} of {machine} repeated, after the one at {ended[machine]}"
             ended.setdefault(machine, entry.seq)
 
 
 def nothing_after_the_end(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-3: nothing of an incarnation comes after its end, save what its end led to.
+    """I-3: an incarnation has no events after its end, except those that its end caused.
 
-    Mail is left out: the mailbox follows the id and outlives the incarnation.
+    Mail is not checked: the mailbox belongs to the id and outlives the incarnation.
     """
     ended: dict[Machine, int] = {}
     for entry in entries:
@@ -89,7 +91,7 @@ def nothing_after_the_end(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]
 
 
 def one_turn_at_a_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-4: a turn begins only while its incarnation runs and no other turn of it does."""
+    """I-4: a turn begins only while its incarnation runs and has no other turn."""
     running: dict[Machine, int] = {}
     for entry in entries:
         machine = machine_of(entry)
@@ -129,12 +131,12 @@ def turn_numbers(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         if entry.kind == "turn.begin":
             wanted = last.get(machine_of(entry), 0) + 1
             if entry["turn"] != wanted:
-                yield entry.seq, f"turn {entry['turn']} of {say(machine_of(entry))}, where {wanted} is next"
+                yield entry.seq, f"turn {entry['turn']} of {say(machine_of(entry))}, expected {wanted}"
             last[machine_of(entry)] = entry["turn"]
 
 
 def abort_before_kill(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-22: a turn is killed by its own scope only if somebody named it, or its deadline passed."""
+    """I-22: a turn is killed by its own scope only if that was requested, or its deadline passed."""
     asked: set[TurnKey] = set()
     for entry in entries:
         if entry.kind == "turn.abort_requested":
@@ -142,11 +144,11 @@ def abort_before_kill(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         elif entry.kind == "turn.end" and entry["state"] == State.KILLED and entry["by"] == "own":
             cause = entry["cause"]
             if turn_of(entry) not in asked and (cause is None or cause.who != "deadline"):
-                yield entry.seq, f"turn {entry['turn']} of {say(machine_of(entry))} was killed, and nobody asked for it"
+                yield entry.seq, f"turn {entry['turn']} of {say(machine_of(entry))} was killed without a request"
 
 
 def requests_in_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-28: a request after the end of what it names emits nothing."""
+    """I-28: a request after the end of its target emits nothing."""
     turns: set[TurnKey] = set()
     alive: set[Machine] = set()
     for entry in entries:
@@ -173,16 +175,16 @@ def incarnations_in_turn(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         actor, incarnation = machine_of(entry)
         if entry.kind == "actor.new":
             if actor in alive:
-                yield entry.seq, f"incarnation {incarnation} of {actor} begins while {alive[actor]} is there"
+                yield entry.seq, f"incarnation {incarnation} of {actor} begins while {alive[actor]} exists"
             if incarnation != last.get(actor, 0) + 1:
-                yield entry.seq, f"incarnation {incarnation} of {actor}, where {last.get(actor, 0) + 1} is next"
+                yield entry.seq, f"incarnation {incarnation} of {actor}, expected {last.get(actor, 0) + 1}"
             last[actor] = alive[actor] = incarnation
         elif entry.kind == "actor.end" and alive.get(actor) == incarnation:
             del alive[actor]
 
 
 def known_words(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-55: a field that holds one of a set of words, such as a state, holds one of them."""
+    """I-55: a field with a fixed set of words, such as a state, holds one of them."""
     for entry in entries:
         for field, words in words_of(type(entry.event)).items():
             value = getattr(entry.event, field)

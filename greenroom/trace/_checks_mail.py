@@ -1,4 +1,4 @@
-"""Checks of mail, for actors whose journal is `full`: only there is every message on record."""
+"""Checks of mail, for actors whose journal is `full`: only there is every message recorded."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from greenroom.trace._entries import Entry
 from greenroom.trace._needs import full_actors
 
 _Box: TypeAlias = str
-"""Id of the actor whose mailbox it is."""
+"""Id of the actor that owns the mailbox."""
 _ENDS_A_LEASE: Final = ("message.acked", "message.returned", "message.postponed")
 
 
 def _mail(entries: Sequence[Entry]) -> Iterator[tuple[Entry, _Box, int]]:
-    """Yield the events of mailboxes that are on record, with mailbox and message."""
+    """Yield the recorded events of mailboxes, with mailbox and message."""
     full = full_actors(entries)
     for entry in entries:
         if _is_mail(entry) and entry.event.actor in full:
@@ -25,12 +25,12 @@ def _mail(entries: Sequence[Entry]) -> Iterator[tuple[Entry, _Box, int]]:
 
 
 def _is_mail(entry: Entry) -> bool:
-    """Whether it is about a message that was in its mailbox."""
+    """Return True if the message was in its mailbox."""
     return entry.kind.startswith("message.") and bool(entry.get("was_put", default=True))
 
 
 def lane_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-10: within a lane, leases come in the order of puts, save what was returned or picked."""
+    """I-10: within a lane, leases follow the order of puts, except for returned or picked messages."""
     lanes: dict[tuple[_Box, str], deque[int]] = defaultdict(deque)
     for entry, box, message in _mail(entries):
         lane = lanes[box, entry["lane"]]
@@ -45,7 +45,7 @@ def lane_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def now_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-11: nothing is leased from `next` or `later` while something waits in `now`, unless it was picked."""
+    """I-11: nothing is leased from `next` or `later` while `now` has messages, unless it was picked."""
     waiting: dict[_Box, set[int]] = defaultdict(set)
     for entry, box, message in _mail(entries):
         if entry["lane"] == "now":
@@ -58,7 +58,9 @@ def now_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def conserved(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-12: every accepted put ends in exactly one of acknowledged, dead, or still there; nothing is left of the gone."""
+    """I-12: every accepted put ends in exactly one of acknowledged, dead, or still queued; none is left of a terminated
+    actor.
+    """
     held: dict[_Box, set[int]] = {box: set() for box in full_actors(entries)}
     last: Counter[_Box] = Counter()
     for entry in entries:
@@ -66,7 +68,7 @@ def conserved(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         if box not in held:
             continue
         if entry.kind == "actor.gone" and held[box]:
-            yield entry.seq, f"{box} is gone, and message {min(held[box])} is neither acknowledged nor dead"
+            yield entry.seq, f"{box} has terminated, but message {min(held[box])} is neither acknowledged nor dead"
         if not _is_mail(entry):
             continue
         message = entry["msg"]
@@ -76,13 +78,13 @@ def conserved(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
             last[box] = max(last[box], message)
             held[box].add(message)
         elif message not in held[box]:
-            yield entry.seq, f"{entry.kind} of message {message} of {box}, which is not there"
+            yield entry.seq, f"{entry.kind} of message {message} of {box}, which does not hold it"
         elif entry.kind in {"message.acked", "message.died"}:
             held[box].discard(message)
 
 
 def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-13: a message is leased by one turn at a time, and let go of once; a turn has the lease of its message."""
+    """I-13: a message is leased by one turn at a time and released once; a turn has the lease of its message."""
     full = full_actors(entries)
     leased: dict[_Box, set[int]] = defaultdict(set)
     aside: dict[_Box, set[int]] = defaultdict(set)
@@ -109,41 +111,44 @@ def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def capacity_kept(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-14: `next` and `later`, leased and postponed ones included, keep within the capacity, where `actor.new` says it."""
+    """I-14: `next` and `later`, with leased and postponed messages, stay within the capacity that `actor.new` states."""
     capacity = {entry.event.actor: entry.get("capacity", 0) for entry in entries if entry.kind == "actor.new"}
     held: dict[_Box, set[int]] = defaultdict(set)
     for entry, box, message in _mail(entries):
         if entry.kind == "message.put" and entry["lane"] != "now" and entry.get("is_counted", default=True):
             held[box].add(message)
             if capacity.get(box) and len(held[box]) > capacity[box]:
-                yield entry.seq, f"message {message} is the {len(held[box])}th of {box}, which holds {capacity[box]}"
+                yield (
+                    entry.seq,
+                    f"message {message} is the {len(held[box])}th of {box}, whose capacity is {capacity[box]}",
+                )
         elif entry.kind in {"message.acked", "message.died"}:
             held[box].discard(message)
 
 
 @attrs.define
 class _Aside:
-    """What one mailbox has postponed, and what came back of it and was not leased since."""
+    """The postponed messages of a mailbox, and the returned ones that have not been leased since."""
 
     waiting: dict[int, bool] = attrs.field(factory=dict)
-    """Message to whether its owner has changed its state since."""
+    """Message to True if its owner has changed state since."""
     back: dict[str, set[int]] = attrs.field(factory=lambda: defaultdict(set))
     requeued: set[int] = attrs.field(factory=set)
 
     def leased(self, message: int, lane: str) -> str:
-        """Say what is wrong with this lease, if anything."""
-        due = min((one for one, is_due in self.waiting.items() if is_due), default=0)
+        """Return the violation of a lease, or an empty text."""
+        due = min((number for number, is_due in self.waiting.items() if is_due), default=0)
         if message in self.waiting:
-            return "is leased, and was postponed"
+            return "is leased although it is postponed"
         if due:
-            return f"is leased, and {due}, which was postponed, has not come back in the new state"
+            return f"is leased although {due}, which was postponed, has not been returned in the new state"
         first = min(self.back[lane], default=message)
         is_early = first < message and message not in self.requeued
         return f"is leased before {first}, which was postponed" if is_early else ""
 
 
 def postponed_come_back(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-19: what was postponed comes back in the next state or incarnation, not before; in order, and before the newer."""
+    """I-19: postponed messages return with the next state or incarnation, in order, and before newer ones."""
     boxes: dict[_Box, _Aside] = {box: _Aside() for box in full_actors(entries)}
     for entry in entries:
         box = entry.event.actor
@@ -161,7 +166,7 @@ def postponed_come_back(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 yield entry.seq, f"message {message} of {box} {fault}"
         elif entry.kind == "message.returned" and message in aside.waiting:
             if not aside.waiting.pop(message):
-                yield entry.seq, f"message {message} of {box} comes back in the state in which it was postponed"
+                yield entry.seq, f"message {message} of {box} is returned in the state in which it was postponed"
             aside.back[lane].add(message)
             continue
         elif entry.kind == "message.returned":

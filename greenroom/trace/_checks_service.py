@@ -1,6 +1,6 @@
-"""Checks of what mail may count on: numbers without gaps, restarts that lose nothing, a turn in the end.
+"""Checks of mail delivery: numbers without gaps, restarts without loss, and a turn in bounded time.
 
-Rule 1: what an actor owns by its id alone is looked at only where `actor.new` says that its journal is `full`.
+State that an actor owns by its id is checked only if `actor.new` says that its journal is `full`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from greenroom.trace._checks_machines import Machine, machine_of
 from greenroom.trace._entries import Entry
 
 MAX_TURNS: Final = 4 * BUDGET
-"""An actor that is ready has its turn before any other one has begun so many: each yields after 64 of them, and a Trio
-task that was woken runs before another one has run twice."""
+"""Maximum number of turns that another actor begins while an actor with mail is ready: each yields after 64 turns, and
+a Trio task that was woken runs before another one has run twice.
+"""
 
 
 def _full(entries: Sequence[Entry]) -> set[str]:
@@ -26,7 +27,7 @@ def _full(entries: Sequence[Entry]) -> set[str]:
 
 
 def refused_without_trace(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-15: a mailbox numbers what it takes 1, 2, 3 ..., so that what it refused has left no gap, and has no number."""
+    """I-15: a mailbox numbers accepted messages 1, 2, 3 ..., so that a refused message leaves no gap and has no number."""
     full = _full(entries)
     last: Counter[str] = Counter()
     for entry in entries:
@@ -35,37 +36,37 @@ def refused_without_trace(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]
             continue
         if entry.kind == "message.put":
             if entry["msg"] > last[box] + 1:
-                yield entry.seq, f"message {entry['msg']} of {box} is put, and {last[box] + 1} was never there"
+                yield entry.seq, f"message {entry['msg']} of {box} is put, but {last[box] + 1} never was"
             last[box] = max(last[box], entry["msg"])
         elif entry.kind == "message.died" and not entry["was_put"] and 0 < entry["msg"] <= last[box]:
-            yield entry.seq, f"message {entry['msg']} of {box} was put, and is said to have been refused"
+            yield entry.seq, f"message {entry['msg']} of {box} was put, but is recorded as refused"
 
 
 @attrs.define
 class _Box:
-    """The mail of one actor, as far as a restart concerns it."""
+    """The mail of one actor that matters for a restart."""
 
     put_in: dict[int, tuple[int, bool]] = attrs.field(factory=dict)
-    """Message to the incarnation that was there when it was put, and whether it was for that one only."""
+    """Message to the incarnation at its put, and whether it was pinned to that one."""
     leased: dict[int, Entry] = attrs.field(factory=dict)
     ended: Entry | None = None
     lost: list[Entry] = attrs.field(factory=list)
-    """What died since the end of the last incarnation, and should not if another one follows."""
+    """Messages that died since the last incarnation ended, and must not if another one follows."""
 
     def died(self, entry: Entry) -> None:
-        """Take a death into account."""
+        """Record a dead message."""
         self.leased.pop(entry["msg"], None)
         incarnation, is_pinned = self.put_in.pop(entry["msg"], (0, False))
         if self.ended is None or entry["reason"] in {DeadReason.POISON, DeadReason.WITHDRAWN}:
             return
-        # Journals that do not say what was pinned leave it open for what came in this incarnation.
+        # Old journals do not record pinning; their messages of this incarnation are given the benefit of the doubt.
         if entry["reason"] == DeadReason.ENDED and is_pinned and incarnation == self.ended.event.inc:
             return
         self.lost.append(entry)
 
 
 def mail_outlives_restarts(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-17: between two incarnations no message dies, save what was for the first one only, and none stays leased."""
+    """I-17: between two incarnations only messages pinned to the first one die, and none stays leased."""
     full = _full(entries)
     boxes: defaultdict[str, _Box] = defaultdict(_Box)
     for entry in entries:
@@ -86,9 +87,9 @@ def mail_outlives_restarts(entries: Sequence[Entry]) -> Iterator[tuple[int, str]
             case "actor.gone":
                 del boxes[entry.event.actor]
             case "actor.new":
-                for one in box.lost:
-                    why = f"died ({one['reason']}) although incarnation {entry.event.inc} follows at {entry.seq}"
-                    yield one.seq, f"message {one['msg']} of {one.event.actor} {why}"
+                for lost in box.lost:
+                    why = f"died ({lost['reason']}) although incarnation {entry.event.inc} follows at {entry.seq}"
+                    yield lost.seq, f"message {lost['msg']} of {lost.event.actor} {why}"
                 for message, lease in box.leased.items():
                     who = f"{entry.event.actor} begins incarnation {entry.event.inc}"
                     yield entry.seq, f"{who} while message {message}, leased at {lease.seq}, is still out"
@@ -96,7 +97,7 @@ def mail_outlives_restarts(entries: Sequence[Entry]) -> Iterator[tuple[int, str]
 
 
 def later_is_served(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-18: while something waits in `later`, at most 16 messages of `next` are served; picked ones do not count."""
+    """I-18: while `later` has messages, at most 16 messages of `next` are served; picked ones do not count."""
     full = _full(entries)
     waiting: dict[str, dict[int, Entry]] = defaultdict(dict)
     served: Counter[str] = Counter()
@@ -115,8 +116,8 @@ def later_is_served(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
             served[box] += 1
             if served[box] > LATER_CREDIT:
                 first = next(iter(waiting[box].values()))
-                what = f"message {entry['msg']} is the {served[box]}th of next that {box} takes"
-                yield entry.seq, f"{what} while {first['msg']} waits in later since {first.seq}"
+                what = f"message {entry['msg']} is the {served[box]}th message of next that {box} takes"
+                yield entry.seq, f"{what} while {first['msg']} has been waiting in later since {first.seq}"
 
 
 @attrs.define
@@ -124,16 +125,16 @@ class _Idle:
     """An actor between two turns."""
 
     since: int | None = None
-    """Place of the event since which it has been free and has had mail."""
+    """Position of the event since which it has been free with mail."""
     is_free: bool = False
     has_failed: bool = False
-    """Its last turn failed, so that it may be on its way out."""
+    """True if its last turn failed, so that it may be about to end."""
     finding: tuple[int, str] | None = None
-    """What is wrong unless it turns out that it was on its way out."""
+    """A violation unless the actor turns out to be about to end."""
 
 
 class _Turns:
-    """Who has mail and is free, while the entries are walked through (I-24)."""
+    """Free actors with mail, while the entries are walked (I-24)."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.full = _full(entries)
@@ -143,10 +144,10 @@ class _Turns:
         self.recent: defaultdict[Machine, deque[int]] = defaultdict(lambda: deque(maxlen=MAX_TURNS))
         self.suspended: set[str] = set()
         self.longest = -1
-        """The latest place since which one actor has begun `MAX_TURNS` turns."""
+        """Latest position since which one actor has begun `MAX_TURNS` turns."""
 
     def find(self, place: int, entry: Entry) -> Iterator[tuple[int, str]]:
-        """Take the next entry."""
+        """Process the next entry."""
         machine = machine_of(entry)
         if entry.kind == "turn.begin":
             recent = self.recent[machine]
@@ -161,8 +162,8 @@ class _Turns:
             yield from self._look(place, entry, machine)
 
     def _look(self, place: int, entry: Entry, machine: Machine) -> Iterator[tuple[int, str]]:
-        one, waiting = self.idle[machine], self.mail[machine[0]]
-        late = self.entries[one.since] if one.since is not None and self.longest > one.since else None
+        idle, waiting = self.idle[machine], self.mail[machine[0]]
+        late = self.entries[idle.since] if idle.since is not None and self.longest > idle.since else None
         match entry.kind:
             case "message.put" | "message.returned":
                 waiting.add(entry["msg"])
@@ -170,45 +171,45 @@ class _Turns:
                 waiting.discard(entry["msg"])
             case "message.leased":
                 waiting.discard(entry["msg"])
-                one.since = None
+                idle.since = None
                 if late is not None:
                     yield entry.seq, _late(machine[0], late)
             case "turn.begin":
-                one.is_free = False
+                idle.is_free = False
             case "turn.end":
-                one.is_free, one.has_failed = True, entry["state"] == State.FAILED
+                idle.is_free, idle.has_failed = True, entry["state"] == State.FAILED
             case "actor.stop_requested" | "actor.kill_requested":
-                if late is not None and not one.has_failed:
-                    one.finding = entry.seq, _late(machine[0], late)
-                one.is_free = False
-            case "actor.end" if one.finding is not None and entry["state"] != State.FAILED:
-                yield one.finding
-        if not (one.is_free and waiting) or machine[0] in self.suspended:
-            one.since = None
-        elif one.since is None:
-            one.since = place
+                if late is not None and not idle.has_failed:
+                    idle.finding = entry.seq, _late(machine[0], late)
+                idle.is_free = False
+            case "actor.end" if idle.finding is not None and entry["state"] != State.FAILED:
+                yield idle.finding
+        if not (idle.is_free and waiting) or machine[0] in self.suspended:
+            idle.since = None
+        elif idle.since is None:
+            idle.since = place
 
 
 def mail_gets_its_turn(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-24: after any end of a turn, an actor with mail takes some before another one has begun 256 turns."""
+    """I-24: after any end of a turn, an actor with mail takes a message before another one has begun 256 turns."""
     turns = _Turns(entries)
     for place, entry in enumerate(entries):
         yield from turns.find(place, entry)
 
 
 def _late(actor: str, since: Entry) -> str:
-    return f"{actor} was free and had mail since {since.seq}, and another one began {MAX_TURNS} turns meanwhile"
+    return f"{actor} was free with mail since {since.seq}, and another actor began {MAX_TURNS} turns meanwhile"
 
 
 def pinned_stays(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-43: no id is used twice, and what was sent to one incarnation is leased by no other."""
+    """I-43: no id is used twice, and a message sent to one incarnation is leased by no other."""
     known: dict[str, Entry] = {}
     pinned: dict[tuple[str, int], Entry] = {}
     for entry in entries:
         actor = entry.event.actor
         if entry.kind == "actor.new" and entry.event.inc == 1:
             if actor in known:
-                yield entry.seq, f"the id {actor} is given once more, after {known[actor].seq}"
+                yield entry.seq, f"the id {actor} is used again, after {known[actor].seq}"
             known.setdefault(actor, entry)
         elif entry.kind == "message.put" and entry.get("is_pinned", default=False):
             pinned[actor, entry["msg"]] = entry

@@ -1,7 +1,7 @@
-"""Checks of supervisors: what they start again and in which order, how they end, what is left after a shutdown.
+"""Checks of supervisors: restarts and their order, ends, and leftovers after a shutdown.
 
-Rule 1: where `supervisor.opened` says what a supervisor was told, its word counts; where it does not, only what no
-supervisor may do is a violation.
+Where `supervisor.opened` records a supervisor's spec, the spec is checked; otherwise only what no supervisor may do is
+a violation.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ Finding: TypeAlias = tuple[int, str]
 
 @attrs.define
 class _Child:
-    """One actor, as its supervisor has it."""
+    """An actor, from its supervisor's view."""
 
     supervisor: str
     is_temporary: bool
     is_alive: bool = True
-    """Whether its incarnation has not ended."""
+    """True until its incarnation has ended."""
 
 
 class _Families:
-    """Who is whose child, while the entries are walked through."""
+    """Children of each supervisor, while the entries are walked."""
 
     def __init__(self) -> None:
         self.child: dict[str, _Child] = {}
         self.below: defaultdict[str, list[str]] = defaultdict(list)
-        """The children that are not gone, in start order."""
+        """Children that have not terminated, in start order."""
         self.depends_on: dict[str, tuple[str, ...]] = {}
 
     def walk(self, entry: Entry) -> None:
-        """Take the next entry."""
+        """Process the next entry."""
         actor = entry.event.actor
         match entry.kind:
             case "actor.new" if actor in self.child:
@@ -58,7 +58,7 @@ class _Families:
                     above.remove(actor)
 
     def younger(self, actor: str) -> list[str]:
-        """Return those that were started after it by the same supervisor."""
+        """Return the siblings that were started after an actor."""
         siblings = self.below[self.child[actor].supervisor]
         return siblings[siblings.index(actor) + 1 :]
 
@@ -69,24 +69,24 @@ class _Plan:
 
     decision: Entry
     rest: list[str]
-    """Those that are still to be started, in order."""
+    """Children still to be started, in order."""
     stopped: list[str] = attrs.field(factory=list)
 
 
 class _Restarts:
-    """The decisions of all supervisors, and what has become of them (I-38)."""
+    """The decisions of all supervisors and their progress (I-38)."""
 
     def __init__(self) -> None:
         self.families = _Families()
         self.plans: defaultdict[str, deque[_Plan]] = defaultdict(deque)
         self.strategy: dict[str, str] = {}
         self.asked: set[str] = set()
-        """Actors that were asked to end, by anybody."""
+        """Actors whose end was requested, by anybody."""
         self.given_up: set[str] = set()
         """Actors that do not end."""
 
     def find(self, entry: Entry) -> Iterator[Finding]:
-        """Take the next entry."""
+        """Process the next entry."""
         actor = entry.event.actor
         known = self.families.child.get(actor)
         match entry.kind:
@@ -107,7 +107,7 @@ class _Restarts:
                 self.given_up.add(actor)
             case "actor.gone" if known is not None:
                 for plan in self.plans[known.supervisor]:
-                    plan.rest = [one for one in plan.rest if one != actor]
+                    plan.rest = [child for child in plan.rest if child != actor]
         self.families.walk(entry)
 
     def _decided(self, entry: Entry) -> Iterator[Finding]:
@@ -118,22 +118,22 @@ class _Restarts:
             wanted = self.strategy.get(supervisor)
             if together not in (sets.values() if wanted is None else [sets[wanted]]):
                 whose = f"after the end of {child}" + (f", with {wanted}" if wanted else "")
-                yield entry.seq, f"{supervisor} restarts {', '.join(together) or 'nobody'} {whose}"
+                yield entry.seq, f"{supervisor} restarts {', '.join(together) or 'no child'} {whose}"
         self.plans[supervisor].append(_Plan(entry, together))
 
     def _sets(self, child: str) -> Mapping[str, list[str]]:
-        """Return whom each strategy starts again when a child has ended."""
+        """Return the children that each strategy restarts when a child has ended."""
         siblings = self.families.below[self.families.child[child].supervisor]
-        back = [one for one in siblings if one == child or not self.families.child[one].is_temporary]
+        back = [sibling for sibling in siblings if sibling == child or not self.families.child[sibling].is_temporary]
         rest = siblings[siblings.index(child) :]
         tied = {child}
-        for one in rest:  # whoever depends on another one was started after it
-            if not tied.isdisjoint(self.families.depends_on.get(one, ())):
-                tied.add(one)
+        for sibling in rest:  # a dependent sibling was started after the one it depends on
+            if not tied.isdisjoint(self.families.depends_on.get(sibling, ())):
+                tied.add(sibling)
         return {
-            "one_for_one": [one for one in rest if one in back and one in tied],
+            "one_for_one": [sibling for sibling in rest if sibling in back and sibling in tied],
             "one_for_all": back,
-            "rest_for_one": [one for one in rest if one in back],
+            "rest_for_one": [sibling for sibling in rest if sibling in back],
         }
 
     def _started(self, entry: Entry, supervisor: str) -> Iterator[Finding]:
@@ -141,47 +141,47 @@ class _Restarts:
         plan = _under_way(plans, actor)
         if plan is None:
             of = f" of {supervisor} at {plans[-1].decision.seq}" if plans else ""
-            yield entry.seq, f"{actor} is started out of the order of the decision{of}"
+            yield entry.seq, f"{actor} is started out of order of the decision{of}"
             return
-        # What comes before it is not started any more, and another plan about its end is out of date.
+        # The children before it are not started any more, and another plan about its end is obsolete.
         plan.rest = plan.rest[plan.rest.index(actor) + 1 :]
-        left = [one for one in plans if one is plan or one.decision["child"] != actor]
-        self.plans[supervisor] = deque(one for one in left if one.rest)
+        left = [waiting for waiting in plans if waiting is plan or waiting.decision["child"] != actor]
+        self.plans[supervisor] = deque(waiting for waiting in left if waiting.rest)
 
     def _stopped(self, entry: Entry, child: _Child) -> Iterator[Finding]:
-        """Look at a stop that a supervisor asked for although nobody had asked for its own end."""
+        """Check a stop by a supervisor whose own end was not requested."""
         actor = entry.event.actor
         plans = self.plans[child.supervisor]
         plan = _under_way(plans, actor) or (plans[0] if plans and child.is_temporary else None)
         if plan is None:
-            yield entry.seq, f"{child.supervisor} stops {actor}, which no decision of it is about"
+            yield entry.seq, f"{child.supervisor} stops {actor} without a decision about it"
             return
         younger = self.families.younger(actor)
-        for one in plan.stopped:
-            other = self.families.child.get(one)
-            if one not in younger and other is not None:
-                yield entry.seq, f"{actor} is stopped after {one}, which was started before it"
-            elif other is not None and other.is_alive and one not in self.given_up:
-                yield entry.seq, f"{actor} is stopped before {one}, which was started after it, has ended"
+        for stopped in plan.stopped:
+            other = self.families.child.get(stopped)
+            if stopped not in younger and other is not None:
+                yield entry.seq, f"{actor} is stopped after {stopped}, which was started before it"
+            elif other is not None and other.is_alive and stopped not in self.given_up:
+                yield entry.seq, f"{actor} is stopped before {stopped}, which was started after it, has ended"
         plan.stopped.append(actor)
 
 
 def _under_way(plans: Sequence[_Plan], actor: str) -> _Plan | None:
-    """Return the plan that is being carried out for an actor: what somebody asked for is at once, the others in order."""
-    waiting = [one for one in plans if actor in one.rest]
-    asked = [one for one in waiting if one.decision.get("is_requested")]
+    """Return the plan being carried out for an actor: the requested one first, the others in order."""
+    waiting = [plan for plan in plans if actor in plan.rest]
+    asked = [plan for plan in waiting if plan.decision.get("is_requested")]
     return asked[-1] if asked else next(iter(waiting), None)
 
 
 def restarted_together(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-38: a strategy stops exactly its set, the latest first, each after the one before, and starts it in order."""
+    """I-38: a strategy stops exactly its set, the latest first, one after the other, and starts it in order."""
     restarts = _Restarts()
     for entry in entries:
         yield from restarts.find(entry)
 
 
 def stopped_in_order(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-39: a supervisor that ends in reverse order asks a child to stop only when those started after it have ended."""
+    """I-39: a supervisor that ends in reverse order stops a child only when those started after it have ended."""
     families = _Families()
     in_order: set[str] = set()
     ending: set[str] = set()
@@ -202,14 +202,14 @@ def stopped_in_order(entries: Sequence[Entry]) -> Iterator[Finding]:
                     continue
                 if known.supervisor not in in_order & ending:
                     continue
-                for one in families.younger(actor):
-                    if families.child[one].is_alive and one not in given_up:
-                        yield entry.seq, f"{actor} is stopped while {one}, which was started after it, runs"
+                for younger in families.younger(actor):
+                    if families.child[younger].is_alive and younger not in given_up:
+                        yield entry.seq, f"{actor} is stopped while {younger}, which was started after it, runs"
         families.walk(entry)
 
 
 def own_stops_restart_nobody(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-40: an end that a supervisor asked for itself makes it neither restart that child nor give up."""
+    """I-40: an end that a supervisor requested itself makes it neither restart that child nor give up."""
     above: dict[str, str] = {}
     asked: dict[Machine, Entry] = {}
     current: dict[str, Machine] = {}
@@ -223,24 +223,24 @@ def own_stops_restart_nobody(entries: Sequence[Entry]) -> Iterator[Finding]:
             case "child.restarted" | "supervisor.escalated":
                 request = asked.get(current.get(entry["child"], ("", 0)))
                 if request is not None:
-                    whom = f"{entry['child']}, whose end it had asked for at {request.seq}"
+                    whom = f"{entry['child']}, whose end it had requested at {request.seq}"
                     yield entry.seq, f"{entry.kind} of {entry.event.actor} about {whom}"
 
 
 def supervisors_end_last(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-44: whatever made a supervisor end, its children have ended before it, and are gone before it is."""
+    """I-44: a supervisor's children end before it and terminate before it, whatever ended it."""
     families = _Families()
     for entry in entries:
         actor = entry.event.actor
         if entry.kind in {"actor.end", "actor.gone"}:
-            for one in families.below.get(actor, ()):
-                if entry.kind == "actor.gone" or families.child[one].is_alive:
-                    yield entry.seq, f"{entry.kind} of {actor}, and its child {one} is still there"
+            for child in families.below.get(actor, ()):
+                if entry.kind == "actor.gone" or families.child[child].is_alive:
+                    yield entry.seq, f"{entry.kind} of {actor} while its child {child} still exists"
         families.walk(entry)
 
 
 def restart_window(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-37: in any window of `period_s` there are at most `intensity` decisions to restart, where the journal says both."""
+    """I-37: any window of `period_s` has at most `intensity` decisions to restart, if the journal records both."""
     told: dict[str, Entry] = {}
     times: defaultdict[Machine, deque[Entry]] = defaultdict(deque)
     for entry in entries:
@@ -253,20 +253,23 @@ def restart_window(entries: Sequence[Entry]) -> Iterator[Finding]:
             recent.append(entry)
             if len(recent) > spec["intensity"]:
                 since = f"{len(recent)} times since {recent[0].seq}"
-                yield entry.seq, f"{say(machine_of(entry))} restarts {since}, and may {spec['intensity']} times"
+                yield (
+                    entry.seq,
+                    f"{say(machine_of(entry))} restarts {since}, but the limit is {spec['intensity']} times",
+                )
 
 
 def back_off_waited(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-51: an incarnation begins, by the run's clock, not before the back-off that was decided for it has passed."""
+    """I-51: an incarnation begins, by the run's clock, not before its decided back-off has passed."""
     decided: defaultdict[str, list[Entry]] = defaultdict(list)
     created: dict[Machine, tuple[Entry, float]] = {}
     for entry in entries:
         machine = machine_of(entry)
         match entry.kind:
             case "child.restarted" if entry["together"]:
-                decided[entry["together"][0]].append(entry)  # the others wait for the one before
+                decided[entry["together"][0]].append(entry)  # the others wait for the previous one
             case "actor.new" if entry.event.inc > 1:
-                delays = [one["delay_s"] for one in decided.pop(machine[0], [])]
+                delays = [decision["delay_s"] for decision in decided.pop(machine[0], [])]
                 created[machine] = entry, min(delays, default=0.0)
             case "actor.begin" if machine in created:
                 new, delay_s = created.pop(machine)
@@ -274,12 +277,12 @@ def back_off_waited(entries: Sequence[Entry]) -> Iterator[Finding]:
                     waited_s = entry.t - new.t
                     yield (
                         entry.seq,
-                        f"{say(machine)} begins after {waited_s:g} s, and was to wait {delay_s:g} s from {new.seq}",
+                        f"{say(machine)} begins after {waited_s:g} s, but its back-off is {delay_s:g} s from {new.seq}",
                     )
 
 
 def nothing_left(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-49: when the root is gone, or the session has ended, nobody is there, no name is taken and no mail waits."""
+    """I-49: once the root has terminated, or the session has ended, no actor, name or mail is left."""
     left = _Left()
     for entry in entries:
         yield from left.find(entry)
@@ -288,11 +291,11 @@ def nothing_left(entries: Sequence[Entry]) -> Iterator[Finding]:
 _HOLDS: Final = {"actor.new": "actor", "name.registered": "name", "message.put": "mail"}
 _LETS_GO: Final = {"actor.gone": "actor", "name.released": "name", "message.acked": "mail", "message.died": "mail"}
 _KEYS: Final = {"actor": "actor", "name": "name", "mail": "msg"}
-"""The field that tells one from the others."""
+"""The field that identifies each."""
 
 
 class _Left:
-    """What is there while the entries are walked through, and since when nothing should be (I-49)."""
+    """What exists while the entries are walked, and the event after which nothing may (I-49)."""
 
     def __init__(self) -> None:
         self.over: Entry | None = None
@@ -300,7 +303,7 @@ class _Left:
         self.held: dict[tuple[object, ...], Entry] = {}
 
     def find(self, entry: Entry) -> Iterator[Finding]:
-        """Take the next entry."""
+        """Process the next entry."""
         actor = entry.event.actor
         if entry.kind == "actor.new" and not entry["supervisor"]:  # perhaps another runtime with the same recorder
             self.roots.add(actor)
@@ -320,15 +323,15 @@ class _Left:
             self.roots.discard(actor)
         if entry.kind == "session.end" or (was_running and not self.roots):
             self.over = entry
-            for one in self.held.values():
+            for begin in self.held.values():
                 yield (
                     entry.seq,
-                    f"everything has ended, and what {one.kind} of {one.event.actor} began at {one.seq} has not",
+                    f"everything has ended, except what {begin.kind} of {begin.event.actor} began at {begin.seq}",
                 )
             self.held = {}
 
     def _may_follow(self, entry: Entry) -> bool:
-        """Whether something of an actor may be told when nobody is there: commands end with the session, after its actors."""
+        """Return True if an event may follow the end of all actors: commands end with the session, after its actors."""
         is_session_over = self.over is not None and self.over.kind == "session.end"
         is_of_command = entry.kind in {"task.end", "task.undelivered"}
         return entry.kind == "watch.failed" or (is_of_command and not is_session_over)

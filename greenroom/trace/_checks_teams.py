@@ -1,8 +1,8 @@
-"""Checks of what teammates own: no item waits for somebody who does not know of it.
+"""Checks of teammates' items: no item waits for an owner that does not know of it.
 
-A teammate works on an item in a turn. So an item in progress is in good hands as long as its owner has a turn, mail, or was told
-of the item since; else the lead was told that the owner left it as it is. Where the owner is idle or gone and nobody was told,
-nothing ever goes on with it.
+A teammate works on an item in a turn. So an item in progress is safe as long as its owner has a turn, mail, or has been
+notified of the item since; otherwise the lead must have been notified that the owner left it. If the owner is idle or
+terminated and nobody was notified, nothing would ever resume the item.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ class _Claim:
     """Name of its owner."""
     entry: Entry
     is_handed: bool = False
-    """Whether the board sent it to its owner; what a member took by itself, it knows of."""
+    """True if the board sent it to its owner; a member knows of items that it took itself."""
     is_told: bool = False
-    """Whether the board wrote to somebody else because of a turn of the owner: the lead knows that the item rests."""
+    """True if the board wrote to somebody else after a turn of the owner: the lead knows that the item rests."""
 
 
 @attrs.define
 class _Team:
-    """A team while its journal is walked through."""
+    """A team while its journal is walked."""
 
     board: str
     supervisor: str
     actors: dict[str, str] = attrs.field(factory=dict)
-    """Of members that have not ended, by name."""
+    """Actors of the members that have not ended, by name."""
     claims: dict[str, _Claim] = attrs.field(factory=dict)
     """Items in progress that were claimed in this process, by id."""
     left: dict[str, Entry] = attrs.field(factory=dict)
-    """Members that ended while their team went on, by name."""
+    """Members that ended while their team continued, by name."""
     is_closing: bool = False
 
     def untold(self, name: str) -> Iterator[tuple[str, _Claim]]:
-        """Yield what a member was handed, has not completed, and nobody was told of."""
+        """Yield the items handed to a member that it has not completed and nobody was notified of."""
         for item, claim in self.claims.items():
             if claim.owner == name and claim.is_handed and not claim.is_told:
                 yield item, claim
 
     def forget(self, name: str) -> None:
-        """Forget what a member owns: it goes on with it when its team is open again."""
+        """Forget the items of a member: it resumes them when its team is open again."""
         self.actors.pop(name, None)
         self.claims = {item: claim for item, claim in self.claims.items() if claim.owner != name}
 
 
 class _Teams:
-    """Who owns what and who knows of it, while the entries are walked through."""
+    """Owners of items and who was notified, while the entries are walked."""
 
     def __init__(self) -> None:
         self.teams: dict[str, _Team] = {}
@@ -65,15 +65,15 @@ class _Teams:
         """Team and name of a member, by its actor."""
         self.supervisor: dict[str, str] = {}
         self.mail: dict[str, set[int]] = {}
-        """Messages that were put and have come to no end, by the actor whose they are."""
+        """Unfinished messages, by the actor that owns them."""
         self.busy: set[str] = set()
         self.asked: set[str] = set()
-        """Actors that somebody asked to end."""
+        """Actors whose end was requested."""
         self.turns: dict[int, tuple[str, int]] = {}
-        """Actor of a turn, and the event that led to it, by the number of its begin."""
+        """Actor of a turn and the event that led to it, by the number of its begin."""
 
     def walk(self, entry: Entry) -> None:
-        """Take the next entry."""
+        """Process the next entry."""
         actor = entry.event.actor
         match entry.kind:
             case "actor.new":
@@ -120,7 +120,7 @@ class _Teams:
                 team.claims.pop(entry["item"], None)
 
     def _note_put(self, actor: str, parent: int) -> None:
-        """Take note of what a board sends: an item to its owner, or a word to somebody else because of the owner's turn."""
+        """Record a board's message: an item for its owner, or a notice to somebody else after the owner's turn."""
         board, cause = self.turns.get(parent, ("", 0))
         owner = self.of_actor.get(actor)
         if owner is not None:
@@ -132,7 +132,7 @@ class _Teams:
                 claim.is_told = True
 
     def abandoned(self, asked: str) -> Iterator[tuple[str, _Claim]]:
-        """Yield the items with which nobody goes on, of the members that are about to be asked to end."""
+        """Yield the abandoned items of the members that are about to be asked to end."""
         for team in self.teams.values():
             if team.is_closing or not self.is_at_rest(team.board):
                 continue
@@ -141,43 +141,43 @@ class _Teams:
                     yield from team.untold(name)
 
     def is_at_rest(self, actor: str) -> bool:
-        """Return True if an actor has neither a turn nor mail, and was not asked to end."""
+        """Return True if an actor has neither a turn nor mail, and its end was not requested."""
         return actor not in self.busy and not self.mail.get(actor) and actor not in self.asked
 
 
 def owners_go_on(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-53: the owner of an item that it was handed has a turn, mail, or somebody was told of the item.
+    """I-53: the owner of an item that it was handed has a turn or mail, or somebody was notified of the item.
 
-    Looked at where the owner or its team is asked to end: until then what is on its way may still arrive. A run that a crash
-    cut has no such moment.
+    Checked when the end of the owner or its team is requested: until then, a message may still arrive. A run that a
+    crash cut short has no such moment.
     """
     teams = _Teams()
     for entry in entries:
         if entry.kind in {"actor.stop_requested", "actor.kill_requested"}:
             for item, claim in teams.abandoned(entry.event.actor):
-                why = "its owner had neither turn nor mail, and nobody was told of it"
+                why = "its owner had neither a turn nor mail, and nobody was notified of it"
                 yield entry.seq, f"item {item} of {claim.owner}, claimed at {claim.entry.seq}: {why}"
         teams.walk(entry)
 
 
 def idle_own_nothing_untold(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """I-54: a teammate that is idle or has ended owns nothing in progress that nobody was told of."""
+    """I-54: a teammate that is idle or has ended owns nothing in progress that nobody was notified of."""
     teams = _Teams()
     for entry in entries:
         teams.walk(entry)
         if entry.kind == "mate.idle":
-            team, name = teams.of_actor.get(entry.event.actor, (None, ""))
+            own_team, name = teams.of_actor.get(entry.event.actor, (None, ""))
             has_failed = entry["reason"] != "available"
-            for item, claim in list(team.claims.items()) if team is not None else ():
+            for item, claim in list(own_team.claims.items()) if own_team is not None else ():
                 if (
                     claim.owner == name
                     and claim.is_handed
                     and (not claim.is_told or (has_failed and item == entry["item"]))
                 ):
-                    yield entry.seq, f"{name} is idle ({entry['reason']}), and item {item} is in progress and its own"
+                    yield entry.seq, f"{name} is idle ({entry['reason']}) but owns item {item}, which is in progress"
         elif entry.kind in {"team.closed", "session.end"}:
-            for one in teams.teams.values():
-                for item, claim in one.claims.items():
-                    if claim.owner in one.left:
-                        gone = one.left[claim.owner]
-                        yield gone.seq, f"{claim.owner} has ended, and item {item} is in progress and its own"
+            for team in teams.teams.values():
+                for item, claim in team.claims.items():
+                    if claim.owner in team.left:
+                        left = team.left[claim.owner]
+                        yield left.seq, f"{claim.owner} has ended but owns item {item}, which is in progress"

@@ -1,9 +1,9 @@
-"""Between records and lines: one JSON object a line, the same bytes for the same record.
+"""Conversion between records and lines: one JSON object per line, the same bytes for the same record.
 
-Rule 1: a field that is empty or has its default is left out; the reader puts it back. Rule 2: encoding never fails: what
-JSON cannot hold is written as text, and a record that does not fit its class as `journal.unreadable`. Rule 3: the
-version rises with the format; older lines go through the upcasters, newer ones are refused.
-Must not know: disk, Trio, and which events there are; they are handed in.
+Rule 1: a field that is empty or has its default is left out; the reader restores it. Rule 2: encoding never fails:
+values that JSON cannot represent are written as text, and a record that does not fit its class as `journal.unreadable`.
+Rule 3: the version rises with the format; older lines go through the upcasters, newer ones are refused. The event
+classes are passed in.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from greenroom.trace._entries import Entry, UnknownEvent
 
 VERSION: Final = 1
 UPCASTERS: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-"""From a version to the function that makes its lines lines of the next version."""
+"""For each version, the function that converts its lines to the next version."""
 UNREADABLE: Final = "journal.unreadable"
 
 _PLACES: Final = frozenset({"seq", "t", "ev"})
 _BASE: Final = ("actor", "inc", "parent")
 _INT64: Final = 2**63
 LONGEST_S: Final = 2.0**53 / 1e6
-"""A time beyond this, 285 years, cannot hold the microseconds that journals are written in: it is damage."""
+"""A time beyond this, 285 years, cannot be stored in microseconds: it is damage."""
 _DEEPEST: Final = 100
-"""What is nested more deeply is written as text; orjson gives up at 254 levels."""
+"""Deeper nesting is written as text; orjson gives up at 254 levels."""
 
 
 class _Never:
-    """Equal to nothing: the field is always written."""
+    """A value that equals nothing: the field is always written."""
 
 
 NEVER: Final = _Never()
@@ -46,14 +46,14 @@ NEVER: Final = _Never()
 @final
 @attrs.frozen
 class _Shape:
-    """How the lines of one event class look."""
+    """The layout of the lines of one event class."""
 
     kind: str
     fields: tuple[tuple[int, str, Any], ...]
-    """Place in the record, name, and the value that is left out, of each field of its own."""
+    """Position in the record, name, and omitted value of each of its own fields."""
     floats: tuple[str, ...]
     length: int
-    """Of a record."""
+    """Length of a record."""
 
 
 @final
@@ -69,13 +69,13 @@ class Header:
     trio: str
     seed: int | None = None
     choices: str | None = None
-    """Where the scheduler's choices are kept, if they are."""
+    """Place of the scheduler's recorded choices, if any."""
     clock: float = 0.0
     """The clock's reading at the beginning; times in the journal count from there."""
     started: str | None = None
     """Date and time in UTC, ISO 8601."""
     about: Mapping[str, Any] = attrs.field(factory=dict)
-    """What whoever opened the journal wants to have said, such as the command line."""
+    """Additional values from the program that opened the journal, such as the command line."""
 
 
 @cache
@@ -85,10 +85,10 @@ def _converter() -> cattrs.Converter:
 
 @lru_cache(maxsize=8)
 def codec_of(events: tuple[type[Event], ...]) -> Codec:
-    """Return the codec of these classes, made once in a process.
+    """Return the codec of these classes, created once per process.
 
     Raises:
-        InternalError: Two classes have one kind, or a field has a name that the line needs itself.
+        InternalError: Two classes have the same kind, or a field uses a reserved name.
     """
     return Codec(events)
 
@@ -101,7 +101,7 @@ class Codec:
         events: The event classes that can be read back.
 
     Raises:
-        InternalError: Two classes have one kind, or a field has a name that the line needs itself.
+        InternalError: Two classes have the same kind, or a field uses a reserved name.
     """
 
     def __init__(self, events: Iterable[type[Event]] = ()) -> None:
@@ -132,7 +132,7 @@ class Codec:
         def encode(record: Record) -> bytes:
             try:
                 return write(record, base_t)
-            except Exception as error:  # noqa: BLE001 - the event has its number, so it has to have a line
+            except Exception as error:  # noqa: BLE001 - the event has its number, so it needs a line
                 return self._encode_unreadable(record, base_t, error)
 
         write = self._encode
@@ -174,7 +174,7 @@ class Codec:
         return as_json(cattrs.unstructure(header), self._option)
 
     def _shape_of(self, event_class: type[Event]) -> _Shape:
-        key: Any = event_class  # mypy would look at the hash of its objects, which attrs takes away
+        key: Any = event_class  # mypy would complain about the hash of attrs objects, which is removed
         shape, blanks = _read_shape(key)
         self._shapes[event_class] = shape
         self._blanks[event_class.kind] = blanks
@@ -183,14 +183,14 @@ class Codec:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def decode(self, line: Mapping[str, Any]) -> Entry:
-        """Make the entry of a line that was read from JSON.
+        """Return the entry of a line that was read from JSON.
 
         Raises:
-            ValueError: It is no line of a journal, or a value does not fit its field; the text says which.
+            ValueError: It is not a journal line, or a value does not fit its field; the text says which.
         """
         seq, t, kind = line.get("seq"), line.get("t"), line.get("ev")
         if type(seq) is not int or not isinstance(t, int | float) or not isinstance(kind, str):
-            raise ValueError("an event has a number `seq`, a time `t` and a kind `ev`")
+            raise ValueError("an event must have a number `seq`, a time `t` and a kind `ev`")
         if not -LONGEST_S <= t <= LONGEST_S:
             raise ValueError(f"`t` must be a number of seconds within {LONGEST_S:.0f}, got {t!r}")
         event_class = self._classes.get(kind)
@@ -198,17 +198,18 @@ class Codec:
             return Entry(seq, float(t), kind, _unknown(kind, line))
         try:
             event = _converter().structure({**self._blanks[kind], **line}, event_class)
-        except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is what is wrong
+        except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is at fault
             raise ValueError(f"{kind} does not fit its fields: {error}") from None
         return Entry(seq, float(t), kind, event)
 
 
 @lru_cache(maxsize=1024)
 def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
-    """Return how lines of a class look, and what is put back into them; read once, for it is most of what opening costs.
+    """Return the layout of a class and its restored values; cached, because it is most of the cost of opening a
+    journal.
 
     Raises:
-        InternalError: A field has a name that the line needs itself.
+        InternalError: A field uses a reserved name.
     """
     names = field_names(event_class)
     if names[: len(_BASE)] != _BASE or _PLACES & set(names) or not event_class.kind:
@@ -231,7 +232,7 @@ def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
 
 
 def upcast(line: dict[str, Any], version: int) -> dict[str, Any]:
-    """Make a line of an older version a line of this one."""
+    """Return a line of an older version converted to this version."""
     for old in range(version, VERSION):
         line = UPCASTERS[old](line)
     return line
@@ -249,7 +250,7 @@ _EMPTY_OF: Final[Mapping[type, Any]] = {str: "", int: 0, float: 0.0, bool: False
 
 
 def _empty(field: attrs.Attribute[Any], hint: Any) -> Any:
-    """Return the value that is left out: the default, or else what is empty for the type."""
+    """Return the omitted value: the default, or else the empty value of the type."""
     if field.default is not attrs.NOTHING:
         return NEVER if isinstance(field.default, attrs.Factory) else field.default  # type: ignore[arg-type]
     origin = get_origin(hint)
@@ -266,10 +267,10 @@ def _is_float(hint: Any) -> bool:
 
 
 def as_json(value: Any, option: int | None = None) -> bytes:
-    """Return a value as JSON, with text in the place of what JSON cannot hold. It never fails.
+    """Return a value as JSON, with text in place of values that JSON cannot represent. It never fails.
 
     Args:
-        value: Anything.
+        value: Any value.
         option: Options of orjson.
     """
     import orjson
@@ -281,7 +282,7 @@ def as_json(value: Any, option: int | None = None) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Turn what JSON does not know into what it knows."""
+    """Convert a value for which JSON has no type."""
     if attrs.has(type(value)):
         return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
     if isinstance(value, AbstractSet):
@@ -294,9 +295,9 @@ def _plain(value: Any) -> Any:
 
 
 def _written_out(value: Any, levels: int = _DEEPEST) -> Any:
-    """Return the same with everything replaced by text that JSON cannot hold.
+    """Return the value with everything that JSON cannot represent replaced by text.
 
-    Lone surrogates, numbers above 64 bits, and what is nested too deeply.
+    That is lone surrogates, numbers above 64 bits, and overly deep nesting.
     """
     if isinstance(value, str):
         return _as_utf8(value)
@@ -307,14 +308,14 @@ def _written_out(value: Any, levels: int = _DEEPEST) -> Any:
     if not levels:
         return _as_utf8(_shown(value))
     if isinstance(value, Mapping):
-        return {_as_utf8(str(key)): _written_out(one, levels - 1) for key, one in value.items()}
+        return {_as_utf8(str(key)): _written_out(item, levels - 1) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_written_out(one, levels - 1) for one in value]
+        return [_written_out(item, levels - 1) for item in value]
     return _written_out(_plain(value), levels - 1)
 
 
 def _shown(value: Any) -> str:
-    """Return the `repr` of a value, and its type where there is none: it may be too deep, or raise whatever it wants."""
+    """Return the `repr` of a value, or its type if `repr` fails: it may be too deep, or raise anything."""
     try:
         return repr(value)
     except Exception:  # noqa: BLE001 - a foreign object's own code

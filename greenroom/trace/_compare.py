@@ -1,12 +1,11 @@
-"""The invariants that take two runs to be seen (kernel 11), one named comparison for each, as a table.
+"""The invariants that take two runs to check, as a table of named comparisons.
 
     for finding in COMPARED["I-46"].find(first.entries, second.entries):
         print(finding.seq, finding.text)
 
-Rule 1: a comparison is a pure function over the entries of two runs, and every finding names an event of the second one,
-or 0 where that has none. Rule 2: what the invariant says nothing about, such as the scheduler's order across actors, is
-left out before anything is compared.
-Must not know: disk, Trio.
+A comparison is a pure function over the entries of two runs, and every finding names an event of the second one, or 0
+if that has none. Aspects that the invariant does not cover, such as the scheduler's order across actors, are removed
+before the comparison.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from greenroom.trace._entries import Entry, UnknownEvent
 Finding: TypeAlias = tuple[int, str]
 
 _Row: TypeAlias = tuple[str, str, tuple[tuple[str, Any], ...]]
-"""An event as it is compared: actor, kind, fields."""
+"""An event in comparable form: actor, kind, fields."""
 _LEVELS: Final = {level.name.lower(): level for level in Level}
 _OF_THE_RUN: Final = frozenset({"actor", "parent"})
 _OF_THE_MAIL: Final = frozenset({"msg", "turn"})
-"""Counters that a message more or less shifts."""
+"""Counters that shift by one message more or less."""
 
 
 @final
 @attrs.frozen
 class Comparison:
-    """One invariant over two runs, and what finds the events in which they differ although they must not."""
+    """One invariant over two runs, and the function that finds the events in which they differ."""
 
     id: str
     sentence: str
@@ -43,15 +42,15 @@ class Comparison:
 
 
 def identical(left: Sequence[Entry], right: Sequence[Entry]) -> Iterator[Finding]:
-    """I-46: two runs of the same code, scenario and choices are equal, ids, numbers and times included."""
-    for one, other in zip_longest(left, right):
-        if one != other:
-            yield other.seq if other else 0, f"{_text(other)}, where the other run has {_text(one)}"
+    """I-46: two runs of the same code, scenario and choices are equal, including ids, numbers and times."""
+    for first, second in zip_longest(left, right):
+        if first != second:
+            yield second.seq if second else 0, f"{_text(second)}, where the other run has {_text(first)}"
             return
 
 
 def idle_abort_changes_nothing(without: Sequence[Entry], with_: Sequence[Entry]) -> Iterator[Finding]:
-    """I-21: a run in which an idle actor was asked to abort is the run without that, minus the event of the request."""
+    """I-21: a run in which an idle actor was asked to abort equals the run without it, minus the request event."""
     idle = _idle_requests(with_)
     kept = [entry for entry in with_ if entry.seq not in idle]
     place = {entry.seq: number for number, entry in enumerate(kept, without[0].seq if without else 1)}
@@ -64,25 +63,25 @@ def idle_abort_changes_nothing(without: Sequence[Entry], with_: Sequence[Entry])
 
 
 def abort_stays_inside(without: Sequence[Entry], with_: Sequence[Entry]) -> Iterator[Finding]:
-    """I-25: an abort changes nothing about actors outside of its turn, save the messages between them.
+    """I-25: an abort changes nothing about actors outside its turn, except the messages between them.
 
-    Compared is each actor by itself, without times, and without what came about through the actor that was aborted.
+    Each actor is compared by itself, without times, and without the events that the aborted actor caused.
     """
     aborted = {entry.event.actor for entry in with_ if entry.kind == "turn.abort_requested"}
     labels = {labels_of(with_).get(actor, actor) for actor in aborted}
     left, right = _outside(without, labels), _outside(with_, labels)
     for label in dict.fromkeys([*left, *right]):
-        for one, other in zip_longest(left.get(label, ()), right.get(label, ())):
-            mine, yours = one and one[1], other and other[1]
+        for first, second in zip_longest(left.get(label, ()), right.get(label, ())):
+            mine, yours = first and first[1], second and second[1]
             if mine != yours:
-                yield other[0] if other else 0, f"{_say(yours)}, where the run without the abort has {_say(mine)}"
+                yield second[0] if second else 0, f"{_say(yours)}, where the run without the abort has {_say(mine)}"
                 break
 
 
 def level_changes_nothing(left: Sequence[Entry], right: Sequence[Entry]) -> Iterator[Finding]:
-    """I-50: how much is recorded changes no outcome and no order: what both runs hold comes in the same order."""
-    one, other = _levels(left), _levels(right)
-    common = {label: min(level, other.get(label, level)) for label, level in one.items()}
+    """I-50: the recording level changes no outcome and no order: events in both runs come in the same order."""
+    left_levels, right_levels = _levels(left), _levels(right)
+    common = {label: min(level, right_levels.get(label, level)) for label, level in left_levels.items()}
     rows = [
         [(entry.seq, row) for entry, row in _rows(run, hidden=frozenset({"journal"})) if _is_in(entry, row, common)]
         for run in (left, right)
@@ -95,15 +94,15 @@ def level_changes_nothing(left: Sequence[Entry], right: Sequence[Entry]) -> Iter
 
 
 COMPARED: Final[Mapping[str, Comparison]] = {
-    one.id: one
-    for one in (
+    comparison.id: comparison
+    for comparison in (
         Comparison("I-21", "an abort of an idle actor changes nothing", idle_abort_changes_nothing),
         Comparison("I-25", "an abort changes nothing about others, save messages", abort_stays_inside),
         Comparison("I-46", "the same code, scenario and choices give the same journal", identical),
         Comparison("I-50", "how much is recorded changes neither outcome nor order", level_changes_nothing),
     )
 }
-"""By id, what two runs can show."""
+"""Comparisons of two runs, by id."""
 
 
 def _idle_requests(entries: Sequence[Entry]) -> set[int]:
@@ -159,7 +158,7 @@ def _outside(entries: Sequence[Entry], labels: AbstractSet[str]) -> dict[str, li
 
 
 def _rows(entries: Sequence[Entry], *, hidden: AbstractSet[str] = frozenset()) -> Iterator[tuple[Entry, _Row]]:
-    """Yield each event as it is compared: with labels for ids, without numbers, times and what is hidden."""
+    """Yield each event in comparable form: with labels for ids, without numbers, times and hidden fields."""
     labels = labels_of(entries)
     for entry in entries:
         event = entry.event
@@ -176,7 +175,7 @@ def _named(value: Any, labels: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return labels.get(value, value)
     if isinstance(value, tuple):
-        return tuple(_named(one, labels) for one in value)
+        return tuple(_named(item, labels) for item in value)
     if attrs.has(type(value)):
         return tuple(_named(getattr(value, field.name), labels) for field in attrs.fields(type(value)))
     return value

@@ -1,9 +1,9 @@
-"""Comparing two runs, actor by actor: without times, and with ids by the order in which they appear.
+"""Comparison of two runs, actor by actor: without times, and with ids by order of appearance.
 
-Rule 1: actors are matched by their labels: the path, with the id of an unnamed actor replaced by its behavior and place
-among its siblings; two actors of one path are matched in the order in which they appeared. Rule 2: an event is compared
-by its kind and fields; a parent by whose event it is, which one of theirs, not by its number. Rule 3: only the order
-within an actor counts: how the events of different actors interleave is the scheduler's affair.
+Actors are matched by label: the path, with the id of an unnamed actor replaced by its behavior and position among its
+siblings; actors with the same path are matched in order of appearance. Events are compared by kind and fields; a parent
+by its actor and position, not by its number. Only the order within an actor counts: the interleaving of different
+actors is up to the scheduler.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from greenroom.core import field_names
 from greenroom.trace._entries import Entry, UnknownEvent
 
 CONTEXT: Final = 3
-"""So many events before the divergence are shown."""
+"""Number of events shown before the divergence."""
 RUN: Final = "(run)"
-"""Label of events that are about no actor."""
+"""Label of events without an actor."""
 ROOT: Final = "(root)"
 """Label of the actor whose path is empty."""
 
 _ACTOR_ID: Final = re.compile(r"a[0-9a-f]{16}")
 _SESSION_ID: Final = re.compile(r"\d{8}-\d{6}-[0-9a-z]{6}")
 _TASK_ID: Final = re.compile(r"[brm](?=[0-9a-z]*[0-9])[0-9a-z]{8}")
-"""Alone, and with a digit in it, for it would be a word else."""
+"""Only as a whole word and with a digit in it; otherwise it would match words."""
 _TIME_SUFFIXES: Final = ("_t", "_s")
 
 _Shown: TypeAlias = "tuple[str, tuple[tuple[str, Any], ...]]"
-"""An event as it is compared: kind and fields."""
+"""An event in comparable form: kind and fields."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Divergence:
-    """The first place at which two runs differ."""
+    """The first place where two runs differ."""
 
     actor: str
     """Label of the actor."""
     place: int
-    """Which of its events, from 1."""
+    """Number of its event, from 1."""
     left: str
-    """What the first run has there; empty where it has nothing."""
+    """The event in the first run; empty if there is none."""
     right: str
     left_seq: int
     right_seq: int
     context: tuple[str, ...]
-    """The events of the actor before it, which are the same in both."""
+    """The actor's preceding events, equal in both runs."""
 
 
 @final
 class _Normal:
-    """One run, ready to be compared."""
+    """One run, prepared for comparison."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._labels = labels_of(entries)
@@ -90,9 +90,9 @@ class _Normal:
             text = _SESSION_ID.sub(lambda found: self._renamed(found.group()), text)
             return self._renamed(text) if _TASK_ID.fullmatch(text) else text
         if isinstance(value, Mapping):
-            return {name: self._rename(one) for name, one in value.items()}
+            return {name: self._rename(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._rename(one) for one in value]
+            return [self._rename(item) for item in value]
         if attrs.has(type(value)):
             return self._rename({field.name: getattr(value, field.name) for field in attrs.fields(type(value))})
         return value
@@ -102,19 +102,19 @@ class _Normal:
 
 
 def diff_runs(left: Sequence[Entry], right: Sequence[Entry]) -> Divergence | None:
-    """Return the first divergence of two runs, in the order of the first one; None when there is none."""
+    """Return the first divergence of two runs, in the order of the first one; None if there is none."""
     ours, theirs = _Normal(left), _Normal(right)
     found = [
         divergence
         for label in dict.fromkeys([*ours.shown, *theirs.shown])
         if (divergence := _first_difference(label, ours, theirs)) is not None
     ]
-    return min(found, key=lambda one: (one.left_seq or one.right_seq, one.right_seq), default=None)
+    return min(found, key=lambda found: (found.left_seq or found.right_seq, found.right_seq), default=None)
 
 
 def _first_difference(label: str, ours: _Normal, theirs: _Normal) -> Divergence | None:
-    one, other = ours.shown.get(label, []), theirs.shown.get(label, [])
-    for place, (shown, expected) in enumerate(zip_longest(one, other)):
+    left_events, right_events = ours.shown.get(label, []), theirs.shown.get(label, [])
+    for place, (shown, expected) in enumerate(zip_longest(left_events, right_events)):
         if shown != expected:
             mine, yours = (
                 ours.entries.get(label, [])[place : place + 1],
@@ -127,7 +127,7 @@ def _first_difference(label: str, ours: _Normal, theirs: _Normal) -> Divergence 
                 right=_text(expected),
                 left_seq=mine[0].seq if mine else 0,
                 right_seq=yours[0].seq if yours else 0,
-                context=tuple(map(_text, one[max(0, place - CONTEXT) : place])),
+                context=tuple(map(_text, left_events[max(0, place - CONTEXT) : place])),
             )
     return None
 
@@ -142,7 +142,7 @@ def _text(shown: _Shown | None) -> str:
 
 
 def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return a label for each actor id that does not depend on ids."""
+    """Return an id-independent label for each actor id."""
     labels: dict[str, str] = {}
     segments: dict[str, str] = {}
     siblings: Counter[tuple[str, str]] = Counter()
@@ -151,7 +151,7 @@ def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
         actor = entry.event.actor
         if entry.kind != "actor.new" or actor in labels:
             continue
-        # The parts of a path are names, and the ids of actors that were given none.
+        # The parts of a path are names, and the ids of unnamed actors.
         *above, own = entry["path"].split("/")
         parent = "/".join(segments.get(part, part) for part in above)
         if own == actor:

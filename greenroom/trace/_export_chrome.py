@@ -1,10 +1,9 @@
-"""A run as Chrome trace events, which Perfetto and chrome://tracing open.
+"""Export of a run as Chrome trace events, for Perfetto and chrome://tracing.
 
-Rule 1: one process per supervisor, one thread per actor, in the order in which they appeared. Rule 2: slices are complete
-events (`X`), which have to nest on their thread; what does not, such as calls side by side, gets a further thread of the
-same actor. Rule 3: what led to a slice is its `parent`; where that is outside of it, an arrow shows it, one for each
-message. Rule 4: every event keeps its `seq`, times are microseconds since the run began.
-Must not know: disk, Trio.
+There is one process per supervisor and one thread per actor, in order of appearance. Slices are complete events (`X`),
+which must nest on their thread; slices that do not, such as parallel calls, get a further thread of the same actor. The
+cause of a slice is its `parent`; if that is outside of it, an arrow shows it, one for each message. Every event keeps
+its `seq`; times are microseconds since the run began.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def chrome_trace(entries: Sequence[Entry], header: Header) -> dict[str, Any]:
     slices = Slices(entries)
     rows = _Rows(slices, header.run)
     events = [*_slices(slices, rows), *_instants(slices, rows), *_depths(entries, slices, rows)]
-    events.sort(key=lambda one: one["ts"])
+    events.sort(key=lambda event: event["ts"])
     about = {"run": header.run, "started": header.started, "greenroom": header.greenroom, "python": header.python}
     return {
         "displayTimeUnit": "ms",
@@ -42,7 +41,7 @@ def chrome_trace(entries: Sequence[Entry], header: Header) -> dict[str, Any]:
 
 
 class _Rows:
-    """Which process and thread an actor is."""
+    """Process and thread of each actor."""
 
     def __init__(self, slices: Slices, run: str) -> None:
         self._slices = slices
@@ -60,20 +59,20 @@ class _Rows:
         pid = self._pids.setdefault(above, _RUN_PID + len(self._pids))
         return {"pid": pid, "tid": self._tids.setdefault((actor, lane), 1 + len(self._tids))}
 
-    def place(self, one: Slice) -> dict[str, int]:
-        """Return the first thread of its actor on which a slice nests; to be asked in the order of `nesting`."""
-        lanes = self._lanes[one.begin.event.actor]
+    def place(self, piece: Slice) -> dict[str, int]:
+        """Return the first thread of its actor on which a slice nests; call it in the order of `_nesting`."""
+        lanes = self._lanes[piece.begin.event.actor]
         for lane, open_until in enumerate(lanes):
-            while open_until and open_until[-1] <= one.begin.t:
+            while open_until and open_until[-1] <= piece.begin.t:
                 open_until.pop()
-            if not open_until or one.end_t <= open_until[-1]:
-                open_until.append(one.end_t)
-                return self.row(one.begin.event.actor, lane)
-        lanes.append([one.end_t])
-        return self.row(one.begin.event.actor, len(lanes) - 1)
+            if not open_until or piece.end_t <= open_until[-1]:
+                open_until.append(piece.end_t)
+                return self.row(piece.begin.event.actor, lane)
+        lanes.append([piece.end_t])
+        return self.row(piece.begin.event.actor, len(lanes) - 1)
 
     def names(self) -> Iterator[dict[str, Any]]:
-        """Yield what names the processes and threads."""
+        """Yield the events that name the processes and threads."""
         for actor, pid in self._pids.items():
             name = self._slices.name(actor) if actor else f"run {self._run}"
             yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
@@ -88,41 +87,41 @@ class _Rows:
 
 def _slices(slices: Slices, rows: _Rows) -> Iterator[dict[str, Any]]:
     placed: dict[int, dict[str, int]] = {}
-    for one in sorted(slices.all, key=_nesting):
-        row = placed[one.begin.seq] = rows.place(one)
-        args = {"seq": one.begin.seq, "outcome": one.outcome, **_parent(one.begin)}
-        if one.end is not None:
-            args["end"] = one.end.seq
-        ts = _us(one.begin.t)
+    for piece in sorted(slices.all, key=_nesting):
+        row = placed[piece.begin.seq] = rows.place(piece)
+        args = {"seq": piece.begin.seq, "outcome": piece.outcome, **_parent(piece.begin)}
+        if piece.end is not None:
+            args["end"] = piece.end.seq
+        ts = _us(piece.begin.t)
         yield {
             "ph": "X",
-            "name": _name(one, slices),
-            "cat": one.what,
+            "name": _name(piece, slices),
+            "cat": piece.what,
             **row,
             "ts": ts,
-            "dur": max(0, _us(one.end_t) - ts),
-            "args": {**args, **fields_of(one.begin, one.end)},
+            "dur": max(0, _us(piece.end_t) - ts),
+            "args": {**args, **fields_of(piece.begin, piece.end)},
         }
-    for one in slices.all:
-        source = slices.owner(one.begin.event.parent)
-        if source is None or _encloses(source, one):
+    for piece in slices.all:
+        source = slices.owner(piece.begin.event.parent)
+        if source is None or _encloses(source, piece):
             continue
-        sent_t = slices.sent_t(one) if one.what == "turn" else None
-        # An arrow has to begin within the slice that it leaves.
+        sent_t = slices.sent_t(piece) if piece.what == "turn" else None
+        # An arrow must begin within the slice that it leaves.
         from_t = min(max(source.begin.t if sent_t is None else sent_t, source.begin.t), source.end_t)
-        arrow = {"name": one.what, "cat": "cause", "id": one.begin.seq}
+        arrow = {"name": piece.what, "cat": "cause", "id": piece.begin.seq}
         yield {"ph": "s", **arrow, **placed[source.begin.seq], "ts": _us(from_t)}
-        yield {"ph": "f", "bp": "e", **arrow, **placed[one.begin.seq], "ts": _us(one.begin.t)}
+        yield {"ph": "f", "bp": "e", **arrow, **placed[piece.begin.seq], "ts": _us(piece.begin.t)}
 
 
-def _nesting(one: Slice) -> tuple[float, float, int]:
-    """Sort whatever lasts longer first, so that it is there when what is in it comes."""
-    return one.begin.t, -one.end_t, one.begin.seq
+def _nesting(piece: Slice) -> tuple[float, float, int]:
+    """Return a sort key that puts longer slices first, so that a slice comes before the ones in it."""
+    return piece.begin.t, -piece.end_t, piece.begin.seq
 
 
-def _encloses(source: Slice, one: Slice) -> bool:
-    is_there = source.begin.seq < one.begin.seq and (source.end is None or one.begin.seq < source.end.seq)
-    return source.machine == one.machine and is_there
+def _encloses(source: Slice, piece: Slice) -> bool:
+    is_there = source.begin.seq < piece.begin.seq and (source.end is None or piece.begin.seq < source.end.seq)
+    return source.machine == piece.machine and is_there
 
 
 def _instants(slices: Slices, rows: _Rows) -> Iterator[dict[str, Any]]:
@@ -133,7 +132,7 @@ def _instants(slices: Slices, rows: _Rows) -> Iterator[dict[str, Any]]:
 
 
 def _depths(entries: Sequence[Entry], slices: Slices, rows: _Rows) -> Iterator[dict[str, Any]]:
-    """Yield how much waits in each lane, whenever that changes, for mailboxes that are on record."""
+    """Yield the number of waiting messages in each lane at every change, for recorded mailboxes."""
     full = full_actors(entries)
     waiting: defaultdict[str, dict[str, set[int]]] = defaultdict(lambda: {"now": set(), "next": set(), "later": set()})
     for entry in entries:
@@ -149,24 +148,24 @@ def _depths(entries: Sequence[Entry], slices: Slices, rows: _Rows) -> Iterator[d
         else:
             lane.discard(entry["msg"])
         if len(lane) != before:
-            depth = {name: len(one) for name, one in waiting[actor].items()}
+            depth = {name: len(messages) for name, messages in waiting[actor].items()}
             name = f"mail of {slices.name(actor)}"
             yield {"ph": "C", "name": name, **rows.row(actor), "ts": _us(entry.t), "args": depth}
 
 
-def _name(one: Slice, slices: Slices) -> str:
-    begin = one.begin
-    match one.what:
+def _name(piece: Slice, slices: Slices) -> str:
+    begin = piece.begin
+    match piece.what:
         case "actor":
             again = f" ({begin.event.inc})" if begin.event.inc > 1 else ""
             return f"{slices.name(begin.event.actor)}{again}"
         case "turn":
-            return f"turn {begin['turn']} {slices.message(one)}".rstrip()
+            return f"turn {begin['turn']} {slices.message(piece)}".rstrip()
         case "model":
             return f"model {begin['round']}"
         case "tool":
             return str(begin["tool"])
-    return one.what
+    return piece.what
 
 
 def _parent(entry: Entry) -> dict[str, int]:

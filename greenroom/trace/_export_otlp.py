@@ -1,10 +1,9 @@
-"""A run as OpenTelemetry spans, in the JSON form of its protocol (OTLP), as collectors and viewers read it.
+"""Export of a run as OpenTelemetry spans in OTLP's JSON form, for collectors and viewers.
 
-Rule 1: one trace per run. Its ids are made from the run's id and the number of the event with which a span begins, so that
-the same journal always gives the same spans. Rule 2: spans nest as supervisors, actors, turns and calls do; what a message
-led to is linked, not nested, because nobody waits for it. Rule 3: a failure is an error, a kill that somebody asked for is
-none. Rule 4: what was said stays in the journal: no prompts, no answers, no results.
-Must not know: disk, Trio.
+There is one trace per run. Its ids are derived from the run's id and the number of a span's first event, so that the
+same journal always gives the same spans. Spans nest as supervisors, actors, turns and calls do; an effect of a message
+is linked, not nested, because nobody waits for it. A failure is an error, a requested kill is not. Contents stay in the
+journal: no prompts, no answers, no results.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from greenroom.trace._entries import Entry, UnknownEvent
 from greenroom.trace._slices import Slice, Slices, fields_of
 
 _NANO: Final = 1_000
-"""Nanoseconds in what the journal counts times in."""
+"""Nanoseconds per microsecond, the journal's unit of time."""
 _INT64: Final = 2**63
 _DEADLINE: Final = "deadline"
 _LONG_TEXTS: Final = frozenset({"text", "description"})
@@ -34,7 +33,7 @@ def otlp_traces(entries: Sequence[Entry], header: Header) -> dict[str, Any]:
 
     Args:
         entries: A whole journal.
-        header: Its header; times count from its `started`, or from 1970 where it does not say.
+        header: Its header; times count from its `started`, or from 1970 if it has none.
     """
     resource = {
         names.SERVICE_NAME: "greenroom",
@@ -76,44 +75,44 @@ class _Spans:
         self._nest()
 
     def all(self) -> list[dict[str, Any]]:
-        """Return them in the order in which they began."""
-        return [self._span(one) for one in self._slices.all]
+        """Return the spans in order of their beginnings."""
+        return [self._span(piece) for piece in self._slices.all]
 
     def _nest(self) -> None:
         """Find the span around each: the turn of a call, the actor of a turn, the supervisor of an actor."""
         session: Slice | None = None
         lives: dict[str, Slice] = {}
         turns: dict[tuple[Any, ...], Slice] = {}
-        for one in self._slices.all:
-            actor = one.begin.event.actor
+        for piece in self._slices.all:
+            actor = piece.begin.event.actor
             above: Slice | None = session
-            if one.what == "session":
-                session, above = one, None
+            if piece.what == "session":
+                session, above = piece, None
                 lives.clear()
-            elif one.what == "actor":
+            elif piece.what == "actor":
                 above = lives.get(self._slices.supervisor.get(actor, ""), session)
-                lives[actor] = one
+                lives[actor] = piece
             elif actor:
                 above = lives.get(actor, session)
-                if one.what == "turn":
-                    turns[(*one.machine, one.begin["turn"])] = one
+                if piece.what == "turn":
+                    turns[(*piece.machine, piece.begin["turn"])] = piece
                 else:
-                    above = turns.get((*one.machine, one.begin.get("turn")), above)
+                    above = turns.get((*piece.machine, piece.begin.get("turn")), above)
             if above is not None:
-                self._above[one.begin.seq] = above
+                self._above[piece.begin.seq] = above
 
-    def _span(self, one: Slice) -> dict[str, Any]:
-        begin = one.begin
+    def _span(self, piece: Slice) -> dict[str, Any]:
+        begin = piece.begin
         above = self._above.get(begin.seq)
-        name, kind, attributes = self._named(one)
+        name, kind, attributes = self._named(piece)
         span: dict[str, Any] = {
             "traceId": self._trace,
             "spanId": self._id(begin.seq),
             "name": name,
             "kind": kind,
             "startTimeUnixNano": self._nanoseconds(begin.t),
-            "endTimeUnixNano": self._nanoseconds(max(begin.t, one.end_t)),
-            "attributes": _attributes({**self._own(one), **attributes}),
+            "endTimeUnixNano": self._nanoseconds(max(begin.t, piece.end_t)),
+            "attributes": _attributes({**self._own(piece), **attributes}),
         }
         if above is not None:
             span["parentSpanId"] = self._id(above.begin.seq)
@@ -124,36 +123,36 @@ class _Spans:
                 span["links"] = [{"traceId": self._trace, "spanId": self._id(source.begin.seq), "attributes": why}]
         if self._events[begin.seq]:
             span["events"] = [self._event(entry) for entry in self._events[begin.seq]]
-        if (error := _error(one)) is not None:
+        if (error := _error(piece)) is not None:
             span["status"] = {"code": names.ERROR, "message": error}
         return span
 
-    def _own(self, one: Slice) -> dict[str, Any]:
-        """Return what is said of every span."""
-        end, error = one.end, _error(one)
-        cause = _cause(one) if one.outcome == "killed" else Cause("", "")
+    def _own(self, piece: Slice) -> dict[str, Any]:
+        """Return the attributes of every span."""
+        end, error = piece.end, _error(piece)
+        cause = _cause(piece) if piece.outcome == "killed" else Cause("", "")
         return {
-            names.WHAT: one.what,
-            names.ID: one.begin.event.actor,
-            names.PATH: self._slices.name(one.begin.event.actor) if one.begin.event.actor else "",
-            names.INCARNATION: one.begin.event.inc,
-            names.TURN: one.begin.get("turn", 0),
-            names.OUTCOME: one.outcome,
+            names.WHAT: piece.what,
+            names.ID: piece.begin.event.actor,
+            names.PATH: self._slices.name(piece.begin.event.actor) if piece.begin.event.actor else "",
+            names.INCARNATION: piece.begin.event.inc,
+            names.TURN: piece.begin.get("turn", 0),
+            names.OUTCOME: piece.outcome,
             names.KILLED_BY: cause.who,
             names.KILLED_WHY: cause.why,
-            names.SEQ: one.begin.seq,
+            names.SEQ: piece.begin.seq,
             names.END_SEQ: end.seq if end is not None else 0,
-            names.PARENT_SEQ: one.begin.event.parent,
-            names.ERROR_TYPE: "" if error is None else _error_type(one, error),
+            names.PARENT_SEQ: piece.begin.event.parent,
+            names.ERROR_TYPE: "" if error is None else _error_type(piece, error),
         }
 
-    def _named(self, one: Slice) -> tuple[str, int, dict[str, Any]]:
-        """Return the name and the kind of a span, and what the conventions want to know of it."""
-        begin, actor = one.begin, one.begin.event.actor
+    def _named(self, piece: Slice) -> tuple[str, int, dict[str, Any]]:
+        """Return the name and kind of a span, and the attributes that the conventions ask for."""
+        begin, actor = piece.begin, piece.begin.event.actor
         definition, model = self._definition.get(actor, ""), self._model.get(actor, "")
         agent = {names.AGENT_ID: actor, names.AGENT_NAME: definition, names.CONVERSATION: actor}
         asked = {names.REQUEST_MODEL: model, names.PROVIDER: _provider(model)}
-        match one.what:
+        match piece.what:
             case "turn" if definition:
                 return (
                     f"invoke_agent {definition}",
@@ -161,17 +160,17 @@ class _Spans:
                     {names.OPERATION: "invoke_agent", **agent, **asked},
                 )
             case "turn":
-                return f"turn {self._slices.message(one)}".rstrip(), names.INTERNAL, {}
+                return f"turn {self._slices.message(piece)}".rstrip(), names.INTERNAL, {}
             case "model":
                 kind = names.INTERNAL if _provider(model) == "greenroom" else names.CLIENT
-                return f"chat {model}".rstrip(), kind, {names.OPERATION: "chat", **agent, **asked, **_usage(one.end)}
+                return f"chat {model}".rstrip(), kind, {names.OPERATION: "chat", **agent, **asked, **_usage(piece.end)}
             case "tool":
                 call = {names.TOOL_NAME: begin["tool"], names.TOOL_TYPE: "function", names.TOOL_CALL: begin["call"]}
                 operation = {names.OPERATION: "execute_tool", names.AGENT_ID: actor, names.AGENT_NAME: definition}
                 return f"execute_tool {begin['tool']}", names.INTERNAL, {**operation, **call}
             case "actor":
                 return f"actor {self._slices.name(actor)}", names.INTERNAL, {}
-        return one.what, names.INTERNAL, {}
+        return piece.what, names.INTERNAL, {}
 
     def _event(self, entry: Entry) -> dict[str, Any]:
         about = {names.SEQ: entry.seq, names.PARENT_SEQ: entry.event.parent}
@@ -200,7 +199,7 @@ def _microseconds(started: str | None) -> int:
 
 
 def _provider(model: str) -> str:
-    """Return who serves a model, as far as its name says; ours, which need no service, are our own."""
+    """Return the provider of a model, as far as its name tells; greenroom's own models need no service."""
     if not model:
         return ""
     return "anthropic" if "claude" in model.lower() else "greenroom"
@@ -220,31 +219,31 @@ def _usage(end: Entry | None) -> dict[str, Any]:
     }
 
 
-def _error(one: Slice) -> str | None:
-    """Return what went wrong with a slice; None where nothing did, or where it was killed because somebody wanted that."""
-    if one.end is None:
+def _error(piece: Slice) -> str | None:
+    """Return the error of a slice; None if there was none, or if it was killed on request."""
+    if piece.end is None:
         return None
-    if one.outcome == "failed":
-        return str(one.end.get("error") or "failed")
-    cause = _cause(one)
-    return cause.why if one.outcome == "killed" and cause.who == _DEADLINE else None
+    if piece.outcome == "failed":
+        return str(piece.end.get("error") or "failed")
+    cause = _cause(piece)
+    return cause.why if piece.outcome == "killed" and cause.who == _DEADLINE else None
 
 
-def _cause(one: Slice) -> Cause:
-    """Return who ended a slice and why, as far as its end says so; a task's says only who."""
-    cause = None if one.end is None else one.end.get("cause")
+def _cause(piece: Slice) -> Cause:
+    """Return the requester and reason of a slice's end, as far as recorded; a task's end names only the requester."""
+    cause = None if piece.end is None else piece.end.get("cause")
     return cause if isinstance(cause, Cause) else Cause(str(cause or ""), "")
 
 
-def _error_type(one: Slice, error: str) -> str:
-    if one.outcome == "killed":
+def _error_type(piece: Slice, error: str) -> str:
+    if piece.outcome == "killed":
         return "timeout"
     first, _, rest = error.partition(":")
     return first if (rest or first.isidentifier()) and " " not in first else "_OTHER"
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return attributes as the protocol has them, without those that are empty."""
+    """Return attributes in the form of the protocol, without empty ones."""
     return [
         {"key": name, "value": _value(value)} for name, value in values.items() if value not in ("", 0, None, [], {})
     ]
@@ -255,11 +254,11 @@ def _value(value: Any) -> dict[str, Any]:
         case bool():
             return {"boolValue": value}
         case int() if -_INT64 <= value < _INT64:
-            return {"intValue": str(value)}  # 64 bits, which JSON's readers cut
+            return {"intValue": str(value)}  # 64 bits, which JSON readers would truncate
         case float() if math.isfinite(value):
             return {"doubleValue": value}
         case list():
-            return {"arrayValue": {"values": [_value(one) for one in value]}}
+            return {"arrayValue": {"values": [_value(item) for item in value]}}
         case dict():
-            return {"kvlistValue": {"values": [{"key": name, "value": _value(one)} for name, one in value.items()]}}
+            return {"kvlistValue": {"values": [{"key": name, "value": _value(item)} for name, item in value.items()]}}
     return {"stringValue": str(value)}

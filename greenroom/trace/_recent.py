@@ -1,11 +1,12 @@
-"""The recent past: what the recorder alone knows, kept where something fails, or when somebody asks (DESIGN 8).
+"""The recent past: records of the recorder alone, kept on disk around failures or on request.
 
-A plain actor's turns are in the recorder's ring and not in the journal, which would be mostly them. When an actor, a turn
-or a message fails, the last of them go to `recent.jsonl` of the run folder: a line that says why, then theirs.
+A plain actor's turns are in the recorder's ring but not in the journal, which would otherwise consist mostly of them.
+When an actor, a turn or a message fails, the latest records go to `recent.jsonl` of the run folder: a line with the
+reason, then the records.
 
-Rule 1: a record is kept once, so what a failure brings begins where the one before it ended. Rule 2: what one failure makes
-of a message, its turn and its actor is one moment: it is kept when the journal gets its next event about something else, or
-closes. Rule 3: it is bounded: so many records a moment, so many moments a process; the last one says that it is.
+A record is kept once, so a moment begins where the previous one ended. One failure may end a message, its turn and its
+actor; that is one moment, kept when the journal gets its next event about something else, or closes. The number of
+records per moment and of moments per process is bounded; the last moment says that it is the last.
 """
 
 from __future__ import annotations
@@ -31,46 +32,46 @@ from greenroom.core import (
 )
 from greenroom.trace._codec import Codec
 from greenroom.trace._entries import Entry
-from greenroom.trace._reader import JOURNAL, parse_line, whole_lines
+from greenroom.trace._journal_reader import JOURNAL, parse_line, whole_lines
 
 RECENT: Final = "recent.jsonl"
 RECORDS_KEPT: Final = 200
-"""So many of the latest records are kept of one moment."""
+"""Maximum number of records kept of one moment."""
 MOMENTS_KEPT: Final = 100
-"""So many moments a process keeps by itself."""
+"""Maximum number of moments that a process keeps automatically."""
 FAILED: Final = "failed"
 _ACTOR: Final = FIELDS
-"""Every event has it first."""
+"""Position of the actor, the first field of every event."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class RecentKept(Event):
-    """The records after this line are from around the event with its number; the first line of each moment."""
+    """Announcement of the records that follow, from around the event with its number; first line of each moment."""
 
     kind: ClassVar[str] = "recent.kept"
 
     why: str
-    """The kind of the event that failed, or the words of whoever asked."""
+    """Kind of the event that failed, or the reason given on request."""
     count: int
-    """How many records follow."""
+    """Number of records that follow."""
     is_last: bool = False
-    """Whether no further failure of this process is kept."""
+    """True if no further failure of this process is kept."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class Moment:
-    """What the recorder knew around one event."""
+class RecentMoment:
+    """The recorder's records around one event."""
 
     seq: int
-    """Number of the event in the journal; the last one there was, where somebody asked."""
+    """Number of the event in the journal; for a request, of the last event then."""
     t: float
     """Seconds since the run began."""
     why: str
     is_last: bool
     entries: tuple[Entry, ...]
-    """Oldest first; the `seq` of each is that of the last event of the journal before it."""
+    """Oldest first; the `seq` of each is that of the preceding journal event."""
 
 
 @final
@@ -78,9 +79,9 @@ class RecentPast:
     """Keeps moments of one recorder.
 
     Args:
-        recorder: Whose ring is read.
-        encode: Makes the line of a record.
-        write: Takes lines for the end of the file.
+        recorder: The recorder whose ring is read.
+        encode: Returns the line of a record.
+        write: Appends lines to the file.
     """
 
     def __init__(self, recorder: Recorder, encode: Callable[[Record], bytes], write: Callable[[bytes], None]) -> None:
@@ -88,10 +89,10 @@ class RecentPast:
         self._encode = encode
         self._write = write
         self._places: dict[type[Event], int] = {}
-        """Where a record of a class says whether it is about a failure; 0 for those that never are."""
+        """Position in a class's record that tells a failure; 0 for classes that never fail."""
         self._prefix = b""
         self.failure: Record | None = None
-        """The last record of a failure, while its moment is not kept yet."""
+        """The last record of a failure whose moment is not kept yet."""
         self._last_kept = 0
         self._left = MOMENTS_KEPT
 
@@ -99,7 +100,7 @@ class RecentPast:
         return f"<RecentPast: {MOMENTS_KEPT - self._left} moments kept>"
 
     def look(self, record: Record) -> None:
-        """Look at a record of the journal that may be a failure, or the first one after that."""
+        """Check a journal record that may be a failure, or the first one after it."""
         event_class: type[Event] = record[CLASS]
         place = self._places.get(event_class)
         if place is None:
@@ -118,7 +119,7 @@ class RecentPast:
             self._left -= self._keep(*at, is_last=self._left == 1)
 
     def keep(self, why: str) -> bool:
-        """Keep what the ring holds and no moment has yet; returns whether there was something."""
+        """Keep the records of the ring that no moment has yet; return True if there were any."""
         self.settle()
         return self._keep(self._recorder.seq, self._recorder.now(), why, is_last=False)
 
@@ -129,20 +130,20 @@ class RecentPast:
         head = (seq, t, RecentKept, "", 0, 0, why, len(records), is_last)
         try:
             self._write(self._prefix + b"".join(map(self._encode, [head, *records])))
-        except JournalError:  # the journal says so itself, to whoever has to know
+        except JournalError:  # the journal reports it itself
             return False
         self._prefix = b""
         return True
 
     def begin_anew(self) -> None:
-        """Go on behind what an earlier process has left, which may end in the middle of a line."""
+        """Start a new line after the output of an earlier process, which may have ended in the middle of one."""
         self._prefix = b"\n"
 
     def _take(self) -> list[Record]:
-        """Return the latest records that are in no journal, with the number of the event before each."""
+        """Return the latest records that are in no journal, each with the number of the journal event before it."""
         records: list[Record] = []
         ring = self._recorder.latest()
-        first = next((one[SEQ] for one in ring if one[SEQ] > 0), self._recorder.seq + 1)
+        first = next((record[SEQ] for record in ring if record[SEQ] > 0), self._recorder.seq + 1)
         seq, newest = first - 1, self._last_kept
         for record in ring:
             number = record[SEQ]
@@ -159,15 +160,15 @@ def _place_of(event_class: type[Event]) -> int:
     return field_names(event_class).index(event_class.fails) + FIELDS if event_class.fails else 0
 
 
-def read_recent(folder: Path, events: Iterable[type[Event]], *, disk: Disk | None = None) -> list[Moment]:
-    """Read the moments that a run has kept, oldest first; none, where nothing failed.
+def read_recent(folder: Path, events: Iterable[type[Event]], *, disk: Disk | None = None) -> list[RecentMoment]:
+    """Return the moments that a run has kept, oldest first; empty if nothing failed.
 
-    What a process left that ended in the middle of a line is left out: this is for a person who looks for a reason.
+    Damaged lines are skipped: this is for a person who looks for a reason.
 
     Args:
         folder: The run folder, or its journal.
-        events: The event classes to make.
-        disk: Where it lies; by default the file system.
+        events: The known event classes.
+        disk: Disk of the file; by default the file system.
 
     Raises:
         JournalError: The file cannot be read.
@@ -180,7 +181,7 @@ def read_recent(folder: Path, events: Iterable[type[Event]], *, disk: Disk | Non
     except OSError as error:
         raise JournalError(str(path), error.strerror or str(error)) from None
     codec = Codec((*events, RecentKept))
-    moments: list[Moment] = []
+    moments: list[RecentMoment] = []
     for line in whole_lines(content)[0]:
         try:
             entry = codec.decode(parse_line(line))
@@ -188,7 +189,7 @@ def read_recent(folder: Path, events: Iterable[type[Event]], *, disk: Disk | Non
             continue
         if isinstance(entry.event, RecentKept):
             kept = entry.event
-            moments.append(Moment(seq=entry.seq, t=entry.t, why=kept.why, is_last=kept.is_last, entries=()))
+            moments.append(RecentMoment(seq=entry.seq, t=entry.t, why=kept.why, is_last=kept.is_last, entries=()))
         elif moments:
             moments[-1] = attrs.evolve(moments[-1], entries=(*moments[-1].entries, entry))
     return moments

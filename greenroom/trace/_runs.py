@@ -1,4 +1,7 @@
-"""Where runs lie, and which one is meant (DESIGN 12.28)."""
+"""Folders of runs, and the lookup of a run by name.
+
+A project's runs lie in its own `.greenroom/runs`, so that runs of different projects never mix.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.core import JournalError, SystemDisk, UsageError, is_session_id, is_uuid, whole_path
-from greenroom.trace._reader import JOURNAL, read_header
+from greenroom.trace._journal_reader import JOURNAL, read_header
 
 LAST: Final = "last"
 VARIABLE: Final = "GREENROOM_RUNS"
@@ -20,16 +23,16 @@ PROJECT_MARKS: Final = (".greenroom", ".git")
 def runs_folder(
     given: Path | None = None, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Path:
-    """Return the folder that runs lie in; it need not exist yet.
+    """Return the folder of runs; it need not exist yet.
 
     Args:
-        given: What `--runs` said.
+        given: The value of `--runs`.
         environ: By default the environment of the process.
         cwd: By default the current folder.
 
     Raises:
-        UsageError: Nothing is said, and a link stands where the folder of the project belongs: whoever made the project would
-            choose where the runs go.
+        UsageError: Nothing is configured, and the project's folder is a link: the project's author would choose where
+            the runs go.
     """
     here = whole_path(cwd or ".")
     chosen = given or (os.environ if environ is None else environ).get(VARIABLE)
@@ -64,25 +67,25 @@ def prepare_runs_folder(given: Path | None) -> Path:
 
 
 def _not_linked(folder: Path) -> Path:
-    """Return the folder for the runs of a project."""
+    """Return the folder of a project's runs."""
     runs = folder / ".greenroom" / "runs"
     for path in (runs.parent, runs):
-        # In the home folder it is the user's own, who may well have put it elsewhere.
+        # In the home folder it is the user's own, who may have moved it.
         if path.is_symlink() and folder != Path.home():
             raise UsageError(f"{path} must be a folder, not a link; remove it, or name a folder with --runs")
     return runs
 
 
 def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: True) -> Path:
-    """Return the journal file that is meant.
+    """Return the journal file of a run.
 
     Args:
         run: A run folder, a journal file, the id of a run, or `last`.
-        runs: Where runs lie.
-        fits: Says of a run folder whether `last` may mean it.
+        runs: The folder of runs.
+        fits: Returns True for a run folder that `last` may select.
 
     Raises:
-        UsageError: There is no such run.
+        UsageError: The run does not exist.
     """
     if run == LAST:
         return _last(runs, fits)
@@ -91,17 +94,17 @@ def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: T
             return place
         if (place / JOURNAL).is_file():
             return place / JOURNAL
-    raise UsageError(f"no run {run!r}: neither a run folder, a journal file, nor a run in {runs}")
+    raise UsageError(f"run not found: {run!r} is not a run folder, a journal file, or a run in {runs}")
 
 
 def _last(runs: Path, fits: Callable[[Path], bool]) -> Path:
-    """Return the journal, with a whole header line, of the run that began last; of one second, the one that was written last."""
+    """Return the latest run's journal that has a whole header; of runs of one second, the one written last."""
     try:
-        names = [one.name for one in runs.iterdir() if is_session_id(one.name)]
+        names = [folder.name for folder in runs.iterdir() if is_session_id(folder.name)]
     except OSError:
         names = []
     began = sorted(((_second_of(runs / name), name) for name in names), reverse=True)
-    for _, same in groupby(began, key=lambda one: one[0]):
+    for _, same in groupby(began, key=lambda pair: pair[0]):
         paths = [path for path in (runs / name / JOURNAL for _, name in same) if path.is_file()]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             if fits(path.parent) and _has_header(path):
@@ -110,7 +113,7 @@ def _last(runs: Path, fits: Callable[[Path], bool]) -> Path:
 
 
 def _second_of(folder: Path) -> str:
-    """Return when a run began, as the ids say it that are made here; of another id the journal says it."""
+    """Return when a run began, from its generated id; for another id, from its journal."""
     if not is_uuid(folder.name):
         return folder.name.rpartition("-")[0]
     try:

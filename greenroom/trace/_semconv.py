@@ -1,7 +1,7 @@
-"""The names of OpenTelemetry's conventions that the export uses, and our own, in one place.
+"""Names of the OpenTelemetry conventions that the export uses, and greenroom's own.
 
-Rule 1: the conventions for generative AI are in development, so one version of them is pinned here. Rule 2: names of ours
-have the prefix `actor.`.
+The conventions for generative AI are in development, so one version of them is pinned here. Greenroom's own names have
+the prefix `actor.`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONVERSATION: Final = "gen_ai.conversation.id"
 REQUEST_MODEL: Final = "gen_ai.request.model"
 FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
 INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
-"""All of them, those from and into the cache included."""
+"""All input tokens, including those from and into the cache."""
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
 CACHE_CREATION_TOKENS: Final = "gen_ai.usage.cache_creation.input_tokens"
@@ -38,12 +38,12 @@ PATH: Final = "actor.path"
 INCARNATION: Final = "actor.incarnation"
 TURN: Final = "actor.turn"
 WHAT: Final = "actor.span"
-"""What a span is: `actor`, `turn`, `model`, `tool`, `session`."""
+"""Kind of a span: `actor`, `turn`, `model`, `tool`, `session`."""
 OUTCOME: Final = "actor.outcome"
 KILLED_BY: Final = "actor.killed_by"
 KILLED_WHY: Final = "actor.killed_why"
 SEQ: Final = "actor.seq"
-"""Number of the event with which a span begins, or of the event itself."""
+"""Number of the first event of a span, or of the event itself."""
 END_SEQ: Final = "actor.end_seq"
 PARENT_SEQ: Final = "actor.parent_seq"
 """Number of the event that led to it."""
@@ -52,4 +52,4 @@ INTERNAL: Final = 1
 CLIENT: Final = 3
 """Kinds of spans."""
 ERROR: Final = 2
-"""The status of what failed; what did not has none."""
+"""Status of a failed span; others have none."""

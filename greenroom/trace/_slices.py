@@ -1,9 +1,8 @@
-"""A journal as slices of time, for pictures of it: incarnations, turns, requests, calls, and what each event belongs to.
+"""A journal as slices of time, for pictures: incarnations, turns, requests, calls, and the owner of each event.
 
-Rule 1: a slice is what a journal begins and ends, and an incarnation from its creation on; one that has no end lasts
-until its process does, and its outcome is `open`. Rule 2: every event belongs to the slice that it begins or ends, else to
-the turn that its incarnation is in, else to the incarnation, else to the session, else to none.
-Must not know: disk, Trio, and what the pictures look like.
+A slice is anything that a journal begins and ends, and an incarnation from its creation on; one without an end lasts
+until its process ends, with the outcome `open`. Every event belongs to the slice that it begins or ends, else to its
+incarnation's turn, else to the incarnation, else to the session, else to none.
 """
 
 from __future__ import annotations
@@ -37,28 +36,28 @@ class Slice:
     begin: Entry
     end: Entry | None
     end_t: float
-    """When it ended, or its process did."""
+    """Time of its end, or of its process's."""
 
     @property
     def machine(self) -> Machine:
-        """The incarnation that it is about."""
+        """The incarnation that it belongs to."""
         return machine_of(self.begin)
 
     @property
     def outcome(self) -> str:
-        """The state that it ended in; `open` where it has not."""
+        """The state that it ended in; `open` if it has not ended."""
         return OPEN if self.end is None else str(self.end.get("state", "ended"))
 
 
 @final
 class Slices:
-    """The slices of a whole journal, in the order of their beginnings.
+    """The slices of a whole journal, in order of their beginnings.
 
     Attributes:
         all: The slices.
-        instants: The other events, without those that every message leaves.
-        path: The readable path of each actor, by its id.
-        supervisor: The id of each actor's supervisor, by its id.
+        instants: The other events, except those that every message causes.
+        path: The readable path of each actor, by id.
+        supervisor: The id of each actor's supervisor, by id.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -73,27 +72,27 @@ class Slices:
             self._read(process)
 
     def owner(self, seq: int) -> Slice | None:
-        """Return the slice that an event belongs to; None for an event that is not there, or belongs to none."""
+        """Return the slice that an event belongs to; None if the event is missing, or belongs to none."""
         return self._owner.get(seq)
 
     def sent_t(self, turn: Slice) -> float | None:
-        """Return when the message of a turn was put, where the journal says so."""
+        """Return the time at which the message of a turn was put, if recorded."""
         put = self._put.get(turn.begin.seq)
         return None if put is None else put.t
 
     def message(self, turn: Slice) -> str:
-        """Return the class of a turn's message, where the journal says so."""
+        """Return the class of a turn's message, if recorded."""
         put = self._put.get(turn.begin.seq)
         return "" if put is None else str(put["type"])
 
     def name(self, actor: str) -> str:
-        """Return how people call an actor."""
+        """Return an actor's name for people."""
         return self.path.get(actor, actor) or ROOT
 
     def _read(self, process: Sequence[Entry]) -> None:
         pairs = list(spans(process))
         ends = {begin.seq: end for begin, end in pairs}
-        exits = {machine_of(one): one for one in process if one.kind == "actor.end"}
+        exits = {machine_of(entry): entry for entry in process if entry.kind == "actor.end"}
         last_t = process[-1].t if process else 0.0
         begun = {end.seq: begin for begin, end in pairs if begin.kind != "actor.begin"}
         lives: dict[Machine, Slice] = {}
@@ -147,9 +146,9 @@ class Slices:
 
 
 def fields_of(*entries: Entry | None) -> dict[str, Any]:
-    """Return what events say besides where they belong, without what is empty, as JSON has it."""
+    """Return the non-empty fields of events other than their base fields, as JSON values."""
     found: dict[str, Any] = {}
-    for name, value in (one for entry in entries if entry is not None for one in _fields(entry)):
+    for name, value in (field for entry in entries if entry is not None for field in _fields(entry)):
         if value not in ("", 0, None, False, (), [], {}):
             found[name] = _plain(value)
     return found
@@ -168,7 +167,7 @@ def _plain(value: Any) -> Any:
     if attrs.has(type(value)):
         return {field.name: _plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)

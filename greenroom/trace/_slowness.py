@@ -1,7 +1,6 @@
-"""Where a run took longer than it should: ends after kills and aborts, and steps that held up the event loop.
+"""Slow parts of a run: late ends after kills and aborts, and steps that blocked the event loop.
 
-None of it breaks an invariant: how long foreign code takes to stop is the user's affair. It is what people look for.
-Must not know: disk, Trio.
+None of this breaks an invariant: how long foreign code takes to stop is up to the user. But it is what people look for.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from greenroom.trace._checks_machines import machine_of, turn_of
 from greenroom.trace._entries import Entry, UnknownEvent
 
 ABORT_S: Final = 2.0
-"""Seconds that an aborted turn may take: the grace that a kill has by default."""
+"""Seconds allowed for an aborted turn: the default grace of a kill."""
 _ENDS: Final = {"actor.end": "actor.kill_requested", "turn.end": "turn.abort_requested"}
 _VERBS: Final = {"actor.kill_requested": "the kill", "turn.abort_requested": "the abort of its turn"}
 
@@ -34,13 +33,14 @@ class Slowness:
 
 
 def find_slowness(entries: Sequence[Entry]) -> list[Slowness]:
-    """Return what took too long, in the order of the events.
+    """Return everything that took too long, in the order of the events.
 
-    An actor has the grace of its kill, an aborted turn `ABORT_S`, whatever they wait for. What has not ended counts up to the last
+    An actor has the grace of its kill, an aborted turn `ABORT_S`, including waits. An open end counts up to the last
     event of its process.
     """
     known = [entry for entry in entries if not isinstance(entry.event, UnknownEvent)]
-    return sorted((one for part in split_processes(known) for one in _of_process(part)), key=lambda one: one.seq)
+    found = [slowness for part in split_processes(known) for slowness in _of_process(part)]
+    return sorted(found, key=lambda slowness: slowness.seq)
 
 
 def _of_process(entries: Sequence[Entry]) -> Iterator[Slowness]:
@@ -61,7 +61,7 @@ def _of_process(entries: Sequence[Entry]) -> Iterator[Slowness]:
             case "step.blocked":
                 who = path.get(entry["who"], entry["who"]) or entry["task"]
                 where = f" in {entry['where']}" if entry["where"] else ""
-                text = f"the event loop stood still for {entry['seconds']:.3g} s: a step of {who}{where}"
+                text = f"the event loop was blocked for {entry['seconds']:.3g} s by a step of {who}{where}"
                 yield Slowness(entry.seq, entry["seconds"], text)
     for request, open_calls in asked.values():
         yield from _late(request, open_calls, entries[-1].t, path, has_ended=False)
@@ -82,5 +82,5 @@ def _late(
         who = path.get(request.event.actor, request.event.actor)
         did = f"ended {took_s:.3g} s" if has_ended else f"has not ended {took_s:.3g} s"
         blame = f"; {', '.join(calls)} did not stop" if calls else ""
-        text = f"{who} {did} after {_VERBS[request.kind]}, and had {grace_s:g} s{blame}"
+        text = f"{who} {did} after {_VERBS[request.kind]}, with a grace of {grace_s:g} s{blame}"
         yield Slowness(request.seq, took_s, text)

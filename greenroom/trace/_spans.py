@@ -1,6 +1,6 @@
-"""What begins and ends: `x.new`, `x.begin`, `x.end` of any kind, paired by the fields that all of them have.
+"""Pairing of `x.new`, `x.begin` and `x.end` events of any kind, by the fields that all of them have.
 
-`x.dropped` ends what never began; it may have an `x.end` instead.
+`x.dropped` ends something that never began; an `x.end` may take its place.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _STEPS: Final = ("new", "begin", "end", "dropped")
 Owner: TypeAlias = tuple[str, int]
 """An incarnation: id and number."""
 Key: TypeAlias = tuple[Hashable, ...]
-"""What tells one thing from the others of its owner: `turn`, 3; `tool`, 3, 1, "call-7"."""
+"""Identity of a thing within its owner: `turn`, 3; `tool`, 3, 1, "call-7"."""
 
 
 class _Open:
-    """What is open while the entries are walked through."""
+    """The open things while the entries are walked."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._shared = _shared_fields(entries)
         self._held: dict[Owner, dict[Key, list[Entry]]] = {}
 
     def walk(self, entry: Entry) -> tuple[Entry | None, bool]:
-        """Take the next entry; returns the entry that it ends, and whether it is an end of nothing."""
+        """Process the next entry; return the entry that it ends, and True if it ends nothing."""
         what, _, step = entry.kind.rpartition(".")
         if step not in _STEPS:
             return None, False
@@ -45,11 +45,12 @@ class _Open:
         return None, False
 
     def left(self) -> list[Entry]:
-        """Return what is open, in order."""
-        return sorted((entry for owner in list(self._held) for entry in self.left_by(owner)), key=lambda one: one.seq)
+        """Return the open begins, in order."""
+        left = [entry for owner in list(self._held) for entry in self.left_by(owner)]
+        return sorted(left, key=lambda entry: entry.seq)
 
     def left_by(self, owner: Owner) -> list[Entry]:
-        """Return what an incarnation has open, and forget it."""
+        """Return the open begins of an incarnation, and forget them."""
         return [entry for entries in self._held.pop(owner, {}).values() for entry in entries]
 
 
@@ -64,7 +65,7 @@ def _pop(held: dict[Key, list[Entry]], key: Key) -> Entry | None:
 
 
 def _shared_fields(entries: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
-    """Return, for each kind of thing, the fields by which its entries find each other: all that each of them has."""
+    """Return, for each kind of thing, the identifying fields: those that all of its events have."""
     steps: dict[str, dict[str, type[Event]]] = {}
     for entry in entries:
         what, _, step = entry.kind.rpartition(".")
@@ -72,7 +73,7 @@ def _shared_fields(entries: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
             steps.setdefault(what, {})[step] = type(entry.event)
     shared: dict[str, tuple[str, ...]] = {}
     for what, classes in steps.items():
-        names = set.intersection(*(set(field_names(one)) for one in classes.values()))
+        names = set.intersection(*(set(field_names(event_class)) for event_class in classes.values()))
         if len(classes) > 1:
             shared[what] = tuple(sorted(names.difference(_BASE)))
     return shared
@@ -93,7 +94,9 @@ def spans(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
 
 
 def open_spans(entries: Sequence[Entry]) -> list[Entry]:
-    """Return what was created or begun and has not ended, in order: actors, turns, model requests, tool calls ..."""
+    """Return everything that was created or begun and has not ended, in order: actors, turns, model requests, tool
+    calls ...
+    """
     known = _known(entries)
     opened = _Open(known)
     for entry in known:
@@ -108,7 +111,7 @@ def paired(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     for entry in known:
         _, is_orphan = opened.walk(entry)
         if is_orphan:
-            yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} ends what is not there"
+            yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} ends something that never began"
         if entry.kind == "actor.end":
-            for one in opened.left_by((entry.event.actor, entry.event.inc)):
-                yield one.seq, f"{one.kind} of {entry.event.actor} has no end, and its actor ended at {entry.seq}"
+            for begin in opened.left_by((entry.event.actor, entry.event.inc)):
+                yield begin.seq, f"{begin.kind} of {entry.event.actor} has no end, and its actor ended at {entry.seq}"

@@ -1,4 +1,4 @@
-"""What a journal tells about itself."""
+"""Counters of a journal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class JournalStatistics:
     """The counters of a journal."""
 
     written: int
-    """Events on disk that this writer put there."""
+    """Events that this writer wrote to disk."""
     pending: int
     """Events that wait to be written."""
     pending_bytes: int
-    """What waits, transcripts included; a guess for events that are not encoded yet."""
+    """Pending bytes, including transcripts; estimated for events that are not encoded yet."""
     bytes: int
-    """Bytes of journal lines on disk that this writer put there."""
+    """Bytes of journal lines that this writer wrote to disk."""
     batches: int
     syncs: int
     waiting: int
-    """Callers of `wait_durable` that wait."""
+    """Waiting callers of `wait_durable`."""
     is_open: bool

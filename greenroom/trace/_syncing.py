@@ -1,8 +1,8 @@
-"""When what was written is synced to the device, and how: beside the batches, many files side by side.
+"""Syncs of written files to the device: beside the batches, many files in parallel.
 
-Rule 1: one sync at a time; a batch may be written meanwhile. Rule 2: at most a tenth of the time goes into it. Rule 3: what the
-journal points into comes first. Rule 4: a failure is kept until the writer looks, for a batch that is out holds what is to
-be told.
+Rule 1: one sync at a time; a batch may be written meanwhile. Rule 2: syncs take at most a tenth of the time. Rule 3:
+files that the journal refers to come first. Rule 4: a failure is kept until the writer looks, because a batch in flight
+holds the callers to notify.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom.core import Blocking
-from greenroom.trace._files import JournalFiles
+from greenroom.trace._journal_files import JournalFiles
 
 SYNC_S: Final = 1.0
 SYNCS: Final = 8
-"""Threads that sync many files: a file system takes what comes at once together, a thousand files in a tenth of the time."""
+"""Threads that sync many files: a file system combines simultaneous requests, a thousand files in a tenth of the time.
+"""
 
 
 @final
@@ -27,14 +28,14 @@ class Syncing:
     """The syncs of one journal.
 
     Args:
-        files: What is synced.
-        blocking: Where it is done.
+        files: The files to sync.
+        blocking: Runs the blocking calls.
         now: Reads the run's clock.
-        wake: Called when one has ended.
+        wake: Called when a sync has ended.
 
     Attributes:
-        failure: Why the device refused; None while it has not.
-        count: Those that were done.
+        failure: The error of the device; None if it has not failed.
+        count: Number of finished syncs.
     """
 
     __slots__ = ("_blocking", "_files", "_is_out", "_now", "_synced_t", "_took_s", "_wake", "count", "failure")
@@ -54,18 +55,18 @@ class Syncing:
 
     @property
     def until_s(self) -> float:
-        """Seconds until the next one is due; infinity while one is out, or nothing was written."""
+        """Seconds until the next sync is due; infinity while one is out, or if nothing was written."""
         if self._is_out or not self._files.is_dirty:
             return math.inf
         return max(0.0, self._synced_t + max(SYNC_S, 10 * self._took_s) - self._now())
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for one."""
+        """True if a sync is due."""
         return self.until_s <= 0
 
     def sync_here(self) -> None:
-        """Sync what was written, in this thread.
+        """Sync the written files in this thread.
 
         Raises:
             OSError: The device refused.
@@ -75,7 +76,7 @@ class Syncing:
         self._note(began_t)
 
     def begin(self, nursery: trio.Nursery) -> None:
-        """Sync what was written so far, beside whatever comes next; to be called while no batch is out."""
+        """Sync the files written so far, beside later writes; call it while no batch is out."""
         self._is_out = True
         nursery.start_soon(self._sync, self._files.take_dirty(), name="sync of the journal")
 
@@ -97,7 +98,7 @@ class Syncing:
     async def _sync_some(self, paths: Sequence[str]) -> None:
         try:
             await self._blocking.run(self._files.sync, paths)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run must learn that its journal has ended
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run must learn that its journal has failed
             self.failure = error
 
     def _note(self, began_t: float) -> None:

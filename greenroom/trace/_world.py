@@ -1,4 +1,4 @@
-"""The state of a run at any moment, folded from its events by the functions that the folders hand in.
+"""The state of a run at any moment, folded from its events by functions of the folders.
 
 A folder exports `FOLDS`, a tuple of `(section, event class, key, function)`:
 
@@ -10,15 +10,14 @@ A folder exports `FOLDS`, a tuple of `(section, event class, key, function)`:
 
     def claimed(before: Item | None, event: ItemClaimed) -> Item | None: ...
 
-The state is a mapping of sections; a section maps subjects to frozen values. `key` names the field, or the fields, of
-the event that say which subject it is about. The function is pure: from that subject's value before (None when there is
-none) to its value after (None when it is gone).
+The state is a mapping of sections; a section maps subjects to frozen values. `key` names the field or fields of the
+event that identify the subject. The function is pure: from the subject's value before (None if it does not exist) to
+its value after (None if it is removed).
 
-Rule 1: values are frozen, so a copy of the state is a copy of its mappings; they hold no times, which are the entries'.
-Rule 2: a fold moves machines by the same `step` that moves them live; where the journal makes an illegal move, or says what
-makes no sense, that is put down as a fault and the subject stays as it was. Rule 3: a value with a method `lost()` says by it what is left of it
-once its process is gone.
-Must not know: which sections there are, disk, Trio.
+Rule 1: values are frozen, so a copy of the state is a copy of its mappings; they hold no times, which belong to the
+entries. Rule 2: a fold moves machines by the same `step` that moves them live; an illegal move or an invalid value in
+the journal is recorded as a fault and leaves the subject unchanged. Rule 3: a value with a method `lost()` uses it to
+return what is left after its process.
 """
 
 from __future__ import annotations
@@ -36,17 +35,19 @@ Fold: TypeAlias = tuple[str, type[Event], str | tuple[str, ...], Callable[..., A
 """`(section, event class, key field or fields, function(before, event) -> after)`."""
 
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-"""What a fold, which is pure, raises of a value that it cannot take."""
+"""Errors that a fold, which is pure, raises for an invalid value."""
 SESSION_BEGIN: Final = "session.begin"
-"""After the first, it stands where another process goes on with the journal: what lived in the one before is lost."""
+"""After the first, it marks where another process resumed the journal: everything that lived in the previous one is
+lost.
+"""
 
 
 @runtime_checkable
 class Losable(Protocol):
-    """A value that does not outlive its process as it is."""
+    """A value that does not outlive its process unchanged."""
 
     def lost(self) -> Any:
-        """Return what is left of it; None for nothing."""
+        """Return the value after the end of its process; None to remove it."""
         ...
 
 
@@ -61,10 +62,10 @@ class Fault:
 
 @final
 class World:
-    """The state after the events that were applied so far.
+    """The state after the events applied so far.
 
     Attributes:
-        seq: Number of the last event that was applied.
+        seq: Number of the last applied event.
         t: Its time in seconds.
         faults: The events that could not be folded.
     """
@@ -84,7 +85,7 @@ class World:
         self.faults: list[Fault] = []
 
     def __repr__(self) -> str:
-        return f"<World seq={self.seq} {', '.join(f'{name}: {len(one)}' for name, one in self._sections.items())}>"
+        return f"<World seq={self.seq} {', '.join(f'{name}: {len(subjects)}' for name, subjects in self._sections.items())}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, World) and (self.seq, self.t, self._sections, self.faults) == (
@@ -98,15 +99,15 @@ class World:
 
     @property
     def sections(self) -> Mapping[str, Mapping[Any, Any]]:
-        """Every section with its subjects, in the order in which they appeared."""
+        """Every section with its subjects, in order of appearance."""
         return self._sections
 
     def section(self, name: str) -> Mapping[Any, Any]:
-        """Return the subjects of one section; empty when no fold makes it."""
+        """Return the subjects of one section; empty if no fold makes it."""
         return self._sections.get(name, {})
 
     def copy(self) -> World:
-        """Return the same state as a value of its own."""
+        """Return an independent copy of the state."""
         twin = World(())
         twin._folds = self._folds
         twin._sections = {name: dict(subjects) for name, subjects in self._sections.items()}
@@ -115,7 +116,7 @@ class World:
         return twin
 
     def apply(self, entry: Entry) -> None:
-        """Take the next event into account."""
+        """Apply the next event."""
         if entry.kind == SESSION_BEGIN:
             if self._has_session:
                 self._lose()
@@ -130,7 +131,7 @@ class World:
                 self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {error}"))
                 continue
             except _SENSELESS as error:
-                why = f"a value makes no sense ({type(error).__name__}: {error})"
+                why = f"invalid value ({type(error).__name__}: {error})"
                 self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {why}"))
                 continue
             if after is None:

@@ -1,9 +1,8 @@
-"""The state of mailboxes, actors and supervisors as their journal tells it: pure folds over what the three record."""
+"""Folds of the kernel's events into the state of mailboxes, actors and supervisors."""
 
 from greenroom.views._actors import ActorView, NameView, TurnCounts
-from greenroom.views._catalog import FOLDS
 from greenroom.views._mailboxes import MailboxView
-from greenroom.views._supervisors import SupervisorView
+from greenroom.views._supervisors import FOLDS, SupervisorView
 
 __all__ = [
     "FOLDS",

@@ -1,4 +1,4 @@
-"""The state of actors and names, folded from their events; machines move by the same `step` that moves them live."""
+"""The state of actors and names, folded from their events with the `step` of the live machines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ActorEvent: TypeAlias = (
 @final
 @attrs.frozen(kw_only=True)
 class TurnCounts:
-    """How the turns of an actor ended."""
+    """Number of turns by outcome."""
 
     completed: int = 0
     failed: int = 0
@@ -59,14 +59,14 @@ class TurnCounts:
 
     @property
     def total(self) -> int:
-        """All that have ended."""
+        """All turns that have ended."""
         return self.completed + self.failed + self.killed
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ActorView:
-    """One actor, across its incarnations. Turns are there for actors whose journal has them."""
+    """One actor, across its incarnations. Turns are known only if its journal has them."""
 
     id: str
     path: str
@@ -74,38 +74,38 @@ class ActorView:
     supervisor: str
     """Id; empty for the root."""
     descent: str
-    """Id of the actor that asked for it; empty for the host."""
+    """Id of the actor that spawned it; empty for the host."""
     journal: str
     """`lifecycle`, `turns` or `full`."""
     incarnation: int = 1
     state: State = State.PENDING
     turn: int = 0
-    """Number of the current turn, or of the last one."""
+    """Number of the current or the last turn."""
     is_busy: bool = False
     turn_msg: int = 0
     turns: TurnCounts = TurnCounts()
     is_aborting: bool = False
-    """Somebody asked for the end of the current turn."""
+    """True if the end of the current turn was requested."""
     request: str = ""
-    """`stop` or `kill` when somebody asked this incarnation to end."""
+    """`stop` or `kill` if the end of this incarnation was requested."""
     cause: Cause | None = None
-    """Who asked for its end, and why."""
+    """Requester and reason of its end."""
     error: str = ""
     entered: str = ""
-    """What it last entered with `ctx.enter`, as text; empty before."""
+    """The state last entered with `ctx.enter`, as text; empty before."""
     is_suspended: bool = False
-    """It takes no further message until it is resumed or restarted."""
+    """True if it takes no messages until it is resumed or restarted."""
     is_draining: bool = False
-    """It takes nothing new, and ends when it has handled what it had."""
+    """True if it accepts no new messages and ends once it has handled the queued ones."""
     is_unresponsive: bool = False
     is_gone: bool = False
     is_lost: bool = False
-    """It had not ended when its process did."""
+    """True if it had not ended when its process did."""
     is_past: bool = False
-    """Its process is over; in a later one it may begin anew, under the same id."""
+    """True if its process is over; a later process may begin it anew under the same id."""
 
     def lost(self) -> ActorView:
-        """Return what is left when the process is gone."""
+        """Return the view after the end of the process."""
         if self.is_gone or self.state in TERMINAL:
             return attrs.evolve(self, is_past=True)
         return attrs.evolve(self, is_past=True, is_lost=True, is_busy=False)
@@ -114,18 +114,18 @@ class ActorView:
 @final
 @attrs.frozen(kw_only=True)
 class NameView:
-    """A name that leads to an actor."""
+    """A name of an actor."""
 
     owner: str
     """Id of the actor."""
 
     def lost(self) -> None:
-        """Return nothing: no name outlives its process."""
+        """Return None: names do not outlive their process."""
 
 
 def created(before: ActorView | None, event: ActorCreated) -> ActorView:
     """Begin an incarnation: the first one, or the next after a terminal state."""
-    if before is None or before.is_past:  # an agent may come back in another process, and begins anew
+    if before is None or before.is_past:  # an agent may return in another process, and begins anew
         if event.inc != 1:
             raise _refused("absent", f"{event.kind} of incarnation {event.inc}")
     elif before.is_gone or before.state not in TERMINAL or event.inc != before.incarnation + 1:
@@ -144,13 +144,13 @@ def created(before: ActorView | None, event: ActorCreated) -> ActorView:
 
 
 def began(before: ActorView | None, event: ActorBegan) -> ActorView:
-    """`pending -> running`."""
+    """Move from `pending` to `running`."""
     view = _current(before, event)
     return attrs.evolve(view, state=step(view.state, Edge.BEGIN))
 
 
 def entered(before: ActorView | None, event: ActorEntered) -> ActorView:
-    """Be in another state of its own."""
+    """Record the state that the actor entered."""
     view = _current(before, event)
     if view.state is not State.RUNNING:
         raise _refused(view.state, event.kind)
@@ -167,7 +167,7 @@ def exited(before: ActorView | None, event: ActorExited) -> ActorView:
 
 
 def gone(before: ActorView | None, event: ActorGone) -> ActorView:
-    """Be gone for good."""
+    """Mark the actor as terminated permanently."""
     view = _current(before, event)
     if view.state not in TERMINAL or view.is_gone:
         raise _refused(view.state, event.kind)
@@ -183,7 +183,7 @@ def turn_began(before: ActorView | None, event: TurnBegan) -> ActorView:
 
 
 def turn_ended(before: ActorView | None, event: TurnEnded) -> ActorView:
-    """End the current turn; its machine has no `pending`, so it begins as running."""
+    """End the current turn; a turn has no `pending` state, so its machine begins as running."""
     view = _current(before, event)
     _in_turn(view, event)
     state = step(State.RUNNING, _edge_to(event.state, event.kind))
@@ -196,44 +196,44 @@ def turn_ended(before: ActorView | None, event: TurnEnded) -> ActorView:
 
 
 def abort_requested(before: ActorView | None, event: AbortRequested) -> ActorView:
-    """Note that the current turn is to end."""
+    """Record that the end of the current turn was requested."""
     view = _current(before, event)
     _in_turn(view, event)
     return attrs.evolve(view, is_aborting=True)
 
 
 def stop_requested(before: ActorView | None, event: StopRequested) -> ActorView:
-    """Note that the actor is to end after its turn."""
+    """Record that the actor will end after its turn."""
     return _asked(before, event, "stop", event.cause)
 
 
 def drain_requested(before: ActorView | None, event: DrainRequested) -> ActorView:
-    """Note that the actor takes nothing new."""
+    """Record that the actor accepts no new messages."""
     return attrs.evolve(_current(before, event), is_draining=True)
 
 
 def kill_requested(before: ActorView | None, event: KillRequested) -> ActorView:
-    """Note that the actor is to end now."""
+    """Record that the actor will end now."""
     return _asked(before, event, "kill", event.cause)
 
 
 def suspended(before: ActorView | None, event: ActorSuspended) -> ActorView:
-    """Take no further message."""
+    """Record that the actor takes no messages."""
     return _suspended(before, event, is_suspended=True)
 
 
 def resumed(before: ActorView | None, event: ActorResumed) -> ActorView:
-    """Take messages again."""
+    """Record that the actor takes messages again."""
     return _suspended(before, event, is_suspended=False)
 
 
 def unresponsive(before: ActorView | None, event: ActorUnresponsive) -> ActorView:
-    """Note that the actor did not end although every rung of the ladder was tried."""
+    """Record that the actor did not end although every rung of the ladder was tried."""
     return attrs.evolve(_current(before, event), is_unresponsive=True)
 
 
 def registered(before: NameView | None, event: NameRegistered) -> NameView:
-    """Let a name lead to an actor."""
+    """Register a name of an actor."""
     if before is not None:
         raise _refused(f"taken by {before.owner}", event.kind)
     return NameView(owner=event.actor)
@@ -260,7 +260,7 @@ def _suspended(before: ActorView | None, event: ActorSuspended | ActorResumed, *
 
 
 def _current(before: ActorView | None, event: _ActorEvent) -> ActorView:
-    """Return the actor, whose current incarnation the event has to be about."""
+    """Return the actor if the event is about its current incarnation, else raise."""
     if before is None:
         raise _refused("absent", event.kind)
     if before.incarnation != event.inc:

@@ -24,7 +24,7 @@ _MovingEvent: TypeAlias = MessagePut | MessageLeased | MessageReturned | Message
 @final
 @attrs.frozen(kw_only=True)
 class MailboxView:
-    """What a mailbox holds, as numbers of messages; only for actors whose journal is `full`."""
+    """Contents of a mailbox as message numbers; only for actors whose journal is `full`."""
 
     now: tuple[int, ...] = ()
     next: tuple[int, ...] = ()
@@ -37,11 +37,11 @@ class MailboxView:
 
     @property
     def depth(self) -> int:
-        """Messages that wait in their lanes."""
+        """Number of messages in the lanes."""
         return len(self.now) + len(self.next) + len(self.later)
 
     def lost(self) -> MailboxView:
-        """Return what is left when the process is gone: the counters."""
+        """Return the view after the end of the process: the counters only."""
         return MailboxView(accepted=self.accepted, acked=self.acked, died=self.died)
 
 
@@ -55,26 +55,26 @@ def put(before: MailboxView | None, event: MessagePut) -> MailboxView:
 
 
 def leased(before: MailboxView | None, event: MessageLeased) -> MailboxView:
-    """Take a message out of its lane, and keep it as leased."""
+    """Move a message from its lane to the leased ones."""
     view = before or _EMPTY
     lane = _without(_lane(view, event), event)
     return attrs.evolve(_with_lane(view, event, lane), leased=(*view.leased, event.msg))
 
 
 def acked(before: MailboxView | None, event: MessageAcked) -> MailboxView:
-    """Let go of a leased message."""
+    """Remove a leased message."""
     view = before or _EMPTY
     return attrs.evolve(view, leased=_without(view.leased, event), acked=view.acked + 1)
 
 
 def postponed(before: MailboxView | None, event: MessagePostponed) -> MailboxView:
-    """Set a leased message aside."""
+    """Move a leased message to the postponed ones."""
     view = before or _EMPTY
     return attrs.evolve(view, leased=_without(view.leased, event), postponed=(*view.postponed, event.msg))
 
 
 def returned(before: MailboxView | None, event: MessageReturned) -> MailboxView:
-    """Put a leased or postponed message back to the front of its lane."""
+    """Return a leased or postponed message to the front of its lane."""
     view = before or _EMPTY
     view = _with_lane(view, event, (event.msg, *_lane(view, event)))
     if event.msg in view.postponed:
@@ -83,15 +83,17 @@ def returned(before: MailboxView | None, event: MessageReturned) -> MailboxView:
 
 
 def died(before: MailboxView | None, event: MessageDied) -> MailboxView:
-    """Drop a message from wherever it was; below `full` it was never seen to be there."""
+    """Remove a message from wherever it was; below the level `full` it was never recorded there."""
     view = before or _EMPTY
-    lane = tuple(one for one in _lane(view, event) if one != event.msg)
-    rest, aside = (tuple(one for one in part if one != event.msg) for part in (view.leased, view.postponed))
-    return attrs.evolve(_with_lane(view, event, lane), leased=rest, postponed=aside, died=view.died + 1)
+    lane = tuple(number for number in _lane(view, event) if number != event.msg)
+    leased, postponed = (
+        tuple(number for number in part if number != event.msg) for part in (view.leased, view.postponed)
+    )
+    return attrs.evolve(_with_lane(view, event, lane), leased=leased, postponed=postponed, died=view.died + 1)
 
 
 def counted(before: int | None, _: MessageDied) -> int:
-    """Count a dead letter of its reason."""
+    """Count a dead letter by its reason."""
     return (before or 0) + 1
 
 
@@ -120,7 +122,7 @@ def _without(numbers: tuple[int, ...], event: _MessageEvent) -> tuple[int, ...]:
         return numbers[1:]
     if event.msg not in numbers:
         raise IllegalTransition(state=f"a mailbox without message {event.msg}", event=event.kind)
-    return tuple(one for one in numbers if one != event.msg)
+    return tuple(number for number in numbers if number != event.msg)
 
 
 FOLDS: Final = (

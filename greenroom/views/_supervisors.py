@@ -1,4 +1,4 @@
-"""What supervisors decided, folded from their events."""
+"""Decisions of supervisors, folded from their events, and the table of all folds of the kernel."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import Final, final
 import attrs
 
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
+from greenroom.views import _actors, _mailboxes
 
 
 @final
 @attrs.frozen(kw_only=True)
 class SupervisorView:
-    """The decisions of one supervisor. Which children it has is said by each of them."""
+    """The decisions of one supervisor; each child's own view names its supervisor."""
 
     restarts: int = 0
     """Decisions to restart; a batch counts once."""
     in_window: int = 0
-    """Of those, the ones within its window at the last decision."""
+    """Decisions within the window at the last decision."""
     last_child: str = ""
-    """Id of the child that the last decision was about."""
+    """Id of the child of the last decision."""
     gave_up_on: str = ""
-    """Id of the child that it gave up on, if it did."""
+    """Id of the child that made it give up, if it did."""
 
 
 def restarted(before: SupervisorView | None, event: ChildRestarted) -> SupervisorView:
@@ -31,18 +32,21 @@ def restarted(before: SupervisorView | None, event: ChildRestarted) -> Superviso
 
 
 def escalated(before: SupervisorView | None, event: SupervisorEscalated) -> SupervisorView:
-    """Note that a supervisor gave up."""
+    """Record that a supervisor gave up."""
     view = before or SupervisorView()
     return attrs.evolve(view, in_window=event.restarts, last_child=event.child, gave_up_on=event.child)
 
 
 def finished(before: SupervisorView | None, event: SupervisorFinished) -> SupervisorView:
-    """Note that a supervisor ends with a significant child."""
+    """Record that a supervisor ends with a significant child."""
     return attrs.evolve(before or SupervisorView(), last_child=event.child)
 
 
-FOLDS: Final = (
+_FOLDS: Final = (
     ("supervisors", ChildRestarted, "actor", restarted),
     ("supervisors", SupervisorEscalated, "actor", escalated),
     ("supervisors", SupervisorFinished, "actor", finished),
 )
+
+FOLDS: Final = (*_mailboxes.FOLDS, *_actors.FOLDS, *_FOLDS)
+"""All folds of the kernel: `(section, event class, key field, function)`, as `greenroom.trace` reads them."""

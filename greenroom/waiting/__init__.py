@@ -1,6 +1,6 @@
 """Primitives for waiting: parking a task, deadlines, reply slots. Knows Trio, but not actors."""
 
-from greenroom.waiting._parking import SHORTCUTS, prepare, sleep, wake
+from greenroom.waiting._parking import SHORTCUTS, ParkingSpot, prepare, sleep, wake
 from greenroom.waiting._slot import NOTHING, ReplySlot
 from greenroom.waiting._timers import TICK_S, Timer, Timers
 
@@ -8,6 +8,7 @@ __all__ = [
     "NOTHING",
     "SHORTCUTS",
     "TICK_S",
+    "ParkingSpot",
     "ReplySlot",
     "Timer",
     "Timers",

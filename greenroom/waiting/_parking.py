@@ -84,3 +84,37 @@ sleep: Final[Callable[[Any], Awaitable[None]]] = _sleep_on_trap if SHORTCUTS els
 """Sleeps until `wake`, or until cancelled."""
 wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedule
 """Reschedules a sleeping task."""
+
+
+@final
+class ParkingSpot:
+    """A place where one task at a time sleeps until it is woken; or a callback, for those without a task."""
+
+    __slots__ = ("_trap", "callback", "task")
+
+    def __init__(self, callback: Callable[[], None] | None = None) -> None:
+        self.task: Task | None = None
+        """The task that sleeps here."""
+        self.callback = callback
+        """Called instead, if no task sleeps here."""
+        self._trap: object = None  # created on first use, and only once
+
+    def parked(self, task: Task) -> Awaitable[None]:
+        """Return an awaitable that sleeps until `unpark`; `task` has to await it at once."""
+        if self._trap is None:
+            self._trap = prepare(self._forget)
+        self.task = task
+        return sleep(self._trap)
+
+    def unpark(self) -> None:
+        """Wake the sleeping task, or call the callback, if there is one."""
+        task = self.task
+        if task is not None:
+            self.task = None
+            wake(task)
+        elif self.callback is not None:
+            self.callback()
+
+    def _forget(self, _: object) -> Abort:
+        self.task = None
+        return Abort.SUCCEEDED

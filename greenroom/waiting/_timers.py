@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Final, final
 
 import trio
-from trio.lowlevel import Abort, Task, current_task
+from trio.lowlevel import current_task
 
-from greenroom.waiting._parking import prepare, sleep, wake
+from greenroom.waiting._parking import ParkingSpot
 
 TICK_S: Final = 1 / 64
 
@@ -43,9 +43,8 @@ class Timers:
         self._now = now
         self._buckets: dict[int, dict[Timer, None]] = {}
         self._due: list[int] = []
-        self._sleeper: Task | None = None
+        self._spot = ParkingSpot()
         self._sleeps_until = math.inf
-        self._trap: object = prepare(self._forget)
 
     def __len__(self) -> int:
         """Return the number of pending deadlines."""
@@ -61,9 +60,8 @@ class Timers:
         if bucket is None:
             bucket = self._buckets[tick] = {}
             heapq.heappush(self._due, tick)
-            if self._sleeper is not None and tick * TICK_S < self._sleeps_until:
-                task, self._sleeper = self._sleeper, None
-                wake(task)
+            if tick * TICK_S < self._sleeps_until:
+                self._spot.unpark()
         return Timer(callback, bucket)
 
     async def run(self) -> None:
@@ -72,8 +70,7 @@ class Timers:
             self._fire()
             self._sleeps_until = self._due[0] * TICK_S if self._due else math.inf
             with trio.CancelScope(deadline=self._sleeps_until) as scope:
-                self._sleeper = current_task()
-                await sleep(self._trap)
+                await self._spot.parked(current_task())
             if (
                 scope.cancelled_caught
             ):  # not at each new deadline: if many are cancelled, each would wake this task again
@@ -90,7 +87,3 @@ class Timers:
                 timer = next(iter(bucket))
                 del bucket[timer]
                 timer.callback()
-
-    def _forget(self, _: object) -> Abort:
-        self._sleeper = None
-        return Abort.SUCCEEDED

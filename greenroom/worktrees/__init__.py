@@ -1,9 +1,10 @@
-"""Worktrees of git: a checkout of its own for an agent, locked while it is used, removed when nothing would be lost."""
+"""Git worktrees: a separate checkout for an agent, locked while it is used, removed if nothing would be lost."""
 
 from greenroom.worktrees._caretaker import Fate, Release
-from greenroom.worktrees._claims import Kind, Worktree
-from greenroom.worktrees._cleanup import Commits, Standing, losses, why_kept
+from greenroom.worktrees._claims import Worktree, WorktreeKind
+from greenroom.worktrees._cleanup import Commits, WorktreeState, losses, why_kept
 from greenroom.worktrees._confinement import confine_path, why_refused
+from greenroom.worktrees._creation import WorktreeHooks
 from greenroom.worktrees._errors import (
     GitFailed,
     NoRepository,
@@ -24,11 +25,11 @@ from greenroom.worktrees._events import (
     WorktreeRemovalIntended,
     WorktreeRemoved,
 )
-from greenroom.worktrees._making import WorktreeHooks
-from greenroom.worktrees._names import agent_name, check_name, slug_of
-from greenroom.worktrees._processes import ProcessEnd, RunProcess, run_process
+from greenroom.worktrees._holds import Hold
+from greenroom.worktrees._run_process import ProcessResult, RunProcess, run_process
 from greenroom.worktrees._settings import BaseRef, WorktreeSettings
-from greenroom.worktrees._worktrees import Hold, Worktrees
+from greenroom.worktrees._worktree_names import agent_name, check_name, slug_of
+from greenroom.worktrees._worktrees import Worktrees
 
 __all__ = [
     "EVENTS",
@@ -37,12 +38,10 @@ __all__ = [
     "Fate",
     "GitFailed",
     "Hold",
-    "Kind",
     "NoRepository",
-    "ProcessEnd",
+    "ProcessResult",
     "Release",
     "RunProcess",
-    "Standing",
     "UnsafeWorktree",
     "Worktree",
     "WorktreeAdopted",
@@ -52,12 +51,14 @@ __all__ = [
     "WorktreeHooks",
     "WorktreeIntended",
     "WorktreeKept",
+    "WorktreeKind",
     "WorktreeLeft",
     "WorktreeMade",
     "WorktreeNotMade",
     "WorktreeRemovalIntended",
     "WorktreeRemoved",
     "WorktreeSettings",
+    "WorktreeState",
     "Worktrees",
     "WouldLoseWork",
     "agent_name",

@@ -1,7 +1,7 @@
-"""What becomes of a worktree that nobody uses: looked at, then removed or kept.
+"""Removal of unused worktrees: they are examined, then removed or kept.
 
-Rule 1: it goes only when it is proven that nothing is lost, and never by force; whoever wants to lose something says so.
-Rule 2: the intent is on record, durably, before the act. Must not know: who uses what; it is told that nobody does.
+A worktree is removed only if it is proven that nothing is lost, and never by force unless requested. The intent is
+recorded durably before the act.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import Clock, Event
-from greenroom.worktrees._claims import Claim, Kind, Worktree
-from greenroom.worktrees._cleanup import LOCK_REASON, Commits, Standing, look, why_kept
+from greenroom.worktrees._claims import Claim, Worktree, WorktreeKind
+from greenroom.worktrees._cleanup import LOCK_REASON, Commits, WorktreeState, look, why_kept
+from greenroom.worktrees._creation import WorktreeHooks, undo
 from greenroom.worktrees._errors import WorktreeError
 from greenroom.worktrees._events import WorktreeKept, WorktreeRemovalIntended, WorktreeRemoved, about
-from greenroom.worktrees._git import Git, list_worktrees
-from greenroom.worktrees._making import WorktreeHooks, undo
+from greenroom.worktrees._git_runner import GitRunner, list_worktrees
 from greenroom.worktrees._settings import WorktreeSettings
 
 _DAY_S: Final = 24 * 3600.0
 
 
 class Fate(StrEnum):
-    """What became of a worktree that was released."""
+    """Outcome for a released worktree."""
 
     IN_USE = "in_use"
-    """Others use it."""
+    """It has other users."""
     KEPT = "kept"
     REMOVED = "removed"
-    """With its branch."""
+    """Removed with its branch."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Release:
-    """What a release came to."""
+    """Result of a release."""
 
     worktree: Worktree
     fate: Fate
     why: str = ""
-    """Why it was kept."""
-    standing: Standing | None = None
-    """What was in it when it was removed on request; None where nobody looked, or git could not tell."""
+    """Reason for keeping it."""
+    standing: WorktreeState | None = None
+    """Its contents when it was removed on request; None if they were not examined, or git could not tell."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Caretaker:
-    """Removes worktrees, or says why they stay."""
+    """Removes worktrees, or returns the reason for keeping them."""
 
-    _git: Git
+    _git: GitRunner
     _hooks: WorktreeHooks
     _record: Callable[[Event], Awaitable[None]]
     _clock: Clock
@@ -62,7 +62,7 @@ class Caretaker:
     async def clean_up(
         self, worktree: Worktree, claim: Claim, *, keep: bool = False, counting: Commits = Commits.ALL
     ) -> Release:
-        if keep or worktree.kind is Kind.SESSION:
+        if keep or worktree.kind is WorktreeKind.SESSION:
             why = "it belongs to a session"
         elif worktree.is_hook_based:
             return await self.remove_by_hook(worktree, claim)
@@ -76,7 +76,7 @@ class Caretaker:
         return await self._kept(worktree, why)
 
     async def remove_by_hook(self, worktree: Worktree, claim: Claim) -> Release:
-        """Let a hook remove what a hook made, whatever is in it."""
+        """Remove a worktree made by a hook through a hook, whatever it contains."""
         why = "a hook made it, and there is no hook WorktreeRemove"
         await self._record(about(WorktreeRemovalIntended, worktree))
         try:
@@ -89,13 +89,13 @@ class Caretaker:
         return await self._kept(worktree, why)
 
     async def remove(self, worktree: Worktree, claim: Claim, *, tip: str, force: bool = False) -> str:
-        """Remove a worktree and its branch; return why git refused, empty if it did not.
+        """Remove a worktree and its branch; return git's reason for refusing, or an empty text.
 
         Args:
-            worktree: Which one.
-            claim: Its file, which goes too.
-            tip: Where its branch was when it was looked at; moved since, it stays.
-            force: Whoever asked knows that work is lost.
+            worktree: The worktree.
+            claim: Its claim file, which is removed too.
+            tip: The commit of its branch when it was examined; if the branch has moved since, it is kept.
+            force: True if the requester accepts that work is lost.
         """
         await self._record(about(WorktreeRemovalIntended, worktree))
         await self._unlock(worktree)
@@ -118,31 +118,35 @@ class Caretaker:
         return Release(worktree=worktree, fate=Fate.KEPT, why=why)
 
     async def lock(self, worktree: Worktree) -> None:
-        """Say to git that it is used; a lock of somebody else's stays."""
+        """Lock it in git; another program's lock stays."""
         reason = f"{LOCK_REASON}: in use by process {os.getpid()}"
         await self._git.end_of(worktree.root, "worktree", "lock", "--reason", reason, str(worktree.path))
 
     async def _unlock(self, worktree: Worktree) -> None:
-        """Undo a lock of ours; somebody else's stays."""
-        for one in await list_worktrees(self._git, worktree.root):
-            if one.path == worktree.path and one.lock is not None and one.lock.startswith(LOCK_REASON):
+        """Remove greenroom's lock; another program's lock stays."""
+        for registered in await list_worktrees(self._git, worktree.root):
+            if (
+                registered.path == worktree.path
+                and registered.lock is not None
+                and registered.lock.startswith(LOCK_REASON)
+            ):
                 await self._git.end_of(worktree.root, "worktree", "unlock", str(worktree.path))
 
     async def sweep_one(self, claim: Claim) -> Release | None:
         worktree = claim.read()
         if worktree is None:
-            claim.forget()  # its maker ended before it said what it would make, so it made nothing
+            claim.forget()  # its creator ended before writing its contents, so nothing was created
             return None
         if not worktree.path.exists() and not worktree.is_hook_based:
-            if worktree.base:  # else it was never ours: neither its branch nor what git knows of it is
+            if worktree.base:  # otherwise it was foreign: its branch and registration are not greenroom's
                 await undo(self._git, worktree)
             claim.forget()
             return Release(worktree=worktree, fate=Fate.REMOVED)
         age_s = self._clock.wall().timestamp() - worktree.made_at_s
         if worktree.is_hook_based:
             return None
-        if worktree.kind is Kind.SESSION:
-            await self._unlock(worktree)  # whoever locked it is no more
+        if worktree.kind is WorktreeKind.SESSION:
+            await self._unlock(worktree)  # the process that locked it has ended
             return None
         if age_s < self._settings.cleanup_period_days * _DAY_S:
             await self._unlock(worktree)

@@ -1,8 +1,8 @@
-"""Who uses a worktree, across processes: one file per worktree, held by a lock of the system while somebody does.
+"""Claims on worktrees across processes: one file per worktree, locked by the system while it is used.
 
-Rule 1: the file is there before the worktree is, so that a crash in between leaves a trace. Rule 2: the system lets go
-of the lock when its holder ends, however it ends; no process id has to be believed. Rule 3: the file holds what the
-clean-up has to know: the commit that the worktree was made from.
+The file exists before the worktree does, so that a crash in between leaves a trace. The system releases the lock when
+its holder ends, however it ends; no process id has to be trusted. The file holds what the clean-up needs: the commit
+that the worktree was created from.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ CLAIMS: Final = ".claims"
 _SUFFIX: Final = ".json"
 
 
-class Kind(StrEnum):
-    """For whom a worktree was made."""
+class WorktreeKind(StrEnum):
+    """Purpose of a worktree."""
 
     AGENT = "agent"
-    """An agent: removed at its end, if nothing in it would be lost."""
+    """For an agent: removed at its end if nothing in it would be lost."""
     SESSION = "session"
-    """A session, or a user: stays until it is removed on request."""
+    """For a session or a user: kept until it is removed on request."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Worktree:
-    """A checkout of its own."""
+    """A separate checkout."""
 
     name: str
     path: Path
     branch: str
-    """Empty for one that a hook made, and for a foreign one with a detached head."""
+    """Empty if a hook made it, or if it is foreign with a detached head."""
     base: str
-    """The commit that it was made from; empty where that is not known."""
+    """The commit that it was created from; empty if unknown."""
     root: Path
-    """The main checkout, which whoever works in the worktree must not touch."""
-    kind: Kind
+    """The main checkout, which users of the worktree must not touch."""
+    kind: WorktreeKind
     owner: str = ""
-    """Id of the agent that it was made for."""
+    """Id of the agent that it was created for."""
     is_hook_based: bool = False
-    """Whether a hook made it: git is not asked about it."""
+    """True if a hook made it: git is not used for it."""
     used_sparse_paths: bool = False
-    """Whether only some folders were checked out."""
+    """True if only some folders were checked out."""
     made_at_s: float = 0.0
     """Seconds since 1970."""
     notes: tuple[str, ...] = ()
-    """What whoever asked for it may want to know, a line each."""
+    """Notes for the requester, one line each."""
 
 
 @final
 class Claim:
-    """The file of one worktree, locked by us."""
+    """The claim file of one worktree, locked by this process."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -68,12 +68,12 @@ class Claim:
 
     @staticmethod
     def take(folder: Path, name: str) -> Claim | None:
-        """Lock the file of a name, made if it is not there; None if somebody holds it.
+        """Lock the claim file of a name, created if missing; return None if another holder has it.
 
         Raises:
             OSError: The folder cannot be written.
         """
-        import fcntl  # not on every system
+        import fcntl  # missing on some systems
 
         path = folder / (name + _SUFFIX)
         while True:
@@ -83,14 +83,15 @@ class Claim:
             except OSError:
                 os.close(descriptor)
                 return None
-            # Its last holder may have removed the file between our two steps: then we locked what nobody will find.
+            # The last holder may have removed the file between opening and locking: then this lock is on a file without
+            # a name.
             with contextlib.suppress(FileNotFoundError):
                 if os.fstat(descriptor).st_ino == path.stat().st_ino:
                     return Claim(path, descriptor)
             os.close(descriptor)
 
     def write(self, worktree: Worktree) -> None:
-        """Say what the worktree is, durably."""
+        """Write the worktree's description durably."""
         values = attrs.asdict(worktree) | {"path": str(worktree.path), "root": str(worktree.root)}
         content = json.dumps(values, indent=1).encode()
         os.ftruncate(self._descriptor, 0)
@@ -98,48 +99,48 @@ class Claim:
         os.fsync(self._descriptor)
 
     def read(self) -> Worktree | None:
-        """Return what the worktree is; None if the file does not say."""
+        """Return the worktree's description; None if the file has none."""
         try:
             values = json.loads(os.pread(self._descriptor, 1 << 20, 0))
-            values |= {"path": Path(values["path"]), "root": Path(values["root"]), "kind": Kind(values["kind"])}
+            values |= {"path": Path(values["path"]), "root": Path(values["root"]), "kind": WorktreeKind(values["kind"])}
             return Worktree(**values | {"notes": tuple(values["notes"])})
-        except (OSError, ValueError, KeyError, TypeError):  # of the system: it is not a regular file
+        except (OSError, ValueError, KeyError, TypeError):  # OSError: it is not a regular file
             return None
 
     def close(self) -> None:
-        """Let go; the file stays."""
+        """Release the lock; the file stays."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def forget(self) -> None:
-        """Let go and remove the file: the worktree is no more."""
+        """Remove the file and release the lock: the worktree no longer exists."""
         self.path.unlink(missing_ok=True)
         self.close()
 
 
 def claimed_names(folder: Path) -> list[str]:
-    """Return the names that have a file, in order."""
+    """Return the claimed names, in order."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in folder.glob("*" + _SUFFIX))
 
 
 def make_folders(folder: Path) -> Path:
-    """Make the folder of the worktrees with its own ignore file, and return the folder of the claims.
+    """Create the folder of the worktrees with its own ignore file, and return the folder of the claims.
 
     Raises:
-        WorktreeError: A link stands where a folder belongs.
+        WorktreeError: A link stands in place of a folder.
     """
     claims = folder / CLAIMS
     for each in (folder.parent, folder, claims):
         if each.is_symlink():
-            raise WorktreeError(f"{each} is a link; worktrees are made in folders only: remove it")
+            raise WorktreeError(f"cannot create worktrees: {each} is a link; remove it")
         try:
             make_private_folder(each)
         except OSError as error:
-            raise WorktreeError(f"{each} cannot be made: {error.strerror or error}") from error
+            raise WorktreeError(f"cannot create {each}: {error.strerror or error}") from error
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        # The main checkout is not to see its worktrees as changes.
+        # Hides the worktrees from the main checkout's status.
         with os.fdopen(open_private(ignore, os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8") as file:
             file.write("*\n")
     return claims

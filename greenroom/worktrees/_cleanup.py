@@ -1,7 +1,7 @@
-"""Whether a worktree may be removed: only when it is proven that nothing would be lost.
+"""Decision whether a worktree may be removed: only if it is proven that nothing would be lost.
 
-Rule 1: whatever is not known keeps the tree. Rule 2: looking and deciding are two things; the decision is pure.
-Rule 3: files that the repository ignores are no work; everything else is.
+Anything unknown keeps the tree. Examining and deciding are separate; the decision is pure. Files that the repository
+ignores are not work; everything else is.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import attrs
 
 from greenroom.worktrees._claims import Worktree
 from greenroom.worktrees._errors import WorktreeError
-from greenroom.worktrees._git import Git, list_worktrees
+from greenroom.worktrees._git_runner import GitRunner, list_worktrees
 
 LOCK_REASON: Final = "greenroom"
-"""How the reason of a lock of ours begins."""
+"""Prefix of the reason of greenroom's locks."""
 
 _OPERATIONS: Final = {
     "MERGE_HEAD": "a merge",
@@ -32,47 +32,47 @@ _OPERATIONS: Final = {
 
 @final
 class Commits(Enum):
-    """Which commits beyond the base count."""
+    """Commits beyond the base that count as work."""
 
     ALL = "all"
     UNPUSHED = "unpushed"
-    """Those that no remote branch holds."""
+    """Commits that no remote branch has."""
     UNIQUE = "unique"
-    """Those that no other branch, tag or remote branch holds: with the worktree and its branch they would be lost."""
+    """Commits that no other branch, tag or remote branch has: they would be lost with the worktree and its branch."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class Standing:
-    """What was found in a worktree."""
+class WorktreeState:
+    """Contents of a worktree."""
 
     branch: str
     """The branch that is checked out; empty for none."""
     tip: str = ""
-    """The commit of the branch that was made for it; empty if there is none any more."""
+    """The commit of the branch that was created for it; empty if the branch is gone."""
     changed: tuple[str, ...] = ()
     """Files that are modified, staged, in conflict or untracked."""
     hidden: tuple[str, ...] = ()
-    """Files whose changes git was told not to see."""
+    """Files whose changes git was told to ignore."""
     commits: int = 0
     """Commits beyond the base, on its head or its branch."""
     operation: str = ""
-    """What was begun and not finished, such as a rebase."""
+    """An unfinished operation, such as a rebase."""
     repositories: tuple[str, ...] = ()
-    """Repositories within folders that are ignored."""
+    """Repositories within ignored folders."""
     lock: str = ""
-    """Why it is locked, by somebody else."""
+    """Reason of another program's lock."""
 
 
-def why_kept(worktree: Worktree, standing: Standing | None) -> str:
-    """Return why a worktree has to stay, in words; empty if it may be removed.
+def why_kept(worktree: Worktree, standing: WorktreeState | None) -> str:
+    """Return the reason for keeping a worktree; empty if it may be removed.
 
     Args:
-        worktree: What it was when it was made.
-        standing: What it is; None where that cannot be told.
+        worktree: Its description at its creation.
+        standing: Its contents; None if unknown.
     """
     if standing is None or not worktree.base or not worktree.branch:
-        return "what has changed in it cannot be told"
+        return "its changes cannot be determined"
     if standing.lock:
         return f"it is locked: {standing.lock}"
     if standing.changed:
@@ -90,14 +90,14 @@ def why_kept(worktree: Worktree, standing: Standing | None) -> str:
     return ""
 
 
-def losses(standing: Standing | None) -> tuple[str, ...]:
-    """Return all that is lost with a worktree and its branch, a phrase each; none where that is nothing.
+def losses(standing: WorktreeState | None) -> tuple[str, ...]:
+    """Return everything that would be lost with a worktree and its branch, a phrase each.
 
     Args:
-        standing: What it is, with `Commits.UNIQUE`; None where that cannot be told.
+        standing: Its contents, with `Commits.UNIQUE`; None if unknown.
     """
     if standing is None:
-        return ("changes that cannot be told",)
+        return ("changes that cannot be determined",)
     lost = []
     if standing.changed:
         lost.append(f"{_counted(standing.changed, 'uncommitted file')} ({_shown(standing.changed)})")
@@ -110,8 +110,8 @@ def losses(standing: Standing | None) -> tuple[str, ...]:
         files = _counted(standing.hidden, "file")
         lost.append(f"{files} whose changes git does not look at ({_shown(standing.hidden)})")
     if standing.repositories:
-        one = "another repository" if len(standing.repositories) == 1 else "other repositories"
-        lost.append(f"{one} in it ({_shown(standing.repositories)})")
+        others = "another repository" if len(standing.repositories) == 1 else "other repositories"
+        lost.append(f"{others} in it ({_shown(standing.repositories)})")
     return tuple(lost)
 
 
@@ -124,22 +124,24 @@ def _shown(names: tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + more
 
 
-async def look(git: Git, worktree: Worktree, *, counting: Commits = Commits.ALL) -> Standing | None:
-    """Return what is in a worktree; None where git cannot tell.
+async def look(git: GitRunner, worktree: Worktree, *, counting: Commits = Commits.ALL) -> WorktreeState | None:
+    """Return the contents of a worktree; None if git cannot tell.
 
     Args:
-        git: What to ask.
-        worktree: Which one.
-        counting: Which of its commits count.
+        git: Runs git.
+        worktree: The worktree.
+        counting: The commits that count.
     """
     try:
-        listed = [one for one in await list_worktrees(git, worktree.root) if one.path == worktree.path]
+        listed = [
+            registered for registered in await list_worktrees(git, worktree.root) if registered.path == worktree.path
+        ]
         if not listed or not worktree.base:
             return None
         path = worktree.path
         status = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames")
         lock = listed[0].lock
-        return Standing(
+        return WorktreeState(
             branch=listed[0].branch,
             changed=tuple(line[3:] for line in await git.items_of(path, *status)),
             hidden=await _hidden(git, path),
@@ -153,18 +155,18 @@ async def look(git: Git, worktree: Worktree, *, counting: Commits = Commits.ALL)
         return None
 
 
-async def _hidden(git: Git, path: Path) -> tuple[str, ...]:
-    # Lower case: assume-unchanged. `S`: outside of a sparse checkout, so the file should not be there.
+async def _hidden(git: GitRunner, path: Path) -> tuple[str, ...]:
+    # Lower case: assume-unchanged. `S`: outside a sparse checkout, so the file should not exist.
     lines = await git.items_of(path, "ls-files", "-v", "-z")
     return tuple(line[2:] for line in lines if line[0].islower() or (line[0] == "S" and (path / line[2:]).exists()))
 
 
-async def _tip(git: Git, worktree: Worktree) -> str:
+async def _tip(git: GitRunner, worktree: Worktree) -> str:
     branch = f"refs/heads/{worktree.branch}"
     return await git.text_of(worktree.root, "for-each-ref", "--format=%(objectname)", branch) if worktree.branch else ""
 
 
-async def _commits(git: Git, worktree: Worktree, tip: str, *, counting: Commits) -> int:
+async def _commits(git: GitRunner, worktree: Worktree, tip: str, *, counting: Commits) -> int:
     others = {
         Commits.ALL: [],
         Commits.UNPUSHED: ["--not", "--remotes"],
@@ -174,12 +176,12 @@ async def _commits(git: Git, worktree: Worktree, tip: str, *, counting: Commits)
     return int(await git.text_of(worktree.path, "rev-list", "--count", *heads, f"^{worktree.base}", *others[counting]))
 
 
-async def _operation(git: Git, path: Path) -> str:
+async def _operation(git: GitRunner, path: Path) -> str:
     own = Path(await git.text_of(path, "rev-parse", "--absolute-git-dir"))
     return next((words for name, words in _OPERATIONS.items() if (own / name).exists()), "")
 
 
-async def _repositories(git: Git, path: Path) -> tuple[str, ...]:
+async def _repositories(git: GitRunner, path: Path) -> tuple[str, ...]:
     listing = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     folders = [item for item in await git.items_of(path, *listing) if item.endswith("/")]
     return tuple(folder for folder in folders if (path / folder / ".git").exists())

@@ -1,8 +1,8 @@
-"""Keeping whoever works in a worktree out of the main checkout: its files, and its git.
+"""Confinement of a worktree's users: the main checkout's files and git are out of bounds.
 
-Rule 1: what a command would do is read off its text; what cannot be read off where it matters is refused. Rule 2: only
-the main checkout is defended, not the rest of the machine. Rule 3: it keeps a model in its checkout and is no sandbox: a
-program that is made to go elsewhere goes there.
+The effect of a command is read from its text; a command whose relevant effect cannot be read is refused. Only the main
+checkout is protected, not the rest of the machine. This keeps a model in its checkout and is not a sandbox: a program
+can still be made to go elsewhere.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class _Refused(Exception):
 
 
 def confine_path(path: Path, worktree: Worktree) -> str:
-    """Return why a file must not be written from within a worktree; empty if it may.
+    """Return the reason why a worktree's user must not write a file; empty if it may.
 
     Args:
         path: An absolute path, which need not exist; its links are resolved.
-        worktree: Where the writer works.
+        worktree: The writer's worktree.
     """
     if not _is_in_main(os.path.realpath(path), worktree):
         return ""
@@ -51,18 +51,18 @@ def confine_path(path: Path, worktree: Worktree) -> str:
 
 
 def why_refused(command: str, *, cwd: Path, worktree: Worktree) -> str:
-    """Return why a shell command must not run for whoever works in a worktree; empty if it may.
+    """Return the reason why a worktree's user must not run a shell command; empty if it may.
 
     Refused are commands that work in the main checkout, that send git there (`-C`, `--git-dir`, `GIT_DIR`, `cd`), that
-    write a file there by redirection, and those where one of these places cannot be read off the text.
+    write a file there by redirection, and those where one of these places cannot be read from the text.
 
     Args:
         command: The line, for a POSIX shell.
-        cwd: Where it would start, an absolute path.
-        worktree: Where its user works.
+        cwd: Its initial folder, an absolute path.
+        worktree: Its user's worktree.
     """
     try:
-        _Reader(str(cwd), worktree).read(command)
+        _CommandReader(str(cwd), worktree).read(command)
     except _Refused as refused:
         return f"{refused}; work in your worktree {worktree.path} only"
     return ""
@@ -75,8 +75,8 @@ def _is_in_main(real: str, worktree: Worktree) -> bool:
 
 @final
 @attrs.define
-class _Reader:
-    """Follows a command from place to place."""
+class _CommandReader:
+    """Follows a command from folder to folder."""
 
     cwd: str
     worktree: Worktree
@@ -86,9 +86,9 @@ class _Reader:
         self.enter(".")
 
     def real(self, word: str) -> str:
-        """Return where a word leads; refuse one that only the shell could tell."""
+        """Return the path of a word; refuse one that only the shell can expand."""
         if _EXPANDS.search(word):
-            raise _Refused(f"where {word!r} leads cannot be read off the command")
+            raise _Refused(f"cannot determine where {word!r} leads")
         return os.path.realpath(os.path.join(self.cwd, os.path.expanduser(word)))  # noqa: PTH111, PTH118 - texts
 
     def check(self, word: str, what: str) -> str:
@@ -102,14 +102,14 @@ class _Reader:
 
     def read(self, command: str) -> None:
         if self.depth > 8:
-            raise _Refused("the command is nested too deeply to be read")
+            raise _Refused("the command is nested too deeply")
         for inner in _substituted(command):
             self.inner(inner)
         for words in _simple_commands(command):
             self.read_simple(words)
 
     def inner(self, command: str) -> None:
-        _Reader(self.cwd, self.worktree, self.depth + 1).read(command)
+        _CommandReader(self.cwd, self.worktree, self.depth + 1).read(command)
 
     def read_simple(self, words: list[str]) -> None:
         words = self._without_redirections(words)
@@ -139,11 +139,11 @@ class _Reader:
     def call(self, words: Sequence[str]) -> None:
         program, arguments = os.path.basename(words[0]), words[1:]  # noqa: PTH119 - a text
         if _EXPANDS.search(words[0]) and words[0] not in ("[", "[["):
-            raise _Refused(f"which program {words[0]!r} is cannot be read off the command")
+            raise _Refused(f"cannot determine which program {words[0]!r} is")
         if program in _MOVES:
             self._move([word for word in arguments if word == "-" or not word.startswith("-")], program)
         elif program in ("eval", "source", "."):
-            raise _Refused(f"what {program!r} runs cannot be read off the command")
+            raise _Refused(f"cannot determine what {program!r} runs")
         elif program in ("export", "declare", "local", "readonly", "typeset"):
             for word in arguments:
                 if found := _ASSIGNMENT.fullmatch(word):
@@ -163,7 +163,7 @@ class _Reader:
             if program == "cd" and not places:
                 places = ["~"]
             else:
-                raise _Refused(f"where {program!r} leads cannot be read off the command")
+                raise _Refused(f"cannot determine where {program!r} leads")
         self.enter(places[0])
 
     def _shell(self, arguments: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ class _Reader:
                     self.inner(arguments[number + 1])
                 return
         if not arguments or arguments[0] == "-s":
-            raise _Refused("what a shell reads from its input cannot be read off the command")
+            raise _Refused("cannot determine what a shell reads from its input")
 
     def _git(self, arguments: Sequence[str]) -> None:
         here, rest = self.cwd, list(arguments)
@@ -187,7 +187,7 @@ class _Reader:
                 elif name in _GIT_PLACES:
                     self.check(value, f"{name}={value}")
                 elif name == "-c" and value.lower().startswith(("core.worktree", "alias.", "core.hookspath")):
-                    raise _Refused(f"what git does with {value!r} cannot be read off the command")
+                    raise _Refused(f"cannot determine what git does with {value!r}")
             for word in rest:
                 name, equals, value = word.partition("=")
                 if equals and name in _GIT_PLACES:
@@ -219,7 +219,7 @@ class _Reader:
 
 def _simple_commands(command: str) -> Iterator[list[str]]:
     if "<<" in command:
-        raise _Refused("a here-document cannot be read off the command")
+        raise _Refused("cannot analyze a here-document")
     lexer = shlex.shlex(command.replace("\\\n", "").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&")
     lexer.whitespace_split = True
     lexer.commenters = ""
@@ -232,12 +232,12 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
             else:
                 words.append(word)
     except ValueError as error:
-        raise _Refused(f"the command cannot be read: {str(error).lower()}") from None
+        raise _Refused(f"cannot parse the command: {str(error).lower()}") from None
     yield words
 
 
 def _substituted(command: str) -> Iterator[str]:
-    """Yield what stands in $( ), in backticks and in <( ): a shell runs it as well."""
+    """Yield the contents of $( ), backticks and <( ), which a shell runs as well."""
     for found in _SUBSTITUTION.finditer(command):
         rest = command[found.end() :]
         if found[0] == "`":
@@ -250,4 +250,4 @@ def _substituted(command: str) -> Iterator[str]:
                 yield rest[:number]
                 break
         else:
-            raise _Refused("the command cannot be read: a bracket is open")
+            raise _Refused("cannot parse the command: unbalanced bracket")

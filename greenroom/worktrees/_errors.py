@@ -1,4 +1,4 @@
-"""What cannot be done with a worktree, in one line each."""
+"""Errors of worktrees."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class WorktreeError(PeerError):
 
 @final
 class NoRepository(UsageError):
-    """There is nothing to make a worktree of: no git, no repository, no checkout, or no commit."""
+    """A worktree cannot be created: no git, repository, checkout or commit."""
 
 
 @final
 class UnsafeWorktree(WorktreeError):
-    """The folder would not isolate anybody: it is, or leads to, something else.
+    """The folder would not isolate its user: it is, or leads to, something else.
 
     Attributes:
         path: The folder.
@@ -32,24 +32,24 @@ class UnsafeWorktree(WorktreeError):
 
 @final
 class WorktreeBusy(WorktreeError):
-    """Somebody else uses the worktree: another agent, or another process.
+    """The worktree is used by another agent or process.
 
     Attributes:
         path: The folder.
     """
 
     def __init__(self, path: Path, who: str) -> None:
-        super().__init__(f"the worktree {path} is used by {who}")
+        super().__init__(f"the worktree {path} is in use by {who}")
         self.path = path
 
 
 @final
 class WouldLoseWork(UsageError):
-    """A worktree is not removed, because work would be lost that is nowhere else, and nobody has said that it may be.
+    """A worktree is not removed because unsaved work would be lost, and discarding it was not requested.
 
     Attributes:
         path: The folder.
-        lost: What it is, a phrase each.
+        lost: The work, a phrase each.
     """
 
     def __init__(self, path: Path, lost: tuple[str, ...]) -> None:
@@ -65,7 +65,7 @@ class GitFailed(WorktreeError):
     Attributes:
         command: The arguments.
         returncode: Its exit status.
-        said: The last line that it wrote to its error stream.
+        said: The last line of its error stream.
     """
 
     def __init__(self, command: tuple[str, ...], returncode: int, said: str) -> None:

@@ -1,4 +1,4 @@
-"""What worktrees put on record: the intent before each act, and what came of it."""
+"""Events of worktrees: the intent before each act, and its outcome."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class WorktreeEvent(Event):
     """A fact about one worktree."""
 
     name: str
-    """Its name."""
+    """Name of the worktree."""
     path: str
-    """The folder that it is in."""
+    """Its folder."""
     branch: str
     """Its branch; empty if a hook made it, or its head is detached."""
 
@@ -25,18 +25,18 @@ class WorktreeEvent(Event):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeIntended(WorktreeEvent):
-    """A worktree is about to be made."""
+    """A worktree is about to be created."""
 
     kind: ClassVar[str] = "worktree.intended"
 
     base: str
-    """The commit that it is made from."""
+    """The commit that it is created from."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeMade(WorktreeEvent):
-    """It is there, and locked."""
+    """A worktree was created and locked."""
 
     kind: ClassVar[str] = "worktree.made"
 
@@ -44,7 +44,7 @@ class WorktreeMade(WorktreeEvent):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeNotMade(WorktreeEvent):
-    """It could not be made."""
+    """A worktree could not be created."""
 
     kind: ClassVar[str] = "worktree.not_made"
 
@@ -55,7 +55,7 @@ class WorktreeNotMade(WorktreeEvent):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeAdopted(WorktreeEvent):
-    """One that was there is used again."""
+    """An existing worktree is used again."""
 
     kind: ClassVar[str] = "worktree.adopted"
 
@@ -71,7 +71,7 @@ class WorktreeRemovalIntended(WorktreeEvent):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeRemoved(WorktreeEvent):
-    """It is gone, with its branch."""
+    """A worktree was removed, with its branch."""
 
     kind: ClassVar[str] = "worktree.removed"
 
@@ -79,42 +79,44 @@ class WorktreeRemoved(WorktreeEvent):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeKept(WorktreeEvent):
-    """Nobody of ours uses it any more, and it stays."""
+    """A worktree is no longer used, and was kept."""
 
     kind: ClassVar[str] = "worktree.kept"
 
     why: str
-    """Why it stays, in words."""
+    """The reason, in words."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeEntered(WorktreeEvent):
-    """An agent works in it from now on; without an actor it is the main agent, and the session goes on there when it is resumed."""
+    """An agent works in a worktree from now on; without an actor it is the main agent, and a resumed session continues
+    there.
+    """
 
     kind: ClassVar[str] = "worktree.entered"
 
     original_cwd: str
-    """The folder that it comes from, and goes back to."""
+    """The folder that it came from, and will return to."""
     base: str
-    """The commit that the worktree was made from; empty where that is not known."""
+    """The commit that the worktree was created from; empty if unknown."""
     was_there: bool
-    """Whether it was there already and was named by its path: then it is not removed on leaving."""
+    """True if it existed already and was named by its path: then it is not removed on leaving."""
     is_hook_based: bool
-    """Whether a hook made it."""
+    """True if a hook made it."""
     used_sparse_paths: bool
-    """Whether only some folders were checked out."""
+    """True if only some folders were checked out."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeLeft(WorktreeEvent):
-    """An agent works in the folder again that it came from."""
+    """An agent has returned to its previous folder."""
 
     kind: ClassVar[str] = "worktree.left"
 
     action: Annotated[str, OneOf("keep", "remove", "gone")]
-    """What became of the worktree: `keep`, `remove`, or `gone` where it was not there any more."""
+    """Outcome for the worktree: `keep`, `remove`, or `gone` if it no longer existed."""
 
 
 def about(event_class: type[WorktreeEvent], worktree: Worktree, **more: Any) -> WorktreeEvent:

@@ -1,4 +1,4 @@
-"""What can be set about worktrees: the part `worktree` of the settings."""
+"""Settings of worktrees: the part `worktree` of the settings."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ CLEANUP_TIMEOUT_S: Final = 30.0
 
 
 class BaseRef(StrEnum):
-    """Which commit a worktree starts from."""
+    """Commit that a worktree starts from."""
 
     FRESH = "fresh"
-    """The default branch of the remote, fetched if that was a day ago; without a remote, the current commit."""
+    """The remote's default branch, fetched if the last fetch was a day ago; without a remote, the current commit."""
     HEAD = "head"
-    """The current commit of the checkout that the agent would work in otherwise."""
+    """The current commit of the checkout that the agent would otherwise work in."""
 
 
 def _days(_: Any, __: attrs.Attribute[int], value: int) -> None:
     if value < 1:
-        raise UsageError(f"cleanup_period_days has to be 1 or more, not {value!r}")
+        raise UsageError(f"cleanup_period_days must be 1 or more, got {value!r}")
 
 
 def _paths(_: Any, __: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]) -> None:
     for path in value:
         if not path or path.startswith(("-", "/")) or ".." in path.split("/"):
-            raise UsageError(f"sparse_paths are folders within the repository, not {path!r}")
+            raise UsageError(f"sparse_paths must be folders within the repository, got {path!r}")
 
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class WorktreeSettings:
-    """How worktrees are made, and when forgotten ones are swept away."""
+    """Creation and clean-up of worktrees."""
 
     base_ref: BaseRef = BaseRef.FRESH
     sparse_paths: tuple[str, ...] = attrs.field(default=(), validator=_paths)
-    """Folders to check out, and nothing else but the files at the root; empty for everything."""
+    """Folders to check out besides the files at the root; empty for everything."""
     cleanup_period_days: int = attrs.field(default=CLEANUP_PERIOD_DAYS, validator=_days)
-    """Age at which a worktree of an agent that is no more is swept away, if nothing would be lost."""
+    """Age in days at which a worktree of an ended agent is removed, if nothing would be lost."""

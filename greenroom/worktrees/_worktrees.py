@@ -1,9 +1,9 @@
-"""The worktrees of one process: who uses which, and what becomes of one that nobody uses any more.
+"""The worktrees of one process: their users, and their removal.
 
-Rule 1: a worktree has as many holds as users; only the release of the last one looks whether it can go. Rule 2: it goes
-only when it is proven that nothing is lost, and never by force; whoever wants to lose something says so. Rule 3: the
-intent is on record, durably, before each act. Rule 4: one act at a time; git and its files are shared.
-Must not know: agents, tasks, hooks' configuration; they are handed in.
+Rule 1: a worktree has one hold per user; only the release of the last one considers its removal. Rule 2: it is removed
+only if it is proven that nothing is lost, and never by force unless requested. Rule 3: the intent is recorded durably
+before each act. Rule 4: one act at a time; git and its files are shared. This module must not know of agents, tasks, or
+the configuration of hooks.
 """
 
 from __future__ import annotations
@@ -12,25 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, final
 
-import attrs
 import trio
 
 from greenroom import containment
 from greenroom.core import Event, Ports, UsageError
 from greenroom.worktrees._caretaker import Caretaker, Fate, Release
-from greenroom.worktrees._claims import CLAIMS, Claim, Kind, Worktree, claimed_names, make_folders
-from greenroom.worktrees._cleanup import Commits, Standing, look, losses
-from greenroom.worktrees._errors import NoRepository, WorktreeBusy, WorktreeError, WouldLoseWork
-from greenroom.worktrees._events import (
-    WorktreeAdopted,
-    WorktreeIntended,
-    WorktreeKept,
-    WorktreeMade,
-    WorktreeNotMade,
-    about,
-)
-from greenroom.worktrees._git import Git, Repository, find_repository, list_worktrees
-from greenroom.worktrees._making import (
+from greenroom.worktrees._claims import CLAIMS, Claim, Worktree, WorktreeKind, claimed_names, make_folders
+from greenroom.worktrees._cleanup import Commits, WorktreeState, look, losses
+from greenroom.worktrees._creation import (
     NoHooks,
     WorktreeHooks,
     add_by_git,
@@ -42,21 +31,23 @@ from greenroom.worktrees._making import (
     pull_commit,
     undo,
 )
-from greenroom.worktrees._names import agent_name, branch_of, check_name, nth_name, random_name
-from greenroom.worktrees._processes import RunProcess, run_process
+from greenroom.worktrees._errors import NoRepository, WorktreeBusy, WorktreeError, WouldLoseWork
+from greenroom.worktrees._events import (
+    WorktreeAdopted,
+    WorktreeIntended,
+    WorktreeKept,
+    WorktreeMade,
+    WorktreeNotMade,
+    about,
+)
+from greenroom.worktrees._git_runner import GitRunner, Repository, find_repository, list_worktrees
+from greenroom.worktrees._holds import HeldWorktree, Hold
+from greenroom.worktrees._run_process import RunProcess, run_process
 from greenroom.worktrees._settings import CLEANUP_TIMEOUT_S, WorktreeSettings
+from greenroom.worktrees._worktree_names import agent_name, branch_of, check_name, nth_name, random_name
 
 FOLDER: Final = Path(".greenroom", "worktrees")
 _MAX_TRIES: Final = 100
-
-
-@attrs.define(eq=False)
-class _Held:
-    worktree: Worktree
-    claim: Claim
-    holds: int = 0
-    is_kept: bool = False
-    """Whether a user who let go wanted it to stay."""
 
 
 async def _keep_no_record(_: Event) -> None:
@@ -64,61 +55,16 @@ async def _keep_no_record(_: Event) -> None:
 
 
 @final
-class Hold:
-    """One user's hold on a worktree. Not made by hand; hand it on where somebody else takes over the duty to release."""
-
-    __slots__ = ("_held", "_release", "worktree")
-
-    def __init__(self, held: _Held, release: Callable[[_Held, bool], Awaitable[Release]]) -> None:
-        self._held: _Held | None = held
-        self._release = release
-        self.worktree = held.worktree
-        held.holds += 1
-
-    def __repr__(self) -> str:
-        return f"<Hold of {self.worktree.name}{'' if self._held else ', released'}>"
-
-    @property
-    def is_released(self) -> bool:
-        """Whether it holds nothing any more."""
-        return self._held is None
-
-    def share(self) -> Hold:
-        """Return a hold for another user, such as a nested child or a task that goes on in the background.
-
-        Raises:
-            UsageError: This one was released.
-        """
-        if self._held is None:
-            raise UsageError(f"the hold of worktree {self.worktree.name!r} was released; a share of it is nothing")
-        return Hold(self._held, self._release)
-
-    async def release(self, *, keep: bool = False) -> Release:
-        """Let go, once; the last one removes the worktree if nothing would be lost. Cancellation waits, at most 30 s.
-
-        Args:
-            keep: Do not even look; for a session that may come back to it.
-
-        Raises:
-            UsageError: It was released before.
-        """
-        held, self._held = self._held, None
-        if held is None:
-            raise UsageError(f"the hold of worktree {self.worktree.name!r} was released twice")
-        return await self._release(held, keep)
-
-
-@final
 class Worktrees:
-    """Makes, adopts, releases and sweeps worktrees. One per process or session.
+    """Creates, adopts, releases and cleans up worktrees. One per process or session.
 
     Args:
-        settings: How they are made.
-        ports: Chance names them, the clock dates them, files are touched through its threads.
+        settings: The settings.
+        ports: Chance for names, the clock for dates, threads for files.
         run: Runs git.
-        hooks: What may make and remove them in git's place.
-        record: Puts an event on record and returns when that is durable.
-        calls: How git is called; by default as in a folder that nobody trusts.
+        hooks: Hooks that replace git for creation and removal.
+        record: Records an event and returns when that is durable.
+        calls: Git invocations; by default as in an untrusted folder.
     """
 
     def __init__(
@@ -129,50 +75,50 @@ class Worktrees:
         run: RunProcess = run_process,
         hooks: WorktreeHooks | None = None,
         record: Callable[[Event], Awaitable[None]] = _keep_no_record,
-        calls: containment.Git | None = None,
+        calls: containment.GitCalls | None = None,
     ) -> None:
         self._settings = settings or WorktreeSettings()
         self._ports = ports or Ports()
-        self._git = Git(run, calls or containment.Git())
+        self._git = GitRunner(run, calls or containment.GitCalls())
         self._hooks: WorktreeHooks = hooks or NoHooks()
         self._record = record
         self._care = Caretaker(self._git, self._hooks, record, self._ports.clock, self._settings)
-        self._held: dict[Path, _Held] = {}
+        self._held: dict[Path, HeldWorktree] = {}
         self._one_act = trio.Lock()
 
     @property
     def in_use(self) -> Mapping[Path, int]:
-        """How many users each worktree of ours has."""
+        """Number of users of each worktree of this process."""
         return {path: held.holds for path, held in self._held.items()}
 
-    # --- make -----------------------------------------------------------------------------------------------------
+    # --- creation -------------------------------------------------------------------------------------------------
 
     async def open_for_agent(self, agent_id: str, *, cwd: Path) -> Hold:
-        """Make a worktree for an agent, always a new one.
+        """Create a new worktree for an agent.
 
         Args:
-            agent_id: Names it, by its first 8 characters.
+            agent_id: Its first 8 characters become the name.
             cwd: A folder of the repository.
 
         Raises:
             NoRepository: There is no git, repository, checkout or commit.
-            WorktreeError: It could not be made; nothing is left of it.
+            WorktreeError: It could not be created; nothing is left of it.
         """
-        return await self._make(agent_name(agent_id), cwd, kind=Kind.AGENT, owner=agent_id)
+        return await self._make(agent_name(agent_id), cwd, kind=WorktreeKind.AGENT, owner=agent_id)
 
     async def open_for_session(self, name: str = "", *, cwd: Path, pull: int | None = None) -> Hold:
-        """Make a worktree for a session, or take the one of that name again; without a name, one of two words.
+        """Create a worktree for a session, or reuse the one of that name; without a name, one of two words.
 
         Args:
-            name: What it is called.
+            name: Its name.
             cwd: A folder of the repository.
-            pull: Number of a pull request at `origin` to start from, in the place of a name; it is called `pr-<number>`.
+            pull: Number of a pull request at `origin` to start from, in place of a name; its name is `pr-<number>`.
 
         Raises:
             NoRepository: There is no git, repository, checkout or commit.
             UsageError: The name cannot be a folder and a branch, or it is an agent's.
             WorktreeBusy: Another process uses it.
-            WorktreeError: It could not be made; nothing is left of it.
+            WorktreeError: It could not be created; nothing is left of it.
         """
         name = name if pull is None else f"pr-{pull}"
         if name:
@@ -180,49 +126,49 @@ class Worktrees:
             if path.is_dir():
                 is_held = path in self._held
                 hold = await self.adopt(path)
-                if hold.worktree.kind is Kind.SESSION:
+                if hold.worktree.kind is WorktreeKind.SESSION:
                     return hold
-                await hold.release(keep=not is_held)  # else it is for its agent to say
-                raise UsageError(f"the worktree {name!r} is an agent's; choose another name, or name it by its path")
+                await hold.release(keep=not is_held)  # otherwise its agent decides
+                raise UsageError(f"the worktree {name!r} belongs to an agent; choose another name, or use its path")
         chosen = name or random_name(self._ports.chance.random)
-        return await self._make(chosen, cwd, kind=Kind.SESSION, is_exact=bool(name), pull=pull)
+        return await self._make(chosen, cwd, kind=WorktreeKind.SESSION, is_exact=bool(name), pull=pull)
 
     async def open_existing(self, path: Path, *, cwd: Path) -> Hold:
-        """Take a worktree of the repository around `cwd` that is there, whoever made it.
+        """Reuse an existing worktree of the repository around `cwd`, whoever created it.
 
         Raises:
-            UsageError: It is no worktree of that repository.
-            WorktreeBusy: Another process uses it, or an agent that runs.
+            UsageError: It is not a worktree of that repository.
+            WorktreeBusy: Another process uses it, or a running agent.
         """
         root = await self._root_of(cwd)
         path = await self._ports.blocking.run(path.resolve)
         if not await self._ports.blocking.run(path.is_dir):
-            raise UsageError(f"{path} is no worktree: there is no such folder")
+            raise UsageError(f"{path} is not a worktree: the folder does not exist")
         if await self._root_of(path) != root:
-            raise UsageError(f"{path} is no worktree of {root}; `git worktree list` shows them")
+            raise UsageError(f"{path} is not a worktree of {root}; see `git worktree list`")
         held = self._held.get(path)
-        if held is not None and held.worktree.kind is Kind.AGENT:
-            raise WorktreeBusy(path, "an agent that runs")
+        if held is not None and held.worktree.kind is WorktreeKind.AGENT:
+            raise WorktreeBusy(path, "a running agent")
         return await self.adopt(path)
 
     async def adopt(self, path: Path, *, cwd: Path | None = None) -> Hold:
-        """Take a worktree that is there: of an agent that is resumed, or one that a user names.
+        """Reuse an existing worktree: of a resumed agent, or one that a user names.
 
-        One that is not ours has no recorded base, so it will never be removed.
+        A foreign one has no recorded base, so it will never be removed.
 
         Args:
-            path: Where it is.
-            cwd: The folder that it was made from; only by this is one found that a hook made.
+            path: Its folder.
+            cwd: The folder that it was created from; needed to find one made by a hook.
 
         Raises:
-            UsageError: It is no worktree of a repository.
+            UsageError: It is not a worktree of a repository.
             WorktreeBusy: Another process uses it.
         """
         async with self._one_act:
             return await self._adopt(await self._ports.blocking.run(path.resolve), cwd)
 
     async def check_repository(self, cwd: Path) -> None:
-        """Say early what would be in the way of any worktree.
+        """Check early for anything that prevents creating worktrees.
 
         Raises:
             NoRepository: There is no git, repository, checkout or commit.
@@ -233,12 +179,19 @@ class Worktrees:
         try:
             return (await find_repository(self._git, cwd)).root
         except NoRepository:
-            return cwd  # a hook may make worktrees where there is no repository
+            return cwd  # a hook may create worktrees outside of repositories
 
     async def _make(
-        self, name: str, cwd: Path, *, kind: Kind, owner: str = "", is_exact: bool = False, pull: int | None = None
+        self,
+        name: str,
+        cwd: Path,
+        *,
+        kind: WorktreeKind,
+        owner: str = "",
+        is_exact: bool = False,
+        pull: int | None = None,
     ) -> Hold:
-        said = await self._hooks.create(name, cwd=cwd)  # not within the one act: it may take minutes
+        said = await self._hooks.create(name, cwd=cwd)  # outside the lock: it may take minutes
         async with self._one_act:
             if said is not None:
                 return await self._note_made_by_hook(name, said, await self._root_of(cwd), kind=kind, owner=owner)
@@ -264,7 +217,7 @@ class Worktrees:
             )
             return await self._carry_out(worktree, claim, repository)
 
-    async def _note_made_by_hook(self, name: str, said: str, root: Path, *, kind: Kind, owner: str) -> Hold:
+    async def _note_made_by_hook(self, name: str, said: str, root: Path, *, kind: WorktreeKind, owner: str) -> Hold:
         path = check_hook_path(said, name=name, root=root)
         claims = await self._ports.blocking.run(make_folders, root / FOLDER)
         claim, name = await self._claim_free(claims, name, is_exact=False)
@@ -285,7 +238,7 @@ class Worktrees:
         try:
             await self._act(worktree, claim, repository)
         except OSError as error:
-            raise WorktreeError(f"the worktree {worktree.path} cannot be made: {error}") from error
+            raise WorktreeError(f"cannot create the worktree {worktree.path}: {error}") from error
         return self._hold(worktree, claim)
 
     async def _act(self, worktree: Worktree, claim: Claim, repository: Repository | None) -> None:
@@ -303,7 +256,7 @@ class Worktrees:
                     await undo(self._git, worktree)
                 await self._record(about(WorktreeNotMade, worktree, error=str(error) or type(error).__name__))
             if worktree.path.exists():
-                claim.close()  # the next sweep knows of it
+                claim.close()  # the next clean-up finds it
             else:
                 claim.forget()
             raise
@@ -311,9 +264,9 @@ class Worktrees:
     async def _claim_free(
         self, claims: Path, name: str, *, is_exact: bool, repository: Repository | None = None
     ) -> tuple[Claim, str]:
-        """Return a claim on a name that nothing is called by; a stale worktree is never used by somebody new.
+        """Return a claim on a free name; a stale worktree is never given to a new user.
 
-        Without a repository it is only the claim that needs a name.
+        Without a repository only the claim needs a name.
         """
         for number in range(1, 2 if is_exact else _MAX_TRIES):
             attempt = nth_name(name, number)
@@ -330,7 +283,7 @@ class Worktrees:
             if is_new:
                 claim.forget()
             claim.close()
-        raise WorktreeError(f"a worktree or branch for {name!r} is there already; remove it or choose another name")
+        raise WorktreeError(f"a worktree or branch for {name!r} already exists; remove it or choose another name")
 
     async def _is_free(self, path: Path, name: str, repository: Repository) -> bool:
         if _is_taken(path):
@@ -344,7 +297,7 @@ class Worktrees:
         if held := self._held.get(path):
             return Hold(held, self._let_go)
         if not _is_taken(path):
-            raise UsageError(f"{path} is no worktree: there is no such folder")
+            raise UsageError(f"{path} is not a worktree: the folder does not exist")
         claim, worktree = await self._claim_of(path, cwd)
         try:
             if not worktree.is_hook_based:
@@ -377,21 +330,23 @@ class Worktrees:
         return await self._foreign(path, root, claims)
 
     async def _foreign(self, path: Path, root: Path, claims: Path) -> tuple[Claim, Worktree]:
-        listed = [one for one in await list_worktrees(self._git, root) if one.path == path]
+        listed = [registered for registered in await list_worktrees(self._git, root) if registered.path == path]
         if not listed or path == root:
-            raise UsageError(f"{path} is no worktree of {root}; `git worktree list` shows them")
+            raise UsageError(f"{path} is not a worktree of {root}; see `git worktree list`")
         claim, name = await self._claim_free(claims, path.name, is_exact=False)
-        worktree = Worktree(name=name, path=path, branch=listed[0].branch, base="", root=root, kind=Kind.SESSION)
+        worktree = Worktree(
+            name=name, path=path, branch=listed[0].branch, base="", root=root, kind=WorktreeKind.SESSION
+        )
         await self._ports.blocking.run(claim.write, worktree)
         return claim, worktree
 
     def _hold(self, worktree: Worktree, claim: Claim) -> Hold:
-        held = self._held[worktree.path] = _Held(worktree, claim)
+        held = self._held[worktree.path] = HeldWorktree(worktree, claim)
         return Hold(held, self._let_go)
 
-    # --- let go ---------------------------------------------------------------------------------------------------
+    # --- release --------------------------------------------------------------------------------------------------
 
-    async def _let_go(self, held: _Held, keep: bool) -> Release:  # noqa: FBT001 - Hold calls it
+    async def _let_go(self, held: HeldWorktree, keep: bool) -> Release:  # noqa: FBT001 - Hold calls it
         held.holds -= 1
         held.is_kept = held.is_kept or keep
         worktree = held.worktree
@@ -412,25 +367,25 @@ class Worktrees:
             await self._record(about(WorktreeKept, worktree, why=why))
         return Release(worktree=worktree, fate=Fate.KEPT, why=why)
 
-    # --- on request, and those that were forgotten ----------------------------------------------------------------
+    # --- removal on request, and clean-up ---------------------------------------------------------------------------
 
     async def remove(self, hold: Hold, *, discard_changes: bool = False) -> Release:
-        """Remove a session's worktree on request, and release the hold. Without a removal the hold stays as it is.
+        """Remove a session's worktree on request, and release the hold; on failure the hold stays.
 
         Args:
             hold: Its only hold.
-            discard_changes: Whoever asks knows that changes and commits are lost.
+            discard_changes: True if the requester accepts that changes and commits are lost.
 
         Raises:
-            UsageError: It is an agent's, or was released.
-            WouldLoseWork: Something would be lost that is nowhere else; so it is taken of what a hook made.
-            WorktreeBusy: Others use it.
+            UsageError: It belongs to an agent, or was released.
+            WouldLoseWork: Work would be lost; always assumed of one made by a hook.
+            WorktreeBusy: It has other users.
             WorktreeError: Git refused.
         """
         worktree, held = hold.worktree, self._held.get(hold.worktree.path)
         async with self._one_act:
-            if held is None or worktree.kind is Kind.AGENT:
-                raise UsageError(f"worktree {worktree.name!r} is not for you to remove; that of an agent ends with it")
+            if held is None or worktree.kind is WorktreeKind.AGENT:
+                raise UsageError(f"cannot remove worktree {worktree.name!r}: it belongs to an agent and ends with it")
             if held.holds > 1:
                 raise WorktreeBusy(worktree.path, f"{held.holds - 1} more")
             standing = None if worktree.is_hook_based else await look(self._git, worktree, counting=Commits.UNIQUE)
@@ -443,27 +398,29 @@ class Worktrees:
                 hold._held = None  # released by this
         return Release(worktree=worktree, fate=Fate.REMOVED, why="; ".join(lost), standing=standing)
 
-    async def _remove(self, worktree: Worktree, claim: Claim, standing: Standing | None, *, force: bool) -> None:
+    async def _remove(self, worktree: Worktree, claim: Claim, standing: WorktreeState | None, *, force: bool) -> None:
         if worktree.is_hook_based:
             release = await self._care.remove_by_hook(worktree, claim)
             if release.fate is not Fate.REMOVED:
-                raise WorktreeError(f"the worktree {worktree.path} stays: {release.why}")
+                raise WorktreeError(f"the worktree {worktree.path} was kept: {release.why}")
             return
         tip = standing.tip if standing else ""
         if refused := await self._care.remove(worktree, claim, tip=tip, force=force):
-            await self._care.lock(worktree)  # it is used on
+            await self._care.lock(worktree)  # it is still used
             raise WorktreeError(refused)
 
     async def leave(self) -> None:
-        """Let go of all that is held still, as it stands; what git has locked stays so until a sweep (agents 11.15).
+        """Release all remaining holds without removing anything; git's locks stay until a clean-up.
 
-        For the end of a session that is in a worktree: nobody is asked what is to become of it. Cancellation waits, at most 30 s.
+        For the end of a session that is in a worktree: nobody is asked about it. Cancellation waits up to 30 s.
         """
         try:
             with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
                 async with self._one_act:
                     for held in list(self._held.values()):
-                        if self._held.get(held.worktree.path) is held:  # else its own release has told of it meanwhile
+                        if (
+                            self._held.get(held.worktree.path) is held
+                        ):  # otherwise its own release has recorded it meanwhile
                             await self._record(about(WorktreeKept, held.worktree, why="its session ended in it"))
         finally:
             for held in self._held.values():
@@ -471,9 +428,9 @@ class Worktrees:
             self._held.clear()
 
     async def sweep(self, *, cwd: Path) -> list[Release]:
-        """Clean up after agents of processes that are no more: half-made ones at once, the others when they are old.
+        """Clean up after agents of ended processes: incomplete worktrees at once, the others when they are old.
 
-        What holds uncommitted or unpushed work stays, and so does every worktree of a session.
+        Worktrees with uncommitted or unpushed work are kept, and so is every worktree of a session.
 
         Raises:
             NoRepository: There is no repository around `cwd`.
@@ -485,7 +442,7 @@ class Worktrees:
             async with self._one_act:
                 claim = await self._ports.blocking.run(Claim.take, claims, name)
                 if claim is None:
-                    continue  # somebody lives who uses it
+                    continue  # a living process uses it
                 try:
                     if (release := await self._care.sweep_one(claim)) is not None:
                         released.append(release)

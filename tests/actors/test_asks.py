@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import ASK_TIMEOUT_S, Context, Down
 from greenroom.core import ActorEnded, AskTimedOut, TurnFailed, TurnKilled, Undelivered, UsageError
-from greenroom.mailbox import BUDGET, DeadReason, MailboxPolicy
+from greenroom.mailbox import BUDGET, DeadReason, Lane, MailboxPolicy
 from greenroom.supervisor import ChildSpec, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Do, Doer, Gate, PlainDoer, Quiet, dead, fail, fail_plainly, runtime
 
@@ -192,7 +192,7 @@ async def test_a_cancelled_ask_is_taken_back_at_once_and_frees_its_place(timeout
             with trio.move_on_after(1):
                 await actor.ask(Do(say_yes), timeout_s=timeout_s)
         assert actor.statistics().next == 1
-        assert len(actor._cell.mailbox._next or ()) <= 20
+        assert len(actor.cell.mailbox.lanes.of(Lane.NEXT)) <= 20
         actor.tell("after")
         gate.opened.set()
         await wait_all_tasks_blocked()

@@ -215,7 +215,7 @@ async def test_kill_before_the_first_step_runs_no_user_code() -> None:
 
     async with runtime() as opened:
         cell = opened.root.start(Noisy)
-        cell.request_kill(opened.root.cell.kill_cause or _because("too soon"))
+        cell.request_kill(opened.root.cell.life.kill_cause or _because("too soon"))
         down = await cell.wait_gone()
 
         assert made == []

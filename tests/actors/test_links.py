@@ -27,7 +27,7 @@ from greenroom.testing import CancelAt, cancel_sweep, run_virtual
 from tests.actors.situations import AT_ONCE, Deaf, Do, Doer, Gate, Oops, Survivor, Teamster, dead, events, runtime
 
 if TYPE_CHECKING:
-    from greenroom.actors import Link, Ref
+    from greenroom.actors import Ref, Subscription
     from greenroom.supervisor import Runtime
 
 virtual = pytest.mark.usefixtures("virtual_time")
@@ -242,7 +242,7 @@ async def test_an_unlinked_actor_goes_on_without_the_turn() -> None:
         assert waits == [None]
         assert not child.is_gone
         assert len(events(opened, TurnUnlinked)) == 1
-        assert all(not cell.waits and not cell.links for cell in opened.root.child_cells())
+        assert all(not cell.turn.waits and not cell.turn.links for cell in opened.root.child_cells())
 
 
 @virtual
@@ -412,10 +412,10 @@ async def test_a_link_to_whoever_waits_for_this_turn_is_refused() -> None:
 # --- wherever it is struck ------------------------------------------------------------------------------------------
 
 
-async def family(opened: Runtime, at: CancelAt | None, strike: str, seconds: float) -> list[Link]:
+async def family(opened: Runtime, at: CancelAt | None, strike: str, seconds: float) -> list[Subscription]:
     """Run a parent with a linked child and grandchild; the parent is struck, or left alone."""
     names = [await opened.spawn(Parent, name=name) for name in ("parent", "child", "grandchild")]
-    links: list[Link] = []
+    links: list[Subscription] = []
 
     def linking(below: list[Ref[Any]]) -> Any:
         async def job(ctx: Context) -> None:
@@ -483,7 +483,7 @@ async def test_a_link_has_a_useful_repr() -> None:
         async def job(ctx: Context) -> None:
             ctx.reply(repr(ctx.turn.link(child)))
 
-        assert await parent.ask(Do(job)) == "<Link from 'parent' to 'child'>"
+        assert await parent.ask(Do(job)) == "<Subscription to 'child': link, open>"
 
 
 @pytest.mark.promise("I-23")

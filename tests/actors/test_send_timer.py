@@ -270,7 +270,7 @@ async def test_many_timers_of_one_state_leave_nothing_behind_once_they_were_serv
         actor.tell(Job(again))
         await trio.sleep(10)
         assert actor.statistics().acked > 300
-        assert len(actor._cell.timers or ()) <= 64
+        assert len(actor.cell.life.timers or ()) <= 64
         actor.kill()
 
 
@@ -369,7 +369,7 @@ async def test_a_producer_that_waits_gets_the_place_of_a_turn_that_failed() -> N
 
         actor.tell(send)
         await gate.entered.wait()
-        nursery.start_soon(target._cell.mailbox.put, "theirs")
+        nursery.start_soon(target.cell.mailbox.put, "theirs")
         await wait_all_tasks_blocked()
         assert target.statistics().waiting_producers == 1
         gate.opened.set()

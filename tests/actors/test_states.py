@@ -214,7 +214,7 @@ async def test_every_incarnation_begins_without_a_state_and_may_enter_one_at_its
 @virtual
 async def test_a_state_without_a_hash_is_refused() -> None:
     async def enter_a_list(ctx: Context) -> None:
-        with pytest.raises(UsageError, match="no hash"):
+        with pytest.raises(UsageError, match="must be hashable"):
             ctx.enter([])  # type: ignore[arg-type]
         ctx.reply(ctx.state)
 

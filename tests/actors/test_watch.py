@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Context, Down, State, Watch
+from greenroom.actors import Context, Down, State, Subscription
 from greenroom.mailbox import DeadReason, Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Doer, Gate, Oops, PlainDoer, dead, fail, fail_plainly, runtime
@@ -238,7 +238,7 @@ async def test_a_watch_fires_after_the_last_incarnation_whatever_the_restart_typ
 @pytest.mark.promise("I-32")
 @pytest.mark.parametrize("is_served", [True, False])
 async def test_a_down_that_waits_is_taken_back_with_its_watch(is_served: bool) -> None:
-    watches: list[Watch] = []
+    watches: list[Subscription] = []
     gate = Gate()
     seen: list[Any] = []
     async with runtime() as opened:

@@ -21,7 +21,7 @@ import attrs
 import trio
 import trio.testing
 
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
+from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
 from greenroom.agents import Answer as TurnAnswer
 from greenroom.core import Ports, Recorder, calm_collector
 from greenroom.models import AnswerLike, AnthropicModel, Call
@@ -121,7 +121,7 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
         model = AnthropicModel("claude-loopback", api_key="key", base_url=server.url)
         await stack.enter_async_context(model.open())
         journal = await stack.enter_async_context(
-            open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS)
+            open_journal(run_folder, ports=ports, recorder=recorder, catalog=EVENTS)
         )
         processes = await stack.enter_async_context(
             open_processes(blocking=ports.blocking, ids=ports.ids, folder=run_folder / "tasks", mark="crowd")
@@ -142,7 +142,9 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
         answers: list[TurnAnswer] = []
 
         async def use_agent(number: int) -> None:
-            home = AgentHome(ports=BareAgentPorts(), definition=definition, services=services, tools=tools)
+            home = AgentState(
+                profile=AgentProfile(definition=definition, tools=tools), services=services, ports=BareAgentPorts()
+            )
             ref = await runtime.spawn(Agent, home)
             answers.append(await ref.ask(Prompt(f"You are number {number}"), timeout_s=TIMEOUT_S))
             assert home.conversation is not None

@@ -12,7 +12,19 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentPorts, AgentServices, Loaded, load_conversation
+from greenroom.agents import (
+    Agent,
+    AgentDefinition,
+    AgentPorts,
+    AgentProfile,
+    AgentServices,
+    AgentState,
+    ConversationStart,
+    Listeners,
+    Loaded,
+    TurnSettings,
+    load_conversation,
+)
 from greenroom.core import InlineBlocking, Ports, SeededIds
 from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolResultBlock
@@ -79,21 +91,24 @@ class Bytes:
 class Stage:
     runtime: Runtime
     agent: Ref[Any]
-    home: AgentHome
+    home: AgentState
 
     def begin_run(self) -> Progress:
         """Let the agent stand in a table of tasks, and return the counters of its run."""
         info = TaskInfo(id=self.agent.id, description="", owner="", output_file=Path("/output"))
-        progress = Progress()
-        self.home.task = Task(
-            info=info, is_background=True, progress=progress, tell=lambda _: None, watch=lambda *_: None
-        )
-        return progress
+        self.home.begin_run(Task(info=info, is_background=True, tell=lambda _: None, watch=lambda *_: None))
+        assert self.home.run.progress is not None
+        return self.home.run.progress
 
     @property
     def messages(self) -> tuple[Message, ...]:
         assert self.home.conversation is not None
         return self.home.conversation.messages
+
+
+def field_names(kind: type[Any]) -> set[str]:
+    """Return the names of the fields of a record."""
+    return {field.name for field in attrs.fields(kind)}
 
 
 @asynccontextmanager
@@ -102,22 +117,30 @@ async def open_stage(
     *,
     tools: Iterable[Tool] = (look, change, stumble),
     max_turns: int = 50,
-    kind: Callable[[AgentHome], Agent] = Agent,
+    kind: Callable[[AgentState], Agent] = Agent,
     hooks: HookRunner | None = None,
     loaded: Loaded | None = None,
     ports: AgentPorts | None = None,
     **services: Any,
 ) -> AsyncIterator[Stage]:
-    """Open a runtime with one agent; the model is checked for leftovers when the block ends."""
+    """Open a runtime with one agent, with values of its services, their listeners and their settings; the model is checked for leftovers when the block ends."""
     definition = AgentDefinition(name="tester", system_prompt="You test.", max_turns=max_turns)
-    shared = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking(), **services)
-    home = AgentHome(
+    listeners = {name: services.pop(name) for name in field_names(Listeners) & services.keys()}
+    settings = {name: services.pop(name) for name in field_names(TurnSettings) & services.keys()}
+    shared = AgentServices(
+        model=model,
+        cwd=Path("/"),
+        roots=(Path("/"),),
+        blocking=InlineBlocking(),
+        listeners=Listeners(**listeners),
+        settings=TurnSettings(**settings),
+        **services,
+    )
+    home = AgentState(
         ports=BareAgentPorts() if ports is None else ports,
-        definition=definition,
+        profile=AgentProfile(definition=definition, tools=ToolSet(tools), hooks=hooks),
         services=shared,
-        tools=ToolSet(tools),
-        hooks=hooks,
-        loaded=loaded,
+        start=ConversationStart(loaded=loaded),
     )
     spec = ChildSpec(as_id=loaded.agent_id or None) if loaded is not None else None
     async with model.open(), open_runtime(ports=Ports(blocking=InlineBlocking())) as runtime:

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 import attrs
 import pytest
 
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
+from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
 from greenroom.core import InlineBlocking, Ports
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
@@ -59,17 +59,19 @@ async def test_a_decision_about_a_tool_without_paths_takes_no_thread(rules: tupl
     counted = CountedBlocking()
     model = ScriptedModel([Call("Deploy", {"place": "staging"}), "done"])
     services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=counted)
-    home = AgentHome(
+    home = AgentState(
         ports=BareAgentPorts(),
-        definition=AgentDefinition(name="deployer"),
+        profile=AgentProfile(
+            definition=AgentDefinition(name="deployer"),
+            tools=ToolSet([deploy]),
+            policy=Policy(home="/root", rules=rules),
+        ),
         services=services,
-        tools=ToolSet([deploy]),
-        policy=Policy(home="/root", rules=rules),
     )
 
     async with model.open(), open_runtime(ports=Ports(blocking=InlineBlocking())) as runtime:
         agent = await runtime.spawn(Agent, home)
         await agent.ask(Prompt("go"))
 
-    assert len(home.denials) == denied
+    assert len(home.run.denials) == denied
     assert counted.calls == 0

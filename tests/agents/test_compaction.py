@@ -27,7 +27,7 @@ from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, me
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage
 from greenroom.store import read_transcript
 from greenroom.testing import BareAgentPorts, check_cache_prefixes, run_virtual
-from greenroom.tools import Todo
+from greenroom.tools._workspace import Todo
 from tests.agents.situations import Bytes, Stage, open_stage
 
 SMALL = CompactionSettings(window_tokens=1_000, summary_tokens=100)

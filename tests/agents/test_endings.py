@@ -14,8 +14,6 @@ from trio.testing import MockClock
 from greenroom.agents import Answer, Prompt, faults_of
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.models import (
-    Delta,
-    Held,
     ModelRequest,
     ModelResponse,
     ModelStream,
@@ -25,9 +23,11 @@ from greenroom.models import (
     next_after,
     request_body,
 )
-from greenroom.models._assembly import Assembly
+from greenroom.models._answer_stream import AnswerStream
+from greenroom.models._endings import HeldContent
 from greenroom.models._messages_api import fold
-from greenroom.models._stream import AnswerStream
+from greenroom.models._response_assembly import Assembly
+from greenroom.models._types import Delta
 from tests.agents.situations import open_stage
 from tests.api_rules import violations
 
@@ -65,7 +65,7 @@ CONTENTS: Final[dict[str, tuple[tuple[dict[str, Any], dict[str, Any]], ...]]] = 
     "server tool use": (SEARCH,),
     "half a call": (TEXT, HALF),
 }
-HOLDS: Final = {"text": Held.TEXT, "half a call": Held.TEXT, "calls": Held.CALLS}
+HOLDS: Final = {"text": HeldContent.TEXT, "half a call": HeldContent.TEXT, "calls": HeldContent.CALLS}
 
 R, F, C, P, A, S, N, X = (
     Next.RUN_CALLS,
@@ -78,14 +78,17 @@ R, F, C, P, A, S, N, X = (
     Next.FAIL,
 )
 EXPECTED: Final = {
-    "end_turn": {Held.NOTHING: A, Held.TEXT: F, Held.CALLS: R},
-    "stop_sequence": {Held.NOTHING: A, Held.TEXT: F, Held.CALLS: R},
-    "tool_use": {Held.NOTHING: X, Held.TEXT: X, Held.CALLS: R},
-    "max_tokens": {Held.NOTHING: C, Held.TEXT: C, Held.CALLS: R},
-    "pause_turn": {Held.NOTHING: P, Held.TEXT: P, Held.CALLS: R},
-    "model_context_window_exceeded": {Held.NOTHING: S, Held.TEXT: S, Held.CALLS: R},
-    "refusal": {Held.NOTHING: N, Held.TEXT: N, Held.CALLS: N},
-    **{unknown: {Held.NOTHING: X, Held.TEXT: X, Held.CALLS: X} for unknown in (None, "", "a new one")},
+    "end_turn": {HeldContent.NOTHING: A, HeldContent.TEXT: F, HeldContent.CALLS: R},
+    "stop_sequence": {HeldContent.NOTHING: A, HeldContent.TEXT: F, HeldContent.CALLS: R},
+    "tool_use": {HeldContent.NOTHING: X, HeldContent.TEXT: X, HeldContent.CALLS: R},
+    "max_tokens": {HeldContent.NOTHING: C, HeldContent.TEXT: C, HeldContent.CALLS: R},
+    "pause_turn": {HeldContent.NOTHING: P, HeldContent.TEXT: P, HeldContent.CALLS: R},
+    "model_context_window_exceeded": {HeldContent.NOTHING: S, HeldContent.TEXT: S, HeldContent.CALLS: R},
+    "refusal": {HeldContent.NOTHING: N, HeldContent.TEXT: N, HeldContent.CALLS: N},
+    **{
+        unknown: {HeldContent.NOTHING: X, HeldContent.TEXT: X, HeldContent.CALLS: X}
+        for unknown in (None, "", "a new one")
+    },
 }
 
 
@@ -148,7 +151,7 @@ def test_each_answer_has_its_row_in_the_table(reason: str | None, content: str) 
             answer_of(content, reason)
         return
 
-    assert next_after(answer_of(content, reason)) is EXPECTED[reason][HOLDS.get(content, Held.NOTHING)]
+    assert next_after(answer_of(content, reason)) is EXPECTED[reason][HOLDS.get(content, HeldContent.NOTHING)]
 
 
 @pytest.mark.parametrize(("reason", "content"), [*product(REASONS, CONTENTS)])
@@ -157,7 +160,7 @@ async def test_only_a_whole_answer_ends_a_turn_well(
 ) -> None:
     """The turn goes on, or fails with a reason; what it sends is valid, and so is what the next prompt sends."""
     model = OddModel(content, reason)
-    held = HOLDS.get(content, Held.NOTHING)
+    held = HOLDS.get(content, HeldContent.NOTHING)
     step = EXPECTED[reason][held]
     is_garbled = content == "half a call" and reason in {"end_turn", "tool_use", "stop_sequence"}
 
@@ -183,6 +186,6 @@ async def test_only_a_whole_answer_ends_a_turn_well(
     assert all("interrupted" not in one.content for one in results)
     if isinstance(outcome, Answer):
         assert outcome.text == (
-            "It is It is " if step in {Next.CONTINUE, Next.RESUME} and held is Held.TEXT else "It is "
+            "It is It is " if step in {Next.CONTINUE, Next.RESUME} and held is HeldContent.TEXT else "It is "
         )
         assert len(model.requests) == (2 if step is Next.FINISH else 3 + (step is Next.SHRINK))

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from greenroom.actors import Context
 from greenroom.agents import (
     Agent,
-    AgentHome,
+    AgentState,
     AgentTurn,
     ForkBegan,
     ForkedResult,
@@ -39,7 +39,7 @@ class Sider(Agent):
     run_call: RunCall | None = None
     results: list[ForkedResult]
 
-    def __init__(self, home: AgentHome) -> None:
+    def __init__(self, home: AgentState) -> None:
         super().__init__(home)
         self.home = home
 

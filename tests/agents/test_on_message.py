@@ -22,11 +22,11 @@ from greenroom.models import (
     ModelResponse,
     Say,
     ScriptedModel,
-    ScriptStep,
     TextBlock,
     ToolResultBlock,
     Usage,
 )
+from greenroom.models._scripted import ScriptStep
 from greenroom.store import Transcript, TranscriptHeader
 from tests.agents.situations import open_stage
 

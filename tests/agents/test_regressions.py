@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.actors import Ref, State
-from greenroom.agents import Agent, AgentHome, Note, Prompt, Work, faults_of
+from greenroom.agents import Agent, AgentProfile, AgentState, Note, Prompt, Work, faults_of
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.mailbox import Lane
 from greenroom.models import (
@@ -23,10 +23,10 @@ from greenroom.models import (
     ModelRequest,
     PlaybookModel,
     ScriptedModel,
-    ScriptStep,
     ToolResultBlock,
     retrying,
 )
+from greenroom.models._scripted import ScriptStep
 from greenroom.supervisor import ChildSpec, Restart
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet, tool
@@ -148,11 +148,13 @@ async def test_cl_09_an_error_before_any_text_is_no_empty_success(autojump_clock
 async def test_rc_110_nothing_holds_an_agent_that_has_ended(autojump_clock: MockClock) -> None:
     """Mechanism: the runtime forgets an actor with its end, and its record drops the factory, so a ref is only an address."""
     async with open_stage(PlaybookModel({"tester": lambda _: "Yes."})) as stage:
-        held: list[weakref.ref[AgentHome]] = []
+        held: list[weakref.ref[AgentState]] = []
         refs: list[Ref[Any]] = []
         for _ in range(20):
-            home = AgentHome(
-                ports=BareAgentPorts(), definition=stage.home.definition, services=stage.home.services, tools=ToolSet()
+            home = AgentState(
+                ports=BareAgentPorts(),
+                profile=AgentProfile(definition=stage.home.profile.definition, tools=ToolSet()),
+                services=stage.home.services,
             )
             agent = await stage.runtime.spawn(Agent, home, spec=ChildSpec(restart=Restart.TEMPORARY))
             held.append(weakref.ref(home))

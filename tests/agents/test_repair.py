@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from greenroom.agents import LOST_RESULT, decode_message, encode_message, faults_of, repair
 from greenroom.core import Image
 from greenroom.models import Block, Message, ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from greenroom.models._wire import plain, request_of
+from greenroom.models.recordings._plain_values import plain, request_of
 
 IDS = st.sampled_from("abcd")
 BLOCKS: st.SearchStrategy[Block] = st.one_of(

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefinition, AgentHome, AgentServices, faults_of, make_request, repair
+from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, faults_of, make_request, repair
 from greenroom.core import Image, InlineBlocking
 from greenroom.models import (
     Block,
@@ -55,11 +55,10 @@ def odd_rounds(draw: st.DrawFn) -> list[Message]:
     return messages
 
 
-HOME = AgentHome(
+HOME = AgentState(
     ports=BareAgentPorts(),
-    definition=AgentDefinition(name="tester", system_prompt="You test."),
+    profile=AgentProfile(definition=AgentDefinition(name="tester", system_prompt="You test."), tools=ToolSet(())),
     services=AgentServices(model=ScriptedModel([]), cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking()),
-    tools=ToolSet(()),
 )
 
 

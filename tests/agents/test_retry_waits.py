@@ -20,22 +20,19 @@ from greenroom.mailbox import Lane
 from greenroom.models import (
     Answer,
     AnswerLike,
-    KindPolicy,
     Model,
     ModelRequest,
     PlaybookModel,
-    RecordedModel,
     RetryBudget,
     RetryPolicy,
     Say,
     ScriptedModel,
-    ScriptEntry,
-    ScriptStep,
     Usage,
-    read_recording,
-    recording,
     retrying,
 )
+from greenroom.models._retry import KindPolicy
+from greenroom.models._scripted import ScriptEntry, ScriptStep
+from greenroom.models.recordings import RecordedModel, read_recording, recording
 from tests.agents.situations import Stage, assert_acceptable, open_stage
 
 POLICY = RetryPolicy(

@@ -11,8 +11,9 @@ from trio.testing import MockClock
 
 from greenroom.agents._stalling import read_moving
 from greenroom.core import ProviderError
-from greenroom.models import Delta, ModelResponse, Notice, StreamRestarted, TextBlock, TextDelta, Usage, UsageDelta
-from greenroom.models._stream import AnswerStream
+from greenroom.models import ModelResponse, Notice, StreamRestarted, TextBlock, Usage, UsageDelta
+from greenroom.models._answer_stream import AnswerStream
+from greenroom.models._types import Delta, TextDelta
 
 SAID = ModelResponse((TextBlock("so far"),), None, Usage(), "m")
 AGAIN = StreamRestarted("overloaded", 2, wait_s=50.0)

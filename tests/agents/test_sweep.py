@@ -9,7 +9,19 @@ from typing import TypeAlias
 import pytest
 import trio
 
-from greenroom.agents import CONTINUE, Agent, AgentDefinition, AgentHome, AgentServices, Loaded, Note, Prompt, faults_of
+from greenroom.agents import (
+    CONTINUE,
+    Agent,
+    AgentDefinition,
+    AgentProfile,
+    AgentServices,
+    AgentState,
+    ConversationStart,
+    Loaded,
+    Note,
+    Prompt,
+    faults_of,
+)
 from greenroom.core import InlineBlocking, InternalError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ToolResultBlock
@@ -42,7 +54,7 @@ def play(request: ModelRequest) -> AnswerLike:
 
 def make_home(
     disk: Bytes, loaded: Loaded | None = None, play: Callable[[ModelRequest], AnswerLike] = play
-) -> AgentHome:
+) -> AgentState:
     model = PlaybookModel({"tester": play}, wait_s=1.0)
     services = AgentServices(
         model=model,
@@ -51,12 +63,11 @@ def make_home(
         blocking=InlineBlocking(),
         open_transcript=disk.open,
     )
-    return AgentHome(
+    return AgentState(
         ports=BareAgentPorts(),
-        definition=DEFINITION,
+        profile=AgentProfile(definition=DEFINITION, tools=ToolSet([look, change, stumble])),
         services=services,
-        tools=ToolSet([look, change, stumble]),
-        loaded=loaded,
+        start=ConversationStart(loaded=loaded),
     )
 
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _EVENT: Final = "waits for one event in its own task"
 ALLOWED: Final = {
     "greenroom.actors._lifecycle:masked_error": "looks at the leaves of groups",
-    "greenroom.actors._links:Link._hold": _EVENT,
-    "greenroom.actors._waits:wait_on": _EVENT,
+    "greenroom.actors._turn:Turn._hold": _EVENT,
+    "greenroom.actors._ref:wait_on": _EVENT,
     "greenroom.agents.crew._waiting:wait_linked": _EVENT,
     "greenroom.headless._control:Host._wait_answer": _EVENT,
     "greenroom.headless._control:Host.can_use_tool": _EVENT,
-    "greenroom.core._nurseries:split_cancelled": "it is what the others ask",
+    "greenroom.core._trio:split_cancelled": "it is what the others ask",
     "greenroom.session.parts._host_agents:spawn_for_host": _EVENT,
     "greenroom.supervisor._supervisor:Supervisor._take_steps": "ends and starts one child after the other, in its own task",
     "greenroom.testing._scheduler:is_being_cancelled": "looks at what one task is woken with, which no nursery has been through",

@@ -10,12 +10,12 @@ from tests.architecture.source_tree import sources
 
 STARTERS: Final = {
     "greenroom.cli._mcp_command": "the browser that a login needs",
-    "greenroom.containment._git": "git, for an answer",
+    "greenroom.containment._git_calls": "git, for an answer",
     "greenroom.containment._sandbox": "the sandbox, to find out whether it works",
     "greenroom.hooks._command": "hooks",
-    "greenroom.tools._processes": "commands and MCP servers",
+    "greenroom.tools._process_groups": "commands and MCP servers",
     "greenroom.tools._reaper": "the reaper, with an empty environment",
-    "greenroom.worktrees._processes": "git, for worktrees",
+    "greenroom.worktrees._run_process": "git, for worktrees",
 }
 """The modules that start programs, and which."""
 _STARTING: Final = frozenset(("Popen", "open_process", "check_call", "check_output", "getoutput", "getstatusoutput"))

@@ -40,7 +40,7 @@ class Done:
 
     @property
     def result(self) -> dict[str, Any]:
-        (line,) = [one for one in self.lines if one["type"] == "result"]
+        (line,) = [line for line in self.lines if line["type"] == "result"]
         return line
 
 

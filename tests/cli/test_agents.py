@@ -85,7 +85,7 @@ def test_list_as_json(agents: Agents) -> None:
         "scope": "cli",
         "source": "--agents",
     }
-    assert [one["name"] for one in facts["agents"][1:3]] == ["code-reviewer", "general-purpose"]
+    assert [fact["name"] for fact in facts["agents"][1:3]] == ["code-reviewer", "general-purpose"]
 
 
 def test_show(agents: Agents) -> None:
@@ -137,7 +137,7 @@ def test_check_tells_what_was_skipped_and_why(agents: Agents) -> None:
     assert code == 1
     assert text.splitlines() == [
         "code-reviewer: .claude/agents/code-reviewer.md",
-        ".claude/agents/bad.md:4: broken: tools: this is no YAML: expected ',' or ']', but got '<stream end>'",
+        ".claude/agents/bad.md:4: broken: tools: not valid YAML: expected ',' or ']', but got '<stream end>'",
         ".claude/agents/words.md: note: it has no name, so it is taken for documentation",
         f".claude/agents/other.md: duplicate: {is_also}, which counts; rename or remove one",
         "1 agent, 2 problems to repair",
@@ -155,8 +155,8 @@ def test_check_looks_into_hooks_rules_and_servers(agents: Agents) -> None:
     code, out = agents("check")
 
     assert code == 1
-    assert "'parts': hooks.Nope: there is no event of this name" in out
-    assert "'parts': hooks.PreToolUse[0].hooks[0].command: is missing" in out
+    assert "'parts': hooks.Nope: unknown event" in out
+    assert "'parts': hooks.PreToolUse[0].hooks[0].command: must be a non-empty string and is missing" in out
     assert "'parts': disallowedTools: 'Bash('" in out
     assert "'parts': server 'x' has the command 3" in out
     assert "2 agents, 4 problems to repair" in out
@@ -170,8 +170,8 @@ def test_check_of_one_file_and_of_a_folder(agents: Agents, tmp_path: Path) -> No
 
     assert code == 1
     assert facts["ok"] is False
-    assert [one["name"] for one in facts["loaded"]] == ["x", "y"]
-    assert [(one["kind"], one["line"]) for one in facts["found"]] == [("ignored", 4)]
+    assert [fact["name"] for fact in facts["loaded"]] == ["x", "y"]
+    assert [(fact["kind"], fact["line"]) for fact in facts["found"]] == [("ignored", 4)]
 
 
 @pytest.mark.parametrize(
@@ -199,3 +199,32 @@ def test_help_names_the_commands(agents: Agents) -> None:
 
     assert code == 0
     assert all(name in text for name in ("list", "show", "check"))
+
+
+BROKEN_HEADERS = {
+    "list": "---\nname: list\ndescription: d\ntools: [Read\n---\nDo.\n",
+    "tab": "---\n\tname: tab\n  description: d\n---\nDo.\n",
+    "endless": "---\nname: endless\ndescription: d\ntools: Read\n",
+    "number": "---\nname: [5]\ndescription: d\n---\nDo.\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_HEADERS)
+def test_agent_of_a_plugin_with_a_broken_header_is_left_out_and_named(
+    name: str, agents: Agents, tmp_path: Path
+) -> None:
+    """It is not an agent without description, tools and restrictions whose prompt is its header."""
+    plugin = tmp_path / "pq"
+    write(
+        plugin / "agents",
+        **{name: BROKEN_HEADERS[name]},
+        good="---\nname: good\ndescription: Use it: always\n---\nDo.\n",
+    )
+
+    _, listed = agents("list", "--plugin-dir", str(plugin))
+    code, checked = agents("check", str(plugin))
+
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("pq:")] == ["pq:good"]
+    assert code == 1
+    assert f"{name}.md" in checked
+    assert agents("show", f"pq:{name}", "--plugin-dir", str(plugin))[0] == 1

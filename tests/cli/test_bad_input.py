@@ -110,33 +110,36 @@ def bash(command: str) -> Answer:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("run Go. --max-turns 1.5", "--max-turns: '1.5' is no whole number"),
-        ("run Go. --max-turns many", "--max-turns: 'many' is no whole number"),
-        ("run Go. --max-turns 1e3", "--max-turns: '1e3' is no whole number"),
-        ("run Go. --max-budget-usd inf", "--max-budget-usd has to be a number above 0"),
+        ("run Go. --max-turns 1.5", "--max-turns: '1.5' is not a whole number"),
+        ("run Go. --max-turns many", "--max-turns: 'many' is not a whole number"),
+        ("run Go. --max-turns 1e3", "--max-turns: '1e3' is not a whole number"),
+        ("run Go. --max-budget-usd inf", "--max-budget-usd must be a number above 0"),
         ("run Go. --resume /", "No conversation found with session ID: /"),
-        ("sweep --runs /nowhere", "--runs: /nowhere is no folder; leave it out for the runs of the current project"),
+        (
+            "sweep --runs /nowhere",
+            "--runs: /nowhere is not a directory; leave it out for the runs of the current project",
+        ),
         ("run Go. --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
         ("run Go. --settings /", "'/' is neither a JSON object nor a file that can be read: is a directory"),
         ("run Go. --nothing", "Unknown option: --nothing"),
         ("run Go. --model", "--model requires an argument"),
-        ("swarm --agents 2.5", "--agents: '2.5' is no whole number"),
-        ("swarm --agents 0", "--agents has to be between 1 and 1000, not 0"),
-        ("swarm --latency nan", "--latency has to be a number of seconds from 0, not nan"),
+        ("swarm --agents 2.5", "--agents: '2.5' is not a whole number"),
+        ("swarm --agents 0", "--agents must be between 1 and 1000, got 0"),
+        ("swarm --latency nan", "--latency must be a number of seconds, at least 0, got nan"),
         ("swarm nowhere", "'nowhere' does not exist; give a folder to survey"),
         ("swarm --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
         ("replay", "no run in"),
         ("replay nothing", "no run 'nothing'"),
-        ("replay --at 1.5", "--at: '1.5' is no whole number"),
+        ("replay --at 1.5", "--at: '1.5' is not a whole number"),
         ("replay /dev/null", "/dev/null"),
         ("replay --output x", "--output is where an export goes"),
-        ("sweep --days 0", "--days has to be at least 1, not 0"),
-        ("sweep --max-bytes -1", "--max-bytes has to be at least 1, not -1"),
-        ("sweep --max-bytes 1.5", "--max-bytes: '1.5' is no whole number"),
-        ("sweep --keep-newest -1", "--keep-newest has to be at least 0, not -1"),
+        ("sweep --days 0", "--days must be at least 1, got 0"),
+        ("sweep --max-bytes -1", "--max-bytes must be at least 1, got -1"),
+        ("sweep --max-bytes 1.5", "--max-bytes: '1.5' is not a whole number"),
+        ("sweep --keep-newest -1", "--keep-newest must be at least 0, got -1"),
         ("agents show", "requires an argument"),
-        ("agents list --agents {", "--agents is no JSON (column 2"),
-        ("agents list --agents []", "--agents has to be a JSON object"),
+        ("agents list --agents {", "--agents is not valid JSON (column 2"),
+        ("agents list --agents []", "--agents must be a JSON object"),
         ("agents check nowhere", "'nowhere' is not there; name a file of an agent"),
         ("agents lost", 'Unknown command "lost". Did you mean "list"?'),
         ("rnu Go.", 'Unknown command "rnu". Did you mean "run"?'),
@@ -162,7 +165,7 @@ def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tm
         gone.rmdir()
         done = place.call(*line.split())
 
-    assert done == Done(2, "", "greenroom: the current folder is gone; change to one that is there\n")
+    assert done == Done(2, "", "greenroom: the current directory no longer exists; change to another one\n")
 
 
 # --- definitions ----------------------------------------------------------------------------------------------------------
@@ -174,7 +177,7 @@ def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tm
         ("---\nname: x\ndescription: d\ntools: [\n---\n", ":4", "no YAML"),
         ("---\nname: x\n", ":1", "has no end"),
         ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name must be text, got ['x']"),
-        ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns takes a whole number from 1, not -1"),
+        ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns must be a whole number from 1, got -1"),
     ],
 )
 def test_whoever_asks_for_an_agent_hears_why_its_file_was_left_out(
@@ -225,13 +228,13 @@ def test_names_that_mean_nothing_are_said(place: Place) -> None:
 
     assert checked.code == 1, "the unknown field"
     assert "unknown field 'foo'" in checked.out
-    assert "names the tool 'Raed', which is no built-in one" in checked.out
+    assert "names the tool 'Raed', which is not built in" in checked.out
     assert "names the model 'gpt-9', which is none of Claude's" in checked.out
     assert "names the tool 'WebSearch', which no session here has; use WebFetch" in checked.out
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "there is no model 'gpt-9'" in refused.err
+    assert "unknown model 'gpt-9'" in refused.err
     assert done.code == 0
-    (note,) = [one for one in done.notes if "Raed" in one]
+    (note,) = [note for note in done.notes if "Raed" in note]
     assert note.startswith(f"greenroom: note: {path}: agent 'x' goes without: there is no tool 'Raed'")
 
 
@@ -288,9 +291,9 @@ def test_a_refusal_says_what_to_do(place: Place, reply: ErrorReply, line: str) -
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("ANTHROPIC_BASE_URL", "example.com", "is no address of an API; it begins with https://"),
-        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:99999", "is no address of an API"),
-        ("ANTHROPIC_BASE_URL", "http://", "is no address of an API"),
+        ("ANTHROPIC_BASE_URL", "example.com", "is not a valid API URL; it must begin with https://"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:99999", "is not a valid API URL"),
+        ("ANTHROPIC_BASE_URL", "http://", "is not a valid API URL"),
         ("ANTHROPIC_API_KEY", f"{KEY}\n", "ANTHROPIC_API_KEY holds characters that no key has"),
         ("ANTHROPIC_API_KEY", f"{KEY}é", "ANTHROPIC_API_KEY holds characters that no key has"),
     ],
@@ -313,7 +316,7 @@ def test_an_address_or_key_that_cannot_be_used_is_refused_before_anything_is_sen
     ("command", "why"),
     [
         ("echo '{no json'", "it printed malformed JSON"),
-        ("echo '{\"decision\": 7}'", "`decision` is not a text"),
+        ("echo '{\"decision\": 7}'", "`decision` must be a text"),
         ("echo oops >&2; exit 3", "status code: 3 oops"),
         ("/no/such/program", "127"),
         ("kill -9 $$", "-9"),
@@ -339,7 +342,7 @@ def test_a_hook_whose_server_is_not_there_says_so_in_words(place: Place) -> None
     done = place.call("run", "Go.", "--settings", settings, script=[bash("ls"), "done"])
 
     (line,) = done.notes
-    assert line.endswith("does not work: the MCP server 'nope' is not connected: there is no server of that name")
+    assert line.endswith("does not work: the MCP server 'nope' is not connected: no server has this name")
 
 
 def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place) -> None:
@@ -400,7 +403,7 @@ def test_a_server_of_a_project_waits_for_trust(place: Place) -> None:
         ("[]", "holds no JSON object"),
         ("[" * 100_000, "the file is no JSON"),
         ('{"modle": "x"}', "unknown key 'modle'"),
-        ('{"effort": "enormous"}', "an effort is one of"),
+        ('{"effort": "enormous"}', "effort must be one of"),
         ('{"compaction": {"at_percent": 900}}', "at_percent is a number from 1 to 100"),
     ],
     ids=lambda text: text[:20],
@@ -415,7 +418,7 @@ def test_a_mistake_in_settings_names_the_file(place: Place, content: str, why: s
 
     stranger = place.call("run", "Go.", *PLAYBOOK)
     assert stranger.code == 0, "a folder that nobody trusts cannot switch greenroom off"
-    (note,) = [one for one in stranger.notes if str(path) in one]
+    (note,) = [note for note in stranger.notes if str(path) in note]
     assert why in note
 
 

@@ -93,7 +93,7 @@ def test_list_is_a_table_of_how_servers_stand(mcp: Mcp, tmp_path: Path) -> None:
     assert lines[0].split() == ["name", "status", "type", "from", "tools", "where"]
     assert lines[1].split()[:4] == ["all", "connected", "stdio", "project"]
     assert lines[2].split() == ["far", "needs-auth", "http", "project", "0", machine]
-    assert lines[3].startswith("far: it wants a login: it answered HTTP 401; run `greenroom mcp login far`")
+    assert lines[3].startswith("far: it requires a login: it answered HTTP 401; run `greenroom mcp login far`")
     assert "server 'bad' has a url and no type" in lines[4]
     assert "s3cret" not in text
     assert mcp.error == ""
@@ -109,7 +109,7 @@ def test_list_of_a_project_that_is_not_trusted_starts_nothing_of_it(mcp: Mcp) ->
     assert code == 0
     assert text.splitlines()[0] == "no MCP servers; write them into .mcp.json, or into ~/.greenroom/settings.json"
     assert "server 'evil' is not started: trust" in text
-    assert [(one["name"], one["status"], one["scope"]) for one in facts["servers"]] == [("mine", "failed", "cli")]
+    assert [(fact["name"], fact["status"], fact["scope"]) for fact in facts["servers"]] == [("mine", "failed", "cli")]
     assert asked == 1
     assert mcp.error.endswith("--trust does that here\n")
     assert not ran.exists()
@@ -129,10 +129,10 @@ def test_list_and_login_are_held_to_what_an_administrator_says(
     asked, _ = mcp("login", "evil", "--trust")
 
     assert code == 0
-    assert "server 'evil' is not connected: it stands in deniedMcpServers" in text
+    assert "server 'evil' is not connected: it is listed in deniedMcpServers" in text
     assert "deniedMcpServers[1] fits no server" in text
     assert asked == 1
-    assert mcp.error.endswith("server 'evil' is not connected: it stands in deniedMcpServers\n")
+    assert mcp.error.endswith("server 'evil' is not connected: it is listed in deniedMcpServers\n")
     assert not ran.exists()
 
 
@@ -156,7 +156,7 @@ def test_servers_of_plugins_are_listed_and_logged_in_at(mcp: Mcp, tmp_path: Path
         ("plugin_kit_near", "failed"),
     ]
     assert "run `greenroom mcp login plugin_kit_far`" in before["servers"][0]["why"]
-    assert any("the plugin 'gone' is not loaded" in one for one in before["found"])
+    assert any("plugin 'gone' not loaded" in one for one in before["found"])
     assert (data / "a").exists()
     assert (code, removed) == (0, 0)
     assert after["servers"][0]["status"] == "connected"
@@ -192,7 +192,7 @@ def test_a_login_that_is_refused_is_one_line(mcp: Mcp, tmp_path: Path) -> None:
         without, text = mcp("login", "all", "--trust")
 
     assert code == 1
-    assert refused == "greenroom: the MCP server 'far' was not logged in at: it was refused (access_denied)\n"
+    assert refused == "greenroom: login failed for the MCP server 'far': it was refused (access_denied)\n"
     assert (without, text) == (2, "")
     assert "is of type stdio" in mcp.error
 
@@ -212,9 +212,9 @@ def test_a_server_that_wants_no_login_or_is_not_there_is_said_so(mcp: Mcp) -> No
     assert code == 0
     assert text.startswith("free wants no login; it has ")
     assert gone == 1
-    assert error.startswith("greenroom: the MCP server 'gone' was not logged in at: it cannot be reached")
+    assert error.startswith("greenroom: login failed for the MCP server 'gone': it cannot be reached")
     assert nobody == 1
-    assert mcp.error == "greenroom: there is no MCP server 'nobody' here; there is: free, gone\n"
+    assert mcp.error == "greenroom: unknown MCP server 'nobody'; expected one of: free, gone\n"
 
 
 def test_ctrl_c_in_the_middle_of_a_login_ends_it_without_a_trace(mcp: Mcp, tmp_path: Path) -> None:
@@ -228,5 +228,5 @@ def test_ctrl_c_in_the_middle_of_a_login_ends_it_without_a_trace(mcp: Mcp, tmp_p
             _, error = process.communicate(timeout=BOUND_S)
 
     assert process.returncode == 130
-    assert error == "greenroom: note: SIGINT: stopping; once more to kill what runs\n"
+    assert error == "greenroom: note: SIGINT: stopping; repeat to kill what runs\n"
     assert not (tmp_path / "home").exists()

@@ -155,7 +155,7 @@ def session_journal(*, has_end: bool) -> bytes:
         if has_end:
             journal.recorder.emit(SessionEnded(state="failed", error="ValueError: boom"))
 
-    return run_journal(session, disk, catalogue=EVENTS)
+    return run_journal(session, disk, catalog=EVENTS)
 
 
 def test_requests_calls_and_tokens_are_summed_up(replay: Replay, runs: Path) -> None:

@@ -46,11 +46,13 @@ CHUNK: Final = 3_000
 def line_of(event_class: type[Event]) -> dict[str, Any]:
     """Return the line of an event with a plain value in each field, and all that it can be killed by."""
     hints = get_type_hints(event_class)
-    plain: dict[str, Any] = {one.name: PLAIN.get(hints[one.name]) for one in attrs.fields(event_class)}
+    plain: dict[str, Any] = {field.name: PLAIN.get(hints[field.name]) for field in attrs.fields(event_class)}
     plain |= {name: Cause("deadline", "late") for name in plain.keys() & {"cause"} if hints[name] is not str}
     plain |= dict.fromkeys(plain.keys() & {"state"}, "killed")
     plain |= {
-        one.name: () for one in attrs.fields(event_class) if plain[one.name] is None and "tuple" in str(hints[one.name])
+        field.name: ()
+        for field in attrs.fields(event_class)
+        if plain[field.name] is None and "tuple" in str(hints[field.name])
     }
     record = (1, 0.0, event_class, *field_values(event_class(**plain)))
     line: dict[str, Any] = orjson.loads(CODEC.encode(record, 0.0))
@@ -64,7 +66,7 @@ def absurd_lines() -> tuple[tuple[dict[str, Any], ...], tuple[str, ...]]:
     for event_class in EVENTS:
         plain = line_of(event_class)
         taken.append(plain)
-        for name in ("t", *(one.name for one in attrs.fields(event_class))):
+        for name in ("t", *(field.name for field in attrs.fields(event_class))):
             for value in ABSURD:
                 line = {**plain, name: value}
                 try:
@@ -78,7 +80,7 @@ def absurd_lines() -> tuple[tuple[dict[str, Any], ...], tuple[str, ...]]:
 
 def journals(lines: list[dict[str, Any]]) -> Iterator[bytes]:
     """Yield journals that hold the lines, some of them with each kind beside the others of its chunk."""
-    ahead = [line_of(one) for one in EVENTS]
+    ahead = [line_of(event) for event in EVENTS]
     for first in range(0, len(lines), CHUNK):
         numbered = [{**line, "seq": seq} for seq, line in enumerate([*ahead, *lines[first : first + CHUNK]], start=1)]
         head = CODEC.encode_header(HEADER)
@@ -95,8 +97,8 @@ def runs(tmp_path: Path) -> Path:
 
 def numbers(value: Any) -> Iterator[int]:
     if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from numbers(one)
+        for element in value.values() if isinstance(value, dict) else value:
+            yield from numbers(element)
     elif isinstance(value, int):
         yield value
 
@@ -115,7 +117,7 @@ def test_absurd_values_that_are_refused_are_refused_in_one_line() -> None:
 
     assert len(taken) > len(EVENTS) * 20
     assert len(complaints) > len(EVENTS) * 20
-    assert [one for one in complaints if "\n" in one or not one] == []
+    assert [complaint for complaint in complaints if "\n" in complaint or not complaint] == []
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: " ".join(map(str, view)) or "page")
@@ -130,12 +132,12 @@ def test_absurd_journals_are_shown_by_every_view(view: dict[str, Any], runs: Pat
 
         if output:
             found = orjson.loads(place.read_bytes())
-            assert all(-(2**63) <= one < 2**64 for one in numbers(found))
+            assert all(-(2**63) <= number < 2**64 for number in numbers(found))
 
 
 def test_absurd_times_are_exported_as_times_that_others_read(runs: Path) -> None:
-    lines = [one for one in absurd_lines()[0] if one["t"]]
-    assert len({one["t"] for one in lines}) > 1
+    lines = [line for line in absurd_lines()[0] if line["t"]]
+    assert len({line["t"] for line in lines}) > 1
 
     for content in journals(lines):
         (runs / "run" / JOURNAL).write_bytes(content)
@@ -152,14 +154,14 @@ def test_absurd_times_are_exported_as_times_that_others_read(runs: Path) -> None
 
 def test_absurd_headers_are_shown_or_refused_in_one_line(runs: Path) -> None:
     head, body = orjson.loads(CODEC.encode_header(HEADER)), json.dumps(line_of(EVENTS[0])).encode()
-    for field, value in ((one.name, value) for one in attrs.fields(Header) for value in ABSURD):
+    for field, value in ((field.name, value) for field in attrs.fields(Header) for value in ABSURD):
         (runs / "run" / JOURNAL).write_bytes(json.dumps({**head, field: value}).encode() + b"\n" + body + b"\n")
         for wanted in (None, *Format):
             assert "\n" not in refused(runs=runs, export=wanted, output=wanted and runs / "out.json")
 
 
 def test_events_of_no_known_class_are_exported_as_they_are(runs: Path) -> None:
-    known = [line_of(one) for one in EVENTS]
+    known = [line_of(event) for event in EVENTS]
     odd = [{"seq": 1, "t": 0.0, "ev": f"{one['ev']}.{step}", "x": 10**30} for one in known for step in ("begin", "end")]
     more = [{"seq": 1, "t": 0.0, "ev": kind, "actor": "x", "inc": 1} for kind in ("message.odd", "actor.odd", "x.new")]
     for content in journals([*known, *odd, *more]):

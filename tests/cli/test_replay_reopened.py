@@ -46,7 +46,7 @@ def run(disk: MemoryDisk, seed: int) -> bytes:
 
     async def session() -> None:
         ports = make_ports(disk, seed)
-        async with open_journal(FOLDER, ports=ports, catalogue=EVENTS, lock=unlocked) as journal:
+        async with open_journal(FOLDER, ports=ports, catalog=EVENTS, lock=unlocked) as journal:
             journal.recorder.emit(SessionBegan(session=RUN, model="playbook", cwd="."))
             async with open_runtime(ports=ports, recorder=journal.recorder) as runtime:
                 await _work(runtime, journal)

@@ -87,7 +87,7 @@ def said(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
 
 
 def ended_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    (line,) = [one for one in said(folder, capsys).splitlines() if one.startswith("ended ")]
+    (line,) = [line for line in said(folder, capsys).splitlines() if line.startswith("ended ")]
     return line.removeprefix("ended ").strip()
 
 
@@ -98,7 +98,7 @@ def test_a_run_that_is_written_is_running_with_its_open_work(running: Path, caps
     idle, _, work = rest.partition(" ago, open: ")
     assert begin == f"not yet: running (pid {os.getpid()})"
     assert 8.0 <= float(idle.removesuffix(" s")) < 30
-    names = [one.rpartition(" for ")[0] for one in work.split(", ")]
+    names = [part.rpartition(" for ")[0] for part in work.split(", ")]
     assert names == ["team/ann/Crunch", "team/ann/Read", "team/bob/turn"], "innermost only, the longest first"
 
 
@@ -119,7 +119,7 @@ def test_programs_are_told_who_runs_it(
 
     assert facts["standing"] == "running"
     assert facts["running"]["pid"] == os.getpid()
-    assert [one["what"] for one in facts["running"]["open"]] == ["team/ann/Crunch", "team/ann/Read", "team/bob/turn"]
+    assert [fact["what"] for fact in facts["running"]["open"]] == ["team/ann/Crunch", "team/ann/Read", "team/bob/turn"]
 
 
 @pytest.mark.parametrize(
@@ -219,5 +219,5 @@ def test_a_journal_without_a_session_that_is_cut_anywhere_has_no_end(tmp_path: P
 
 
 def is_root(entries: Sequence[Entry], end: Entry) -> bool:
-    made = next(one for one in entries if one.kind == "actor.new" and one.event.actor == end.event.actor)
+    made = next(entry for entry in entries if entry.kind == "actor.new" and entry.event.actor == end.event.actor)
     return bool(made["supervisor"] == "")

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from greenroom.agents import AgentDefinition
 from greenroom.cli import _run_arguments, main
 from greenroom.cli._run_arguments import read_object, read_prompt, read_rules, with_permissions
-from greenroom.cli._run_model import model_for, play_search
+from greenroom.cli._run_model import model_for
 from greenroom.core import UsageError
 from greenroom.headless import key_source
 from greenroom.models import Call, Message, ModelRequest, ToolResultBlock, ToolUseBlock, as_answer
 from greenroom.permissions import Effect
 from greenroom.session import SessionSettings
+from greenroom.swarm.survey import play_search
 
 MAIN = AgentDefinition(name="main")
 TOOLS = st.sampled_from(["Read", "Bash(git log *)", "Edit(/src/**)", "Write"])
@@ -65,7 +66,7 @@ def test_13_1_the_prompt_is_the_argument_standard_input_or_both(
 @pytest.mark.parametrize("piped", [None, b"", b"  \n"])
 def test_13_1_a_run_needs_a_prompt_unless_it_goes_on_with_another(piped: bytes | None, stdin: Any) -> None:
     stdin(piped)
-    with pytest.raises(UsageError, match="there is no prompt"):
+    with pytest.raises(UsageError, match="a prompt is missing"):
         read_prompt(None)
 
     stdin(piped)
@@ -84,7 +85,7 @@ def test_13_1_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
     finally:
         os.close(writing)
 
-    assert "nothing came on standard input" in capsys.readouterr().err
+    assert "no data on standard input" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("piped", "why"), [(b"\xff\xfe", "not UTF-8"), (b"x" * 11, "longer than")])
@@ -110,7 +111,7 @@ def test_an_object_is_given_as_it_is_or_in_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "why"), [(b"{", "is no JSON"), (b"[1]", "has to be a JSON object"), (b"\xff", "not UTF-8")]
+    ("content", "why"), [(b"{", "is not valid JSON"), (b"[1]", "must be a JSON object"), (b"\xff", "not UTF-8")]
 )
 def test_a_file_that_holds_no_object_is_refused_by_its_name(content: bytes, why: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
@@ -125,7 +126,7 @@ def test_a_file_that_holds_no_object_is_refused_by_its_name(content: bytes, why:
 def test_13_4_rules_are_split_outside_of_parentheses(given_rules: list[list[str]], between: str) -> None:
     arguments = [between.join(rules) for rules in given_rules]
 
-    assert read_rules("--allowed-tools", arguments, Effect.ALLOW) == [one for rules in given_rules for one in rules]
+    assert read_rules("--allowed-tools", arguments, Effect.ALLOW) == [rule for rules in given_rules for rule in rules]
 
 
 def test_13_40_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Path) -> None:
@@ -152,27 +153,27 @@ def test_13_40_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "there is no prompt"),
+        ((), "a prompt is missing"),
         (("Go.", "on"), "the prompt is one argument, in quotes"),
         (("Go.", "--output-format", "xml"), "output-format"),
-        (("Go.", "--max-turns", "0"), "--max-turns has to be at least 1"),
-        (("Go.", "--max-budget-usd", "-1"), "--max-budget-usd has to be a number above 0"),
-        (("Go.", "--max-budget-usd", "nan"), "--max-budget-usd has to be a number above 0"),
-        (("Go.", "--permission-mode", "yolo"), "there is no permission mode 'yolo'"),
+        (("Go.", "--max-turns", "0"), "--max-turns must be at least 1"),
+        (("Go.", "--max-budget-usd", "-1"), "--max-budget-usd must be a number above 0"),
+        (("Go.", "--max-budget-usd", "nan"), "--max-budget-usd must be a number above 0"),
+        (("Go.", "--permission-mode", "yolo"), "unknown permission mode 'yolo'"),
         (("Go.", "--allowed-tools", "Bash("), "--allowed-tools: 'Bash(' is neither Tool nor Tool(specifier)"),
-        (("Go.", "--cwd", "missing"), "--cwd: 'missing' is no folder"),
-        (("Go.", "--add-dir", "missing"), "--add-dir: 'missing' is no folder"),
+        (("Go.", "--cwd", "missing"), "--cwd: 'missing' is not a directory"),
+        (("Go.", "--add-dir", "missing"), "--add-dir: 'missing' is not a directory"),
         (("Go.", "--settings", "missing"), "--settings: 'missing' is neither a JSON object nor a file"),
         (("Go.", "--settings", '{"a": 1}'), "unknown key 'a'"),
-        (("Go.", "--settings", '{"permissions": 1}'), "permissions has to be an object"),
-        (("Go.", "--agents", "{"), "--agents is no JSON"),
+        (("Go.", "--settings", '{"permissions": 1}'), "permissions must be an object"),
+        (("Go.", "--agents", "{"), "--agents is not valid JSON"),
         (("Go.", "--agent", "nobody"), "no agent is called 'nobody'"),
         (("Go.", "--setting-sources", "user,team"), "there are no settings 'team'"),
         (
             ("Go.", "--bare", "--setting-sources", "user"),
             "--bare reads no settings files: leave out --setting-sources user",
         ),
-        (("Go.", "--model", "gpt-x"), "there is no model 'gpt-x'"),
+        (("Go.", "--model", "gpt-x"), "unknown model 'gpt-x'"),
         (("Go.", "--model", "sonnet"), "needs a key: set ANTHROPIC_API_KEY"),
         (("Go.",), "needs a key: set ANTHROPIC_API_KEY"),
         (("Go.", "--model", "playbook", "--resume", "nothing"), "No conversation found with session ID: nothing"),

@@ -151,10 +151,12 @@ def test_commands_in_an_untrusted_folder_run_nothing_of_it(place: Place, marks: 
     ] == []
     assert "PLANTED" not in (dumped / "command").read_text()
     secrets = (KEY.encode(), SECRET.encode())
-    found = [str(path) for path in files_below(place.root / "runs") if any(one in path.read_bytes() for one in secrets)]
+    found = [
+        str(path) for path in files_below(place.root / "runs") if any(secret in path.read_bytes() for secret in secrets)
+    ]
     # The model wrote the parts itself: its call says them, and what the command printed does not.
     assert found == []
-    assert all(one.decode() not in json.dumps([request.body for request in asked]) for one in secrets)
+    assert all(secret.decode() not in json.dumps([request.body for request in asked]) for secret in secrets)
     transcripts = [path.read_text() for path in (place.root / "runs").glob("2*/transcripts/main.jsonl")]
     assert any("*" * len(KEY) in text for text in transcripts)
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from greenroom.containment import Git, GitTooOld, run_git
+from greenroom.containment import GitCalls, GitTooOld, run_git
 from greenroom.session.equipment._environment_text import git_status
 from greenroom.swarm.survey._changes import look_at_changes
-from greenroom.worktrees import ProcessEnd, Worktrees, WorktreeSettings, run_process
+from greenroom.worktrees import ProcessResult, Worktrees, WorktreeSettings, run_process
 from greenroom.worktrees._settings import BaseRef
 from tests.containment.planted import FILTER, make_planted, ran
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository
 
 pytestmark = NEEDS_GIT
 WHO = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-UNTRUSTED = Git(environ=os.environ)
-TRUSTED = Git(environ=os.environ, is_trusted=True)
+UNTRUSTED = GitCalls(environ=os.environ)
+TRUSTED = GitCalls(environ=os.environ, is_trusted=True)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_variables_of_the_caller_reach_git_only_where_they_redirect_nothing(tmp_
         "PATH": "/bin",
     }
 
-    environment = Git(environ=environ).listing(tmp_path).environment
+    environment = GitCalls(environ=environ).listing(tmp_path).environment
 
     assert "x" not in environment.values()
     assert "sk-1" not in environment.values()
@@ -128,7 +128,7 @@ async def test_a_git_that_ignores_overrides_is_not_used(tmp_path: Path) -> None:
     """Before 2.31 git does not know `GIT_CONFIG_COUNT`: all of the repository's programs would run."""
     repository = make_repository(tmp_path / "r")
 
-    async def old(command: Sequence[str], *, environment: Mapping[str, str], **options: Any) -> ProcessEnd:
+    async def old(command: Sequence[str], *, environment: Mapping[str, str], **options: Any) -> ProcessResult:
         kept = {name: value for name, value in environment.items() if not name.startswith("GIT_CONFIG_")}
         return await run_process(command, environment=kept, **options)
 

@@ -230,7 +230,7 @@ def written_tags(source: str) -> list[int]:
 _MENTIONS: Final = {
     "agents/delegation/_coordinator.py": "the prompt of a coordinator names the tag that it is going to read",
     "agents/delegation/_scan.py": "it names the tags that it has marked in a report",
-    "mcp/_prompts.py": "the hint for people on what to type behind a command",
+    "mcp/_server_prompts.py": "the hint for people on what to type behind a command",
     "models/_layer.py": "a representation for programmers",
 }
 

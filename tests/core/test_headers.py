@@ -147,7 +147,7 @@ def test_value_that_stands_twice_is_read_where_nothing_is_guessed() -> None:
     for head in ("name: x\nname: y\ndescription: d", "name: x\ndescription: d\ntools: Read\ntools: Bash"):
         definition, found = read(head)
         assert definition is None
-        assert "stands here again" in found[-1].text
+        assert "is repeated" in found[-1].text
 
 
 def test_byte_order_mark_does_not_hide_a_header() -> None:

@@ -88,11 +88,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "no name": ({}, {"version": "1"}, "manifest-validation-error", "it has no name"),
     "a bad name": ({}, {"name": "a b"}, "manifest-validation-error", "its name is 'a b'"),
     "a name of several": ({}, {"name": "a:b"}, "manifest-validation-error", "its name is 'a:b'"),
-    "a number": ({}, {"name": "x", "version": 1}, "manifest-validation-error", "version has to be text, not 1"),
-    "no path": ({}, {"name": "x", "agents": 1}, "manifest-validation-error", "agents has to be a path or a list"),
-    "out of it": ({}, {"name": "x", "agents": "./../y"}, "manifest-validation-error", "'./../y' has to begin with ./"),
-    "absolute": ({}, {"name": "x", "skills": "/etc"}, "manifest-validation-error", "'/etc' has to begin with ./"),
-    "not there": ({}, {"name": "x", "hooks": "./h.json"}, "path-not-found", "there is no './h.json'"),
+    "a number": ({}, {"name": "x", "version": 1}, "manifest-validation-error", "version must be text, got 1"),
+    "no path": ({}, {"name": "x", "agents": 1}, "manifest-validation-error", "agents must be a path or a list"),
+    "out of it": ({}, {"name": "x", "agents": "./../y"}, "manifest-validation-error", "'./../y' must begin with ./"),
+    "absolute": ({}, {"name": "x", "skills": "/etc"}, "manifest-validation-error", "'/etc' must begin with ./"),
+    "not there": ({}, {"name": "x", "hooks": "./h.json"}, "path-not-found", "'./h.json' does not exist"),
     "no name of a file": (
         {},
         {"name": "x", "agents": "./a\0b"},
@@ -101,11 +101,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
     "no text": ({}, {"name": "x", "skills": "./\ud800"}, "manifest-validation-error", "no file can have that name"),
     "too long": ({}, {"name": "x", "commands": "./" + "x" * 300}, "manifest-validation-error", "file name too long"),
-    "no JSON": ({MANIFEST: "{"}, {}, "manifest-parse-error", "it is no JSON"),
-    "no object": ({MANIFEST: "[]"}, {}, "manifest-parse-error", "it holds no JSON object"),
-    "bad hooks": ({"hooks/hooks.json": "{"}, {"name": "x"}, "hook-load-failed", "it is no JSON"),
-    "bad servers": ({".mcp.json": "[]"}, {"name": "x"}, "mcp-config-invalid", "it holds no JSON object"),
-    "nothing": ({"README.md": "x"}, {}, "path-not-found", "it is no plugin; write a .claude-plugin/plugin.json"),
+    "no JSON": ({MANIFEST: "{"}, {}, "manifest-parse-error", "it is not valid JSON"),
+    "no object": ({MANIFEST: "[]"}, {}, "manifest-parse-error", "it is not a JSON object"),
+    "bad hooks": ({"hooks/hooks.json": "{"}, {"name": "x"}, "hook-load-failed", "it is not valid JSON"),
+    "bad servers": ({".mcp.json": "[]"}, {"name": "x"}, "mcp-config-invalid", "it is not a JSON object"),
+    "nothing": ({"README.md": "x"}, {}, "path-not-found", "it is not a plugin; write a .claude-plugin/plugin.json"),
 }
 
 
@@ -121,7 +121,7 @@ def test_a_mistake_is_one_line_and_takes_nothing_else_away(mistake: str, tmp_pat
     assert (first.type, why in first.message, "\n" in first.message) == (kind, True, False)
     assert first.source.startswith(str(bad))
     assert (gone.name, gone.type) == ("gone", "path-not-found")
-    assert [str(one).count("is not loaded") for one in found.diagnostics] == [1, 1]
+    assert [str(one).count("not loaded") for one in found.diagnostics] == [1, 1]
     with pytest.raises(UsageError, match=str(bad)):
         read_plugin(bad)
 
@@ -134,8 +134,8 @@ def test_a_folder_that_no_system_has_is_one_line_too(name: str, tmp_path: Path) 
     assert [one.name for one in found.loaded] == ["good"]
     (broken,) = found.broken
     assert broken.type == "path-not-found"
-    assert broken.message.startswith("it cannot be looked at: ")
-    with pytest.raises(UsageError, match=r"cannot be looked at|there is no such folder"):
+    assert broken.message.startswith("it cannot be read: ")
+    with pytest.raises(UsageError, match=r"cannot be read|the folder does not exist"):
         read_plugin(tmp_path / name)
 
 

@@ -75,7 +75,7 @@ def test_money_is_read_as_it_is_written(said: object) -> None:
 
 @pytest.mark.parametrize("said", ["a tenth", True, "nan", [1]])
 def test_what_is_no_amount_is_refused(said: object) -> None:
-    with pytest.raises(SettingsError, match=r"usd: .* is no .*number"):
+    with pytest.raises(SettingsError, match=r"usd: .* is not a .*number"):
         read_settings(Purse, {"usd": said}, source="here")
 
 
@@ -119,24 +119,24 @@ def test_two_classes_with_fields_of_one_kind_are_read_alike() -> None:
         assert read_settings(kind, {"free": {"a": 1}}, source="here").free == {"a": 1}
         with pytest.raises(SettingsError) as caught:
             read_settings(kind, {"free": []}, source="here")
-        assert caught.value.problems == ("free: [] is no object",)
+        assert caught.value.problems == ("free: [] is not an object",)
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"window": []}, "window: [] is no object"),
-        ({"windows": {"a": 3}}, "windows['a']: 3 is no object"),
-        ({"windows": 3}, "windows: 3 is no object"),
-        ({"free": []}, "free: [] is no object"),
-        ({"base": "HEAD"}, "base: 'HEAD' is none of fresh, head"),
-        ({"base": []}, "base: [] is none of fresh, head"),
-        ({"depth": 1.5}, "depth: 1.5 is no whole number"),
-        ({"depth": "3"}, "depth: '3' is no whole number"),
-        ({"depth": True}, "depth: True is no whole number"),
-        ({"limit": "3"}, "limit: '3' is no number"),
-        ({"names": "a"}, "names: 'a' is no list"),
-        ({"names": [3]}, "names[0]: 3 is no text"),
+        ({"window": []}, "window: [] is not an object"),
+        ({"windows": {"a": 3}}, "windows['a']: 3 is not an object"),
+        ({"windows": 3}, "windows: 3 is not an object"),
+        ({"free": []}, "free: [] is not an object"),
+        ({"base": "HEAD"}, "base: expected one of fresh, head, got 'HEAD'"),
+        ({"base": []}, "base: expected one of fresh, head, got []"),
+        ({"depth": 1.5}, "depth: 1.5 is not a whole number"),
+        ({"depth": "3"}, "depth: '3' is not a whole number"),
+        ({"depth": True}, "depth: True is not a whole number"),
+        ({"limit": "3"}, "limit: '3' is not a number"),
+        ({"names": "a"}, "names: 'a' is not a list"),
+        ({"names": [3]}, "names[0]: 3 is not text"),
         ({"dept": 3}, "top level: unknown key 'dept'; did you mean depth?"),
         ({"zzz": 3}, "top level: unknown key 'zzz'"),
     ],

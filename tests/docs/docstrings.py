@@ -1,4 +1,4 @@
-"""What the package says about itself: its faces, and what classes say about their fields.
+"""Docstrings of the package: its faces, classes and fields.
 
 The docstring of a field is read from the source, because Python itself keeps none of an attribute.
 """

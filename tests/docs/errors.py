@@ -19,7 +19,7 @@ from tests.docs.events import table
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
 RAISES: Final = re.compile(r"^ {4}(\w+(?:, \w+)*): ", re.MULTILINE)
 ROOTS: Final = frozenset({GreenroomError, UsageError, PeerError, InternalError, WorkEnded})
-"""What says whose fault it is: raised all over, so where is not listed."""
+"""Classes that say whose fault an error is; they are raised everywhere, so where is not listed."""
 
 HEAD: Final = """\
 # Errors
@@ -31,7 +31,7 @@ Facts are attributes, so that nobody has to read the text of a message. Everythi
 """
 
 FOOT: Final = """\
-What fails within a turn reaches whoever asked for it as `TurnFailed`, with the error as its `__cause__`. A plain `UsageError`
+An error within a turn reaches the caller as `TurnFailed`, with the error as its `__cause__`. A plain `UsageError`
 may come from any call whose arguments make no sense. *Raised by* lists the public functions that say so themselves.
 """
 

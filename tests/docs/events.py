@@ -14,7 +14,7 @@ import attrs
 
 from greenroom.core import Cause, Event, Level, words_of
 from greenroom.mailbox import DeadReason, Lane
-from greenroom.session import EVENTS
+from greenroom.session import EVENTS, LIVE_EVENTS
 from tests.docs.docstrings import faces, field_docs, field_types, one_line, summary
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "events.md"
@@ -24,7 +24,7 @@ ELSEWHERE: Final[tuple[type[Event], ...]] = tuple(
 )
 """Events that no session has on record yet."""
 WORDS: Final = {"mailbox": (Lane, DeadReason)}
-"""Which enums the fields of a folder's events take their words from."""
+"""The enums whose members stand in fields of a folder's events."""
 COMMON: Final = tuple(field.name for field in attrs.fields(Event))
 
 HEAD: Final = """\
@@ -55,6 +55,13 @@ above that.
 """
 
 CAUSES: Final = "A `Cause` is an object with these fields:"
+
+LIVE: Final = """\
+## Live events
+
+Only `session.events()` carries these, and only those that the session was opened for: `open_session(live=(MessageAppended, AnswerPiece))`. They have the
+number 0 and are in no journal. `greenroom.session.LIVE_EVENTS` holds them all.
+"""
 
 NOT_YET: Final = """\
 ## Not in a session yet
@@ -125,6 +132,7 @@ def page() -> str:
     takes = table(("level", "what it takes"), ((f"`{one.name.lower()}`", said[one.name]) for one in Level))
     parts = [HEAD, IN_ALL, fields_of(Event), LEVELS, takes, CAUSES]
     parts += [fields_of(Cause), *folders(RECORDED)]
+    parts += [LIVE, *map(section, LIVE_EVENTS)]
     parts += [NOT_YET, *folders(ELSEWHERE, level=3)] if ELSEWHERE else []
     return "\n\n".join(part.strip() for part in parts) + "\n"
 

@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.hooks import Exit, HandlerType, Refusal
 from greenroom.hooks._event_table import CATALOG
-from greenroom.hooks.inputs import INPUTS
+from greenroom.hooks.inputs._encoding import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def _ticked(words: list[str] | tuple[str, ...]) -> str:
 
 
 def events() -> str:
-    """Which events there are."""
+    """Return the table of the events."""
     rows = []
     for event, row in CATALOG.items():
         handlers = "all" if len(row.handlers) == len(HandlerType) else _ticked(sorted(row.handlers))
@@ -37,7 +37,7 @@ def events() -> str:
 
 
 def inputs() -> str:
-    """What each is told."""
+    """Return the table of their inputs."""
     rows = []
     for event in CATALOG:
         told = INPUTS[event]
@@ -48,7 +48,7 @@ def inputs() -> str:
 
 
 def answers() -> str:
-    """What each may be answered."""
+    """Return the table of their answers."""
     rows = []
     for event, row in CATALOG.items():
         may = [f"`{name}`" for name in sorted(row.specific)]

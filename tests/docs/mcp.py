@@ -9,7 +9,10 @@ from typing import Final
 
 import attrs
 
-from greenroom.mcp import EVENTS, TRANSITIONS, VARIABLES, McpEvent, McpSettings, ServerScope, ServerStatus
+from greenroom.mcp import EVENTS, McpSettings, ServerScope, ServerStatus
+from greenroom.mcp._events import McpEvent
+from greenroom.mcp._mcp_settings import VARIABLES
+from greenroom.mcp._server_lifecycle import TRANSITIONS
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
 

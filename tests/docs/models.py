@@ -9,17 +9,9 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.models import (
-    DEFAULT_PRICES,
-    ContinuationPolicy,
-    Deadlines,
-    KindPolicy,
-    Limits,
-    ModelSettings,
-    Price,
-    RetryPolicy,
-    Thinking,
-)
+from greenroom.models import ContinuationPolicy, Deadlines, Limits, ModelSettings, RetryPolicy, Thinking
+from greenroom.models._pricing import DEFAULT_PRICES, Price
+from greenroom.models._retry import KindPolicy
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "model-settings.md"
 PARTS: Final[dict[str, tuple[str, type[Any]]]] = {

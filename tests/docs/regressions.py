@@ -1,4 +1,4 @@
-"""docs/explanation/regressions.md: which test holds which row of `tests/regressions.py`; `python -m tests.docs` writes it."""
+"""docs/design/regressions.md: which test holds which row of `tests/regressions.py`; `python -m tests.docs` writes it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.architecture.source_tree import blocks_of
 from tests.regressions import BEHAVIOURS, ROWS, Part, Row
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = ROOT / "docs" / "explanation" / "regressions.md"
+PAGE: Final = ROOT / "docs" / "design" / "regressions.md"
 ID: Final = re.compile(r"\b(?:RC|CL)-\d+\b")
 ID_IN_NAME: Final = re.compile(r"^test_(rc|cl)_(\d+)_")
 LINES: Final = re.compile(r"Behaviours \((\d+)\), lines? (\d+(?:(?:, | and )\d+)*)")
 HEAD: Final = """\
-# What cannot happen again
+# Bugs that must not return
 
-Bugs that users of comparable systems met, and what people check first: each is a promise, and a test holds it. The tables are
-made from [tests/regressions.py](../../tests/regressions.py), which has the promises, and from the tests, which name the rows
-that they hold: `RC-n` comes from public reports, `CL-n` from a public changelog, `n.m` is line m of the behaviours to check of
-section n of the specification.
+Bugs that users of comparable systems reported, and the behavior that people check first. Each row is a promise, held by the tests
+beside it. The tables are made from [tests/regressions.py](../../tests/regressions.py) and from the tests, which name the rows that
+they hold: `RC-n` comes from public reports, `CL-n` from a public changelog, and `n.m` is line m of the behavior to check in
+section n.
 """
 SECTIONS: Final = {
     "1": "the Agent tool and permissions",

@@ -1,4 +1,4 @@
-"""What the documents and examples show is run as it stands."""
+"""Programs of the documents and examples run as they stand."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from greenroom.agents import CompactionSettings
 from greenroom.mcp import McpSettings
-from greenroom.models import DEFAULT_CLAUDE_MODEL
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ OURS: Final = re.compile(r"\b(?:GREENROOM|CLAUDE|ANTHROPIC)_[A-Z][A-Z_]*[A-Z]\b"
 SHOWN: Final = set(re.findall(r"`([A-Z][A-Z_]+[A-Z])`", PAGE))
 COUNTERPARTS: Final = PAGE.partition("## What has no counterpart")[2].partition("\n## ")[0]
 OF_OTHERS: Final = {"ANTHROPIC_CUSTOM_HEADERS", "NO_COLOR", "FORCE_COLOR", "COLUMNS"}
-"""What libraries read; named so that nobody looks for it here."""
+"""Variables that only libraries read."""
 NOT_READ: Final = {name for name in SHOWN if f"| `{name}" in COUNTERPARTS or f", `{name}`" in COUNTERPARTS} | {"TMPDIR"}
 """Of which the page says that nothing stands in their place; the last is the standard library's."""
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import attrs
 
 from greenroom.core import Event
+from greenroom.session import LIVE_EVENTS
 from tests.docs.docstrings import field_docs, summary
 from tests.docs.events import ELSEWHERE, PAGE, RECORDED, WORDS, page
 
-SHOWN = (*RECORDED, *ELSEWHERE)
+SHOWN = (*RECORDED, *ELSEWHERE, *LIVE_EVENTS)
 
 
 def below(owner: type[Event]) -> Iterator[type[Event]]:

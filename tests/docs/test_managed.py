@@ -34,10 +34,10 @@ def test_the_settings_of_the_page_can_be_used(tmp_path: Path) -> None:
 
 
 def test_the_folders_of_the_page_are_those_that_are_read() -> None:
-    from greenroom.core.sources import _places
+    from greenroom.core.sources import _source_folders
 
     rows = re.findall(r"^\| (Linux|macOS) \| `(.+?)` \| `(.+?)` \|$", PAGE, re.MULTILINE)
     assert {system: (Path(ours), Path(theirs)) for system, ours, theirs in rows} == {
-        "Linux": _places._USUAL_SYSTEM_FOLDERS,
-        "macOS": _places._SYSTEM_FOLDERS["darwin"],
+        "Linux": _source_folders._USUAL_SYSTEM_FOLDERS,
+        "macOS": _source_folders._SYSTEM_FOLDERS["darwin"],
     }

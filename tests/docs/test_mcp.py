@@ -13,7 +13,8 @@ import pytest
 
 from greenroom.agents import AgentMcpServer, Origin
 from greenroom.agents.definitions import read_markdown
-from greenroom.mcp import Elicitation, ServerScope, misfit, parse_server, read_approvals
+from greenroom.mcp import Elicitation, ServerScope, misfit, parse_server
+from greenroom.mcp._project_approvals import read_approvals
 from tests.docs.mcp import PAGE, insert
 from tests.docs.test_documents import ROOT, blocks_of, run_python
 

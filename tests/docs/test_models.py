@@ -27,7 +27,7 @@ def test_the_programs_of_the_page_run(tmp_path: Path) -> None:
             '{"type":"text","text":"You help. It is 12:01.","cache_control":null}\n'
         ),
         (
-            "Four.\nFour.\nrequest 1 of '' is not the one that was recorded: messages[0].content[0].text was 'What is 2 + 2?' "
+            "Four.\nFour.\nrequest 1 of '' differs from the recording: messages[0].content[0].text was 'What is 2 + 2?' "
             "and is 'What is 2 + 3?'\n"
         ),
     ]

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from greenroom.core.sources import MANIFEST, find_places, read_plugin
-from greenroom.core.sources._plugins import _UNREAD
+from greenroom.core.sources._plugin_folders import _UNREAD
 from greenroom.hooks import HookSource, parse_hooks
 from greenroom.session import load_settings
 from tests.docs.test_documents import ROOT, blocks_of, run_python

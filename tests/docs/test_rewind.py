@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
-from greenroom.tools.checkpoints import MAX_BYTES
+from greenroom.tools.checkpoints._checkpoints import MAX_BYTES
 from tests.docs.test_documents import ROOT, blocks_of, run_python
 
 

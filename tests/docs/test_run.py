@@ -1,4 +1,4 @@
-"""What the page about `greenroom run` says is what the command does."""
+"""The page about `greenroom run` agrees with the command."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def with_reason(reason: object) -> RawReply:
 def block(index: int, start: Mapping[str, Any], *deltas: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": index, "content_block": start},
-        *({"type": "content_block_delta", "index": index, "delta": one} for one in deltas),
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": index},
     ]
 
@@ -127,7 +127,7 @@ ENDS: dict[str, Case] = {
         stop_reason="time_to_rest",
     ),
     "no-call": Case(
-        replies=(said("Let me look.", "tool_use"),), error="holds no call", reason="model_error", stop_reason="tool_use"
+        replies=(said("Let me look.", "tool_use"),), error="has no call", reason="model_error", stop_reason="tool_use"
     ),
     "null": Case(replies=(with_reason(None),), requests=2, error="before it was complete"),
     "no-text": Case(replies=(with_reason({"a": 1}),), requests=2, error="malformed"),
@@ -221,9 +221,9 @@ REFUSALS: dict[str, Case] = {
 
 BROKEN: dict[str, Case] = {
     "plain": Case(
-        replies=(RawReply(headers={"content-type": "application/json"}, body=b"{}"),), error="no event stream"
+        replies=(RawReply(headers={"content-type": "application/json"}, body=b"{}"),), error="expected an event stream"
     ),
-    "untyped": Case(replies=(RawReply(headers={}, body=b"hello"),), error="no event stream"),
+    "untyped": Case(replies=(RawReply(headers={}, body=b"hello"),), error="expected an event stream"),
     "hang-up": Case(replies=(HangUp(),), requests=2, error="closed the connection"),
     "error-event": Case(
         replies=(StreamReply(answer="It", ending="overloaded", events=4),), requests=2, error="Overloaded"
@@ -360,12 +360,12 @@ def test_one_session_survives_every_way_in_which_a_provider_misbehaves(place: Pl
 @pytest.mark.parametrize(
     ("name", "code", "out", "lines"),
     [
-        ("refusal", 1, "", ["the model refused to answer; change the prompt, or begin a new conversation"]),
+        ("refusal", 1, "", ["the model refused to answer; change the prompt or start a new conversation"]),
         (
             "cut-always",
             1,
             "more more more more \n",
-            ["the answer was cut off at the limit of its length; ask for less"],
+            ["the answer was cut off at its length limit; ask for less"],
         ),
         ("blank", 0, "", ["note: the model ended its turn without an answer"]),
         ("pause", 0, "It is 42.\n", []),
@@ -402,8 +402,8 @@ def test_calls_with_one_id_get_their_own_results(place: Place) -> None:
 
     assert (done.code, done.out) == (0, "Both.\n")
     results = [block for block in requests[2].body["messages"][2]["content"] if block["type"] == "tool_result"]
-    assert ["42" in str(one["content"]) for one in results] == [True, False]
-    assert ["6 times 7" in str(one["content"]) for one in results] == [False, True]
+    assert ["42" in str(result["content"]) for result in results] == [True, False]
+    assert ["6 times 7" in str(result["content"]) for result in results] == [False, True]
     assert not any(violations(request.body) for request in requests)
 
 

@@ -99,8 +99,8 @@ def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) 
     assert "the answer is 42" in block["content"]
     assert said["message"]["content"] == [{"type": "text", "text": "It is 42."}]
     assert [one["parent_tool_use_id"] for one in (asked, answered, said)] == [None, None, None]
-    assert len({one["uuid"] for one in done.lines}) == len(done.lines)
-    assert {one["session_id"] for one in done.lines} == {init["session_id"]}
+    assert len({line["uuid"] for line in done.lines}) == len(done.lines)
+    assert {line["session_id"] for line in done.lines} == {init["session_id"]}
     assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
 
 
@@ -182,7 +182,7 @@ def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
     names = {tool["name"] for tool in request.body["tools"]}
     assert "Bash" not in names
     assert "Write" in names
-    assert done.err == "greenroom: note: there is no tool 'Raed' here; the rule about it has no effect\n"
+    assert done.err == "greenroom: note: unknown tool 'Raed'; the rule about it has no effect\n"
 
 
 def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
@@ -286,8 +286,8 @@ def test_13_4_a_fork_can_have_a_chosen_id(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--session-id", "mine"), "--session-id has to be a UUID in small letters, such as"),
-        (("--session-id", UUID.upper()), "has to be a UUID in small letters"),
+        (("--session-id", "mine"), "--session-id must be a lowercase UUID, such as"),
+        (("--session-id", UUID.upper()), "must be a lowercase UUID"),
         (("--session-id", UUID, "--resume", "last"), "leave out --resume, or add --fork-session"),
         (("--session-id", UUID), f"the session id {UUID} is in use"),
     ],
@@ -319,7 +319,7 @@ def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
     assert "criticize" not in second
     assert len(plain.body["tools"]) > 1
     assert kept.err == ""
-    assert "goes on with the default agent: no agent is called 'critic'" in gone.err
+    assert "resuming with the default agent: no agent is called 'critic'" in gone.err
 
 
 # --- 13A: signals and resume ----------------------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
         done = end_of(process)
     session = done.lines[0]["session_id"]
     assert done.code == 143
-    assert [one["type"] for one in done.lines] == ["system", "assistant", "user"]
+    assert [line["type"] for line in done.lines] == ["system", "assistant", "user"]
     assert f"run --resume {session}" in done.err
     assert json.loads(place.journal()[-1])["state"] == "killed"
 
@@ -345,7 +345,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
 
     assert texts_of(requests[0]) == [CONTINUE]
     assert (done.code, done.result["result"]) == (0, "It is 42.")
-    assert [one["type"] for one in done.lines] == ["system", "user", "assistant", "result"]
+    assert [line["type"] for line in done.lines] == ["system", "user", "assistant", "result"]
     assert done.lines[1]["isSynthetic"]
     assert done.result["session_id"] == session
 
@@ -399,7 +399,7 @@ def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place)
     done, requests = place.run(["Done."], "--resume", "last", "--output-format", "stream-json")
 
     assert done.code == 0
-    assert [one["type"] for one in done.lines] == ["system", "user", "user", "assistant", "result"]
+    assert [line["type"] for line in done.lines] == ["system", "user", "user", "assistant", "result"]
     (block,) = done.lines[1]["message"]["content"]
     assert (block["tool_use_id"], block["is_error"]) == ("toolu_b", True)
     assert texts_of(requests[0]) == [CONTINUE]
@@ -435,7 +435,7 @@ def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_wit
 
     assert missing == Done(2, "", "greenroom: No conversation found with session ID: 20200101-000000-abcdef\n")
     assert (ended.code, ended.out) == (2, "")
-    assert "came to its end; give a prompt to go on with" in ended.err
+    assert "was completed; give a prompt to continue with" in ended.err
 
 
 # --- what comes after the answer ------------------------------------------------------------------------------------------
@@ -449,9 +449,9 @@ def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(pl
     )
     assert "<task-notification>" in texts_of(requests[-1])[0]
 
-    results = [one for one in done.lines if one["type"] == "result"]
+    results = [line for line in done.lines if line["type"] == "result"]
     assert done.code == 0
-    assert [(one["result"], one.get("origin"), one["num_turns"]) for one in results] == [
+    assert [(result["result"], result.get("origin"), result["num_turns"]) for result in results] == [
         ("It runs.", None, 2),
         ("It has ended.", {"kind": "task-notification"}, 1),
     ]
@@ -548,7 +548,7 @@ def test_a_recorded_run_is_run_again_without_a_model(place: Place) -> None:
     assert again.out == first.out == "Nothing here.\n"
     assert requests == []
     assert (other.code, other.out) == (2, "")
-    assert "is not the one that was recorded" in other.err
+    assert "differs from the recording" in other.err
     assert other.err.count("\n") == 1, "it is said once"
 
 

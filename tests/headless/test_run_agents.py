@@ -18,11 +18,12 @@ from greenroom.agents import Appended
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.headless._background_wait import CEILING_VARIABLE
 from greenroom.headless._ending import Ending
-from greenroom.headless._run import Run
+from greenroom.headless._event_printer import EventPrinter
+from greenroom.headless._run import HeadlessRun
 from greenroom.headless._stream_json import Abandoned, Counts, Line, Opening
 from greenroom.inbox import TASK_NOTIFICATION, Origin
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say
-from greenroom.session import open_session
+from greenroom.session import MessageAppended, open_session
 from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -52,12 +53,12 @@ def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedReque
 
 
 def child_lines(done: Done) -> list[dict[str, Any]]:
-    return [one for one in done.lines if one.get("parent_tool_use_id")]
+    return [line for line in done.lines if line.get("parent_tool_use_id")]
 
 
 def system_lines(done: Done) -> list[dict[str, Any]]:
-    shown = [one for one in done.lines if one["type"] == "system" and one["subtype"] != "init"]
-    return [{key: value for key, value in one.items() if key not in {"uuid", "session_id"}} for one in shown]
+    shown = [line for line in done.lines if line["type"] == "system" and line["subtype"] != "init"]
+    return [{key: value for key, value in line.items() if key not in {"uuid", "session_id"}} for line in shown]
 
 
 FIRST_TOLD: list[AnswerLike] = [
@@ -75,13 +76,13 @@ def test_13_12_lines_of_a_child_have_the_id_of_its_call_and_hold_calls_only(plac
     assert {"Agent", "SendMessage"} <= set(done.lines[0]["tools"])
     assert done.lines[-1]["type"] == "result"
     children = child_lines(done)
-    assert [one["type"] for one in children] == ["assistant", "user"]
-    assert {one["parent_tool_use_id"] for one in children} == {"toolu_agent"}
-    assert [[block["type"] for block in one["message"]["content"]] for one in children] == [
+    assert [child["type"] for child in children] == ["assistant", "user"]
+    assert {child["parent_tool_use_id"] for child in children} == {"toolu_agent"}
+    assert [[block["type"] for block in child["message"]["content"]] for child in children] == [
         ["tool_use"],
         ["tool_result"],
     ]
-    (returned,) = [one for one in done.lines if one.get("tool_use_result")]
+    (returned,) = [line for line in done.lines if line.get("tool_use_result")]
     assert returned["parent_tool_use_id"] is None
     assert returned["tool_use_result"]["status"] == "completed"
     assert returned["tool_use_result"]["content"] == [{"type": "text", "text": "It is 42."}]
@@ -101,9 +102,9 @@ def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place
     done, _ = place.run(by_prompt(replies), "Go.", *STREAM, *(["--forward-subagent-text"] if way == "flag" else []))
 
     texts = [
-        (one["parent_tool_use_id"], block["text"])
-        for one in child_lines(done)
-        for block in one["message"]["content"]
+        (line["parent_tool_use_id"], block["text"])
+        for line in child_lines(done)
+        for block in line["message"]["content"]
         if block["type"] == "text"
     ]
     assert texts == [("toolu_inner", "Inner done."), ("toolu_agent", "Outer done.")]
@@ -114,8 +115,8 @@ def test_13_17_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place:
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [bash, "I may not."]})
     done, _ = place.run(script, "Go.", *STREAM)
 
-    (denied,) = [one for one in system_lines(done) if one["subtype"] == "permission_denied"]
-    (started,) = [one for one in system_lines(done) if one["subtype"] == "task_started"]
+    (denied,) = [line for line in system_lines(done) if line["subtype"] == "permission_denied"]
+    (started,) = [line for line in system_lines(done) if line["subtype"] == "task_started"]
     assert (denied["tool_name"], denied["tool_use_id"], denied["agent_id"]) == ("Bash", "toolu_b", started["task_id"])
     assert done.code == 0
 
@@ -169,15 +170,15 @@ def test_13_16_an_agent_that_ends_after_the_answer_leads_to_a_result_of_its_own(
 
     done, requests = place.run(script, "Go.", *STREAM)
 
-    results = [one for one in done.lines if one["type"] == "result"]
+    results = [line for line in done.lines if line["type"] == "result"]
     assert (done.code, done.err) == (0, "")
-    assert [(one["result"], one.get("origin")) for one in results] == [
+    assert [(result["result"], result.get("origin")) for result in results] == [
         ("It runs.", None),
         ("It has ended.", {"kind": "task-notification"}),
     ]
     assert done.lines[-1] == results[-1]
     assert "It is 42." in texts_of(requests[-1])[0]
-    live = [one["tasks"] for one in system_lines(done) if one["subtype"] == "background_tasks_changed"]
+    live = [line["tasks"] for line in system_lines(done) if line["subtype"] == "background_tasks_changed"]
     assert [len(tasks) for tasks in live] == [1, 0]
     assert set(live[0][0]) == {"task_id", "task_type", "description"}
 
@@ -205,8 +206,8 @@ def test_an_agent_that_takes_too_long_is_named_and_the_run_is_an_error(place: Pl
     if output_format == "json":
         assert len(done.lines) == 1
         return
-    assert [one["subtype"] for one in done.lines if one["type"] == "result"] == ["success", "error_during_execution"]
-    (ended,) = [one for one in system_lines(done) if one["subtype"] == "task_notification"]
+    assert [line["subtype"] for line in done.lines if line["type"] == "result"] == ["success", "error_during_execution"]
+    (ended,) = [line for line in system_lines(done) if line["subtype"] == "task_notification"]
     assert ended["status"] == "stopped"
 
 
@@ -215,7 +216,7 @@ def test_a_ceiling_that_is_no_number_is_refused_before_anything_begins(place: Pl
     done, _ = place.run([], "Go.")
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"greenroom: {CEILING_VARIABLE} has to be a number of milliseconds, 0 for no limit, not 'ten'\n"
+    assert done.err == f"greenroom: {CEILING_VARIABLE} must be a number of milliseconds, 0 for no limit, got 'ten'\n"
 
 
 def test_1_88_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main(place: Place) -> None:
@@ -223,7 +224,7 @@ def test_1_88_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main
     done, requests = place.run(script, "Go.", "--append-subagent-system-prompt", "Speak Latin.")
 
     assert done.out == "Done.\n"
-    systems = {said_first(one): json.dumps(one.body["system"]) for one in requests}
+    systems = {said_first(request): json.dumps(request.body["system"]) for request in requests}
     assert "Speak Latin." in systems["look"]
     assert "Speak Latin." not in systems["Go."]
 
@@ -250,7 +251,7 @@ def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
     done, _ = place.run([], "Go.", "--tools", "Reed")
 
     assert done.code == 2
-    assert "--tools: there is no tool 'Reed'; there are Agent, Bash," in done.err
+    assert "--tools: unknown tool 'Reed'; expected one of: Agent, Bash," in done.err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -268,7 +269,7 @@ def test_a_signal_while_agents_are_waited_for_names_what_is_given_up(place: Plac
 
     assert done.code == code
     assert "ended in the background before it was done: a" in done.err
-    assert "go on with: " in done.err
+    assert "resume with: " in done.err
 
 
 class Heard:
@@ -352,14 +353,15 @@ def run_in_virtual_time(
 
     async def go() -> None:
         began = trio.current_time()
-        run = Run(heard, began, wall=virtual_ports().clock.wall, ceiling_s=ceiling_s)
         tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
         async with open_session(
-            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), on_message=run.heard
+            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), live=(MessageAppended,)
         ) as session:
             if is_slow:
                 session._journal = Slow(session._journal)  # type: ignore[assignment]
-            stop = run.open(session, "Go.")
+            events = EventPrinter(session, heard, began_s=began, wall=virtual_ports().clock.wall)
+            run = HeadlessRun(session, events, ceiling_s=ceiling_s)
+            events.open()
             if command_s:
                 session.tasks.table.start(
                     command,
@@ -372,10 +374,10 @@ def run_in_virtual_time(
                     is_background=True,
                 )
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(events.run)
                 nursery.start_soon(run.beat)
-                await run.work(session, "Go.", lambda: None)
+                await run.work("Go.")
                 nursery.cancel_scope.cancel()
-            stop()
             took.append(trio.current_time() - began)
 
     run_virtual(go)
@@ -427,13 +429,13 @@ def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
 
     assert took == pytest.approx(12, abs=0.5)
     (_, abandoned) = given_up[-1]
-    assert [one.description for one in abandoned] == ["d"]
+    assert [task.description for task in abandoned] == ["d"]
     assert ("said", "I hear.") not in given_up
     assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
 
 
 def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
-    """Mechanism: `Run.beat`, beside the work."""
+    """Mechanism: `HeadlessRun.beat`, beside the work."""
 
     def main(request: ModelRequest) -> AnswerLike:
         return "Done." if rounds_of(request) else Call("Agent", {"description": "d", "prompt": "look"})
@@ -442,7 +444,7 @@ def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) 
     rules = {"main": main, "general-purpose": partial(search, rounds=70, answer="42.")}
     calls, _ = run_in_virtual_time(tmp_path, rules)
 
-    assert [one for one in calls if one[0] == "beat"] == [("beat", ("Agent", 30)), ("beat", ("Agent", 60))]
+    assert [call for call in calls if call[0] == "beat"] == [("beat", ("Agent", 30)), ("beat", ("Agent", 60))]
 
 
 @pytest.mark.parametrize(("command_s", "heard"), [(16, 2), (30, 1)])
@@ -489,3 +491,14 @@ def test_agents_that_may_do_more_are_named_in_init_and_on_one_line(place: Place)
     assert clamped.err == ""
     assert "childPermissionMode" not in clamped.lines[0]
     assert len(wrong.err.splitlines()) == 1
+
+
+def test_descriptions_that_are_cut_are_counted_in_init(place: Place) -> None:
+    def run(count: int) -> dict[str, Any]:
+        many = {f"a{number}": {"description": "w" * 500, "prompt": "Do."} for number in range(count)}
+        done, _ = place.run(["Done."], "Go.", "--output-format", "stream-json", "--agents", json.dumps(many))
+        return done.lines[0]
+
+    assert "agentDescriptions" not in run(3)
+    counted = run(150)["agentDescriptions"]
+    assert counted["characters"] > 75_000 > counted["shown"]

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import Question
 from greenroom.headless._tool_approver import ToolApprover
-from greenroom.mcp import ToolInfo
+from greenroom.mcp._peer import ToolInfo
 from greenroom.models import Answer, Call
 from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.supervisor import open_runtime
@@ -36,7 +36,7 @@ def asked_of(place: Place, answer: str, *more: str, tool: str = TOOL) -> tuple[D
     flags = ("--permission-prompt-tool", tool, "--mcp-config", json.dumps(servers), "--output-format", "json")
     done, requests = place.run([Answer([WRITE]), "Done."], "Go.", *flags, *more)
     lines = (place.root / "asked").read_text().splitlines() if (place.root / "asked").exists() else []
-    return done, requests, [json.loads(one) for one in lines]
+    return done, requests, [json.loads(line) for line in lines]
 
 
 def test_13_4_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
@@ -67,8 +67,8 @@ def test_13_5_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
     [
         ("yes", "its answer is no JSON object"),
         ("[1]", "its answer is no JSON object"),
-        ('{"behavior": "perhaps"}', '"behavior" has to be "allow" or "deny", not \'perhaps\''),
-        ('{"behavior": "allow", "updatedInput": 3}', "updatedInput has to be an object"),
+        ('{"behavior": "perhaps"}', '"behavior" must be "allow" or "deny", got \'perhaps\''),
+        ('{"behavior": "allow", "updatedInput": 3}', "updatedInput must be an object"),
         ("fail", "Error executing tool decide"),
         ("die", "it was lost while it ran decide"),
     ],
@@ -77,7 +77,7 @@ def test_13_5_whatever_goes_wrong_is_a_refusal_with_one_line(place: Place, answe
     done, requests, asked = asked_of(place, answer)
 
     assert (done.code, len(asked)) == (0, 1)
-    (line,) = [one for one in done.err.splitlines() if f"note: --permission-prompt-tool {TOOL}: " in one]
+    (line,) = [line for line in done.err.splitlines() if f"note: --permission-prompt-tool {TOOL}: " in line]
     assert why in line
     assert why in result_of(requests[1])
     assert not (place.folder / "m.txt").exists()
@@ -87,9 +87,9 @@ def test_13_5_a_tool_that_there_is_not_refuses_and_says_which_there_are(place: P
     done, requests, asked = asked_of(place, "{}", tool="mcp__gate__other")
 
     assert (done.code, asked) == (0, [])
-    assert "there is no tool mcp__gate__other of an MCP server; there are: mcp__gate__decide" in done.err
+    assert "unknown MCP tool mcp__gate__other; expected one of: mcp__gate__decide" in done.err
     assert len(done.err.splitlines()) == 1
-    assert "there is no tool mcp__gate__other" in result_of(requests[1])
+    assert "unknown MCP tool mcp__gate__other" in result_of(requests[1])
 
 
 def test_13_5_a_server_that_cannot_be_started_is_named(place: Place) -> None:
@@ -99,7 +99,7 @@ def test_13_5_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     done, _ = place.run([Answer([WRITE]), "Done."], "Go.", *flags)
 
     assert (done.code, done.out) == (0, "Done.\n")
-    (line,) = [one for one in done.err.splitlines() if "--permission-prompt-tool" in one]
+    (line,) = [line for line in done.err.splitlines() if "--permission-prompt-tool" in line]
     assert "; gate: " in line
     assert "/nowhere/server" in line
 
@@ -109,7 +109,7 @@ def test_a_name_that_no_tool_has_is_misuse(place: Place, name: str) -> None:
     done, _ = place.run([], "Go.", "--permission-prompt-tool", name)
 
     assert (done.code, done.out) == (2, "")
-    assert "--permission-prompt-tool has to be stdio, or the tool of an MCP server" in done.err
+    assert "--permission-prompt-tool must be stdio, or the tool of an MCP server" in done.err
 
 
 async def test_13_5_a_tool_that_does_not_answer_in_time_refuses_and_is_cancelled(
@@ -142,5 +142,5 @@ async def test_13_5_the_same_fault_is_said_once(autojump_clock: MockClock, capsy
         approver.open(await start(runtime, stdio("gate"), gate=gate), 30)
         answers = [await approver.can_use_tool(QUESTION) for _ in range(2)]
 
-    assert not any(isinstance(one, Allow) for one in answers)
+    assert not any(isinstance(answer, Allow) for answer in answers)
     assert capsys.readouterr().err.count("boom of gate failed") == 1

@@ -100,9 +100,9 @@ def test_13_1_a_message_of_the_user_is_text_or_blocks_of_text(content: object, t
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"{", "it is no JSON"),
-        (b"[]", "it has to be a JSON object"),
-        (b'{"type": "usr"}', "there is no message of type 'usr'"),
+        (b"{", "the line is not valid JSON"),
+        (b"[]", "the line must be a JSON object"),
+        (b'{"type": "usr"}', "unknown message type 'usr'"),
         (b'{"type": "user", "message": {"content": [{"type": "image"}]}}', 'needs "content"'),
         (b'{"type": "user", "message": {"content": " "}}', "blank"),
         (b'{"type": "control_request", "request": {}}', "needs a request_id"),
@@ -248,8 +248,8 @@ def test_13_1_prompts_come_on_standard_input_and_each_has_its_result(place: Plac
         code, err = talk.close()
 
     assert code == 0
-    assert err == "greenroom: standard input, line 2: it is no JSON (invalid literal, expected 'null')\n"
-    assert [texts_of(one) for one in requests] == [["First."], ["Second."]]
+    assert err == "greenroom: standard input, line 2: the line is not valid JSON (invalid literal, expected 'null')\n"
+    assert [texts_of(request) for request in requests] == [["First."], ["Second."]]
     assert talk.heard[0]["subtype"] == "init"
 
 
@@ -272,8 +272,8 @@ def test_10_23_with_the_switch_a_turn_that_was_cut_goes_on_by_itself(
         code, err = talk.close()
 
     assert (code, err) == (0, "")
-    assert [texts_of(one)[-1] for one in requests] == [*texts, "And now?"]
-    assert [one["result"] for one in talk.results()][-1] == "Enough."
+    assert [texts_of(request)[-1] for request in requests] == [*texts, "And now?"]
+    assert [result["result"] for result in talk.results()][-1] == "Enough."
 
 
 def test_13_23_initialize_says_what_there_is(place: Place) -> None:
@@ -293,7 +293,7 @@ def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     assert "pending_permission_requests" not in said
     assert (again["response"]["pending_permission_requests"], again["response"]["background_tasks"]) == ([], [])
     assert unknown["subtype"] == "error"
-    assert "there is no control request 'dance'; there are initialize, interrupt," in unknown["error"]
+    assert "unknown control request 'dance'; expected one of: initialize, interrupt," in unknown["error"]
 
 
 def test_9_14_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_is_taken_up_next(place: Place) -> None:
@@ -370,7 +370,7 @@ def test_13_11_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(plac
         talk.close()
 
     kinds = [one["uuid"] if one.get("isReplay") else one["type"] for one in talk.heard]
-    assert [one for one in kinds if one in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
+    assert [kind for kind in kinds if kind in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
 
 
 def test_13_11_without_the_flag_nothing_is_repeated(place: Place) -> None:
@@ -412,7 +412,7 @@ def test_9_9_a_message_during_a_batch_is_in_the_next_request(place: Place) -> No
 
     assert code == 0
     assert texts_of(requests[1]) == ["Second."]
-    assert [one["result"] for one in talk.results()] == ["Both."]
+    assert [result["result"] for result in talk.results()] == ["Both."]
 
 
 def test_13_22_the_program_decides_about_calls_of_main_and_of_children(place: Place) -> None:
@@ -502,7 +502,7 @@ def test_13_21_servers_are_shown_connected_anew_and_switched_off(place: Place) -
     assert texts_of(requests[0]) == ["Review a.py, and be kind."]
     assert "mcp__all__echo" in {one["name"] for one in requests[0].body["tools"]}
     assert not any(one["name"].startswith("mcp__") for one in requests[1].body["tools"])
-    assert all("there is no MCP server 'any' here; there are: all" in one["error"] for one in unknown)
+    assert all("unknown MCP server 'any'; expected one of: all" in one["error"] for one in unknown)
     assert "needs enabled" in wrong["error"]
     assert code == 0
 

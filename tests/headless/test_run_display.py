@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.headless._run import as_shown
+from greenroom.headless._event_printer import as_shown
 from greenroom.models import Answer, Call, Say
 from tests.cli.place import Place
 from tests.headless.test_run_hooks import hooks
@@ -37,7 +37,7 @@ def test_what_is_printed_is_what_the_hook_wants_shown(place: Place, output_forma
     (transcript,) = (place.root / "runs").glob("*/transcripts/main.jsonl")
     assert "key-123 works." in transcript.read_text()
     if output_format == "stream-json":
-        said = [one for one in done.lines if one["type"] == "assistant"]
+        said = [line for line in done.lines if line["type"] == "assistant"]
         assert [[block["type"] for block in one["message"]["content"]] for one in said] == [
             ["text", "tool_use"],
             ["text"],
@@ -59,7 +59,7 @@ def test_a_hidden_answer_is_empty(place: Place) -> None:
     done, _ = place.run(["key-123 works."], "Try it.", "--output-format", "stream-json", *flags)
 
     assert done.result["result"] == ""
-    assert [one for one in done.lines if one["type"] == "assistant"] == []
+    assert [line for line in done.lines if line["type"] == "assistant"] == []
 
 
 @pytest.mark.parametrize(

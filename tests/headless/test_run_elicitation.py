@@ -74,8 +74,8 @@ def test_a_form_is_a_request_of_its_own_and_its_answer_is_the_servers(place: Pla
     ("values", "why"),
     [
         ({"action": "accept", "content": {"name": "Ann", "seats": 9}}, "does not fit: seats: expected an integer"),
-        ({"action": "sure"}, "\"action\" has to be accept, decline, cancel, not 'sure'"),
-        ({}, '"action" has to be accept, decline, cancel, not None'),
+        ({"action": "sure"}, "\"action\" must be one of: accept, decline, cancel; got 'sure'"),
+        ({}, '"action" must be one of: accept, decline, cancel; got None'),
     ],
 )
 def test_an_answer_that_cannot_be_used_declines_and_is_said(place: Place, values: dict[str, Any], why: str) -> None:

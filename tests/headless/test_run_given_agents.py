@@ -80,16 +80,16 @@ def test_13_21_where_the_main_agent_has_begun_its_next_request_has_them(place: P
         code, _ = talk.close()
 
     assert (code, answer["subtype"]) == (0, "success")
-    assert ["- critic:" in agent_tool(one) for one in requests] == [False, True]
+    assert ["- critic:" in agent_tool(request) for request in requests] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"agents": [CRITIC]}, "agents has to be an object of definitions by their names"),
+        ({"agents": [CRITIC]}, "agents must be an object of definitions by their names"),
         ({"agents": {"good": CRITIC, "bad": 3}}, "'bad' is no object with the fields of a definition"),
         ({"agents": {"good": CRITIC, "bad": {"prompt": "p"}}}, "'bad'"),
-        ({"agents": {"good": CRITIC}, "sdkMcpServers": 3}, "sdkMcpServers has to be a list of names"),
+        ({"agents": {"good": CRITIC}, "sdkMcpServers": 3}, "sdkMcpServers must be a list of names"),
     ],
 )
 def test_13_21_agents_that_cannot_be_used_are_refused_all_of_them(

@@ -22,7 +22,7 @@ def hooks(**commands: str) -> tuple[str, str]:
 
 
 def hook_lines(done: Done) -> list[dict[str, Any]]:
-    return [one for one in done.lines if str(one.get("subtype")).startswith("hook_")]
+    return [line for line in done.lines if str(line.get("subtype")).startswith("hook_")]
 
 
 def test_13_17_a_hook_has_its_beginning_and_its_end_with_the_documented_fields(place: Place) -> None:
@@ -39,7 +39,7 @@ def test_13_17_a_hook_has_its_beginning_and_its_end_with_the_documented_fields(p
     assert [started_2["hook_name"], started_2["hook_id"]] == ["Stop", ended_2["hook_id"]]
     assert (ended_2["stderr"], ended_2["outcome"]) == ("bye\n", "success")
     assert started["hook_id"] != started_2["hook_id"]
-    assert {one["session_id"] for one in done.lines} == {done.lines[0]["session_id"]}
+    assert {line["session_id"] for line in done.lines} == {done.lines[0]["session_id"]}
     assert [done.lines[0]["subtype"], done.lines[-1]["type"]] == ["init", "result"]
 
 
@@ -48,7 +48,7 @@ def test_13_17_a_hook_that_blocks_is_an_error_on_the_stream(place: Place) -> Non
     done, _ = place.run([READ, "I may not."], "What is it?", *STREAM, "--include-hook-events", *flags)
 
     assert done.code == 0
-    assert [(one["exit_code"], one["outcome"], one["output"]) for one in hook_lines(done)[1:]] == [
+    assert [(line["exit_code"], line["outcome"], line["output"]) for line in hook_lines(done)[1:]] == [
         (2, "error", "not today\n")
     ]
 
@@ -59,8 +59,12 @@ def test_13_10_the_hooks_of_the_beginning_come_behind_init_and_those_of_the_end_
     done, _ = place.run(["Hello."], "Say hello.", *STREAM, "--include-hook-events", *flags)
 
     assert done.code == 0
-    assert [one["subtype"] for one in done.lines[:3] if "subtype" in one] == ["init", "hook_started", "hook_response"]
-    assert {one["hook_name"] for one in hook_lines(done)} == {"SessionStart:startup"}
+    assert [line["subtype"] for line in done.lines[:3] if "subtype" in line] == [
+        "init",
+        "hook_started",
+        "hook_response",
+    ]
+    assert {line["hook_name"] for line in hook_lines(done)} == {"SessionStart:startup"}
     assert done.lines[-1]["type"] == "result"
     assert (place.folder / "ended.txt").is_file()
 
@@ -129,8 +133,7 @@ def test_3_36_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gon
     assert (done.code, result["subtype"], result["stop_reason"]) == (0, "success", "tool_deferred")
     assert result["deferred_tool_use"] == {"id": "toolu_a", "name": "Read", "input": {"file_path": "a.txt"}}
     assert (
-        done.err
-        == f"greenroom: a hook has put off Read: `greenroom run --resume {result['session_id']}` goes on with it\n"
+        done.err == f"greenroom: a hook has deferred Read; resume with: greenroom run --resume {result['session_id']}\n"
     )
 
     done, _ = place.run([], "--resume", result["session_id"], "--tools", "Write", *flags)

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 from greenroom.cli._run_arguments import without_hosted
 from greenroom.core import UsageError
 from greenroom.headless._hosted_servers import HostedServers
-from greenroom.mcp import McpServices, ServerPattern, ServerRules, ServerScope, start_servers
+from greenroom.mcp import McpServices, ServerRules, ServerScope, start_servers
+from greenroom.mcp._server_rules import ServerPattern
 from greenroom.models import Answer, Call
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
@@ -47,7 +48,7 @@ class Tiny:
                     "serverInfo": {"name": "tiny", "version": "0.1"},
                 }
             case "tools/list":
-                result = {"tools": [{"name": one, "inputSchema": {"type": "object"}} for one in self.tools]}
+                result = {"tools": [{"name": tool, "inputSchema": {"type": "object"}} for tool in self.tools]}
             case "tools/call":
                 if self.is_silent:
                     return None
@@ -62,7 +63,7 @@ class Tiny:
 
     @property
     def methods(self) -> list[str]:
-        return [one.get("method", "(an answer)") for one in self.messages]
+        return [message.get("method", "(an answer)") for message in self.messages]
 
 
 def shout(text: str = "hello") -> Answer:
@@ -73,13 +74,13 @@ def result_of(request: ReceivedRequest) -> str:
     """Return what the model reads of the last call."""
     (block,) = [one for one in request.body["messages"][-1]["content"] if one["type"] == "tool_result"]
     content = block["content"]
-    return content if isinstance(content, str) else "".join(one["text"] for one in content)
+    return content if isinstance(content, str) else "".join(block["text"] for block in content)
 
 
 def sent(talk: Talk) -> list[Mapping[str, Any]]:
     """Return what was said to servers of the program."""
     requests = [one["request"] for one in talk.heard if one["type"] == "control_request"]
-    return [one for one in requests if one["subtype"] == "mcp_message"]
+    return [request for request in requests if request["subtype"] == "mcp_message"]
 
 
 @contextmanager
@@ -171,7 +172,7 @@ def test_13_21_what_a_server_says_by_itself_is_heard(place: Place) -> None:
         talk.close()
 
     assert heard == {"subtype": "success", "request_id": heard["request_id"], "response": {}}
-    (answer,) = [one for one in tiny.messages if "method" not in one]
+    (answer,) = [message for message in tiny.messages if "method" not in message]
     assert answer["id"] == "q1"
     assert answer["result"]["roots"][0]["uri"].startswith("file://")
     offered = [{one["name"] for one in request.body["tools"]} for request in requests]
@@ -195,7 +196,7 @@ def test_13_22_a_call_that_is_cut_is_cancelled_at_the_server_and_withdrawn(place
         one for one in talk.heard if (one.get("request") or {}).get("message", {}).get("method") == "tools/call"
     ]
     (withdrawn,) = [one for one in talk.heard if one["type"] == "control_cancel_request"]
-    (cancelled,) = [one for one in tiny.messages if one.get("method") == "notifications/cancelled"]
+    (cancelled,) = [message for message in tiny.messages if message.get("method") == "notifications/cancelled"]
     assert withdrawn["request_id"] == asked["request_id"]
     assert cancelled["params"]["requestId"] == asked["request"]["message"]["id"]
     assert (code, talk.results()[-1]["result"]) == (0, "Again.")
@@ -274,7 +275,7 @@ def test_13_21_servers_of_the_program_are_switched_off_and_connected_anew(place:
 
     offered = [{one["name"] for one in request.body["tools"]} for request in requests]
     assert ["mcp__tiny__shout" in one for one in offered] == [False, True]
-    assert nobody["error"] == "the server is not connected, so nobody hears what it says"
+    assert nobody["error"] == "the server is not connected"
 
 
 def test_12_15_children_reach_servers_of_the_program(place: Place) -> None:
@@ -290,7 +291,7 @@ def test_12_15_children_reach_servers_of_the_program(place: Place) -> None:
         talk.hear_results(1)
         talk.close()
 
-    assert any("I heard OF THE CHILD." in str(one.body["messages"]) for one in requests)
+    assert any("I heard OF THE CHILD." in str(request.body["messages"]) for request in requests)
 
 
 def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) -> None:
@@ -314,13 +315,13 @@ def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) ->
 
     assert (code, before) == (0, [])
     assert [one["error"] for one in wrong] == [
-        "sdkMcpServers has to be a list of names",
-        "sdkMcpServers has to be a list of names",
-        "an MCP server has no name; give it one",
-        "the name 'greenroom' of an MCP server is reserved; give it another one",
-        "there is no MCP server 'other' of the program; there are: tiny",
+        "sdkMcpServers must be a list of names",
+        "sdkMcpServers must be a list of names",
+        "the name of an MCP server must not be blank",
+        "the name 'greenroom' of an MCP server is reserved; use another one",
+        "unknown MCP server 'other' of the program; expected one of: tiny",
         "mcp_message needs a server_name, and a message that is an object",
-        "the message has to be a JSON-RPC message of the protocol",
+        "the message must be a JSON-RPC message of the protocol",
     ]
 
 
@@ -331,8 +332,8 @@ def test_13_21_a_name_stands_for_one_server(place: Place) -> None:
         servers = talk.ask("mcp_status")["response"]["mcpServers"]
         talk.close()
 
-    assert taken["error"] == "there are two MCP servers called 'all'; a name stands for one server"
-    assert [one["name"] for one in servers] == ["all"]
+    assert taken["error"] == "the name of an MCP server must be unique, got 'all' twice"
+    assert [server["name"] for server in servers] == ["all"]
 
 
 def test_a_reserved_name_on_the_command_line_is_one_line(place: Place) -> None:
@@ -341,7 +342,7 @@ def test_a_reserved_name_on_the_command_line_is_one_line(place: Place) -> None:
         code, err = talk.close()
 
     assert code == 2
-    assert err == "greenroom: the name 'workspace' of an MCP server is reserved; give it another one\n"
+    assert err == "greenroom: the name 'workspace' of an MCP server is reserved; use another one\n"
 
 
 def test_without_a_program_at_the_other_end_such_an_entry_is_left_out_and_named(place: Place) -> None:
@@ -350,7 +351,7 @@ def test_without_a_program_at_the_other_end_such_an_entry_is_left_out_and_named(
 
     first = json.loads(done.out.splitlines()[0])
     assert done.code == 0
-    assert "which only a program can give that talks to a run" in first["mcp_server_errors"][0]["message"]
+    assert "reserved for embedding programs" in first["mcp_server_errors"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -389,7 +390,7 @@ async def test_where_an_administrator_names_the_servers_the_program_brings_none(
         with pytest.raises(UsageError, match="an administrator says"):
             await hosted.add(["tiny"], servers)
         await hosted.add([], servers)
-        assert [one.name for one in servers.states()] == ["x"]
+        assert [state.name for state in servers.states()] == ["x"]
 
 
 async def test_what_settings_deny_is_no_server_of_the_programs_either(autojump_clock: MockClock) -> None:
@@ -403,11 +404,11 @@ async def test_what_settings_deny_is_no_server_of_the_programs_either(autojump_c
         services = McpServices(cwd=Path.cwd(), rules=rules, open_peer=FakePeers(other=FakeServer()))
         servers = await start_servers(runtime.root, [], services)
         for names in (["tiny"], ["other", "tiny"]):
-            with pytest.raises(UsageError, match="server 'tiny' is not connected: it stands in deniedMcpServers"):
+            with pytest.raises(UsageError, match="server 'tiny' is not connected: it is listed in deniedMcpServers"):
                 await HostedServers(nobody).add(names, servers)
         assert servers.states() == ()
         await HostedServers(nobody).add(["other"], servers)
-        assert [one.name for one in servers.states()] == ["other"]
+        assert [state.name for state in servers.states()] == ["other"]
 
 
 def test_6_67_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(place: Place) -> None:
@@ -450,4 +451,4 @@ def test_13_22_a_program_that_leaves_while_its_server_is_being_connected_holds_n
         code, err = talk.close()
 
     assert (code, err) == (0, "")
-    assert [one["result"] for one in talk.results()] == ["Fine."]
+    assert [result["result"] for result in talk.results()] == ["Fine."]

@@ -29,9 +29,10 @@ from greenroom.agents import (
     StoppedByHook,
     ToolBegan,
 )
-from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
+from greenroom.core import Event, InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
 from greenroom.headless._ending import INTERRUPTED, Ending, ended_badly, ended_well
-from greenroom.headless._run import origin_of, unknown_tools
+from greenroom.headless._event_printer import origin_of
+from greenroom.headless._runner import unknown_tools
 from greenroom.headless._stream_json import (
     Counts,
     Opening,
@@ -322,8 +323,7 @@ def test_every_limit_of_a_budget_has_an_ending() -> None:
 def test_a_meter_that_has_seen_nothing_has_counted_nothing() -> None:
     meter = Meter("a1")
 
-    meter.see((-1, 0.0, CompactEnded))
-    meter.see((1, 0.0, Denial))
+    meter.see(Event(), 0.0)
 
     assert (meter.rounds, meter.api_s, meter.usage, meter.by_model) == (0, 0.0, Usage(), {})
 
@@ -337,7 +337,7 @@ def test_13_15_usage_is_the_main_agents_and_the_rest_everybodys(rounds: list[tup
     clock = [0.0]
     recorder = Recorder(lambda: clock[0])
     meter = Meter("a1")
-    recorder.listen(meter.see)
+    recorder.listen(lambda record: meter.see(event_of(record), record[1]))
     for actor, model in (("a1", "claude-sonnet-5"), ("a2", "unheard-of")):
         recorder.emit(AgentDefined(actor=actor, inc=1, parent=0, definition="d", model=model, transcript=""))
     recorder.emit(TurnBegan(actor="a1", inc=1, parent=0, turn=1, msg=1))
@@ -363,7 +363,7 @@ def test_what_runs_beside_a_turn_costs_and_is_no_part_of_the_turn() -> None:
     clock = [0.0]
     recorder = Recorder(lambda: clock[0])
     meter, waits = Meter("a1"), Waits()
-    recorder.listen(meter.see)
+    recorder.listen(lambda record: meter.see(event_of(record), record[1]))
     recorder.listen(lambda record: waits.see(clock[0], event_of(record)))
     own: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
     asides = [{**own, "inc": 0, "turn": 0, "round": number} for number in (1, 2)]

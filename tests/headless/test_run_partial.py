@@ -29,7 +29,7 @@ def events(done: Done, parent: str | None = None) -> list[dict[str, Any]]:
 
 def sent(*answers: Any) -> list[dict[str, Any]]:
     """Return what the provider sends for answers, without what keeps the connection alive."""
-    return [one for answer in answers for one in events_of(StreamReply(answer=answer)) if one["type"] != "ping"]
+    return [event for answer in answers for event in events_of(StreamReply(answer=answer)) if event["type"] != "ping"]
 
 
 def test_13_17_the_providers_events_come_as_they_are_before_the_message_that_they_come_to(place: Place) -> None:
@@ -66,7 +66,7 @@ def test_13_17_a_request_that_is_sent_again_begins_anew(place: Place) -> None:
     done, _ = place.run([broken, "Hello."], "Say hello.", *PARTIAL)
 
     assert done.code == 0
-    starts = [one["type"] for one in events(done)].count("message_start")
+    starts = [event["type"] for event in events(done)].count("message_start")
     retried = [line["subtype"] for line in done.lines if line["type"] == "system"]
     assert (starts, retried) == (2, ["init", "api_retry"])
     assert events(done)[-len(sent("Hello.")) :] == sent("Hello.")
@@ -79,7 +79,7 @@ def test_13_17_what_is_asked_beside_the_turns_rounds_is_not_shown(place: Place) 
     done, requests = place.run([look, "<summary>It was looked at.</summary>", "It is 42."], "What is it?", *PARTIAL)
 
     assert (done.code, len(requests)) == (0, 3)
-    assert [one["type"] for one in events(done)].count("message_start") == 2
+    assert [event["type"] for event in events(done)].count("message_start") == 2
     told = [(line["subtype"], line.get("status")) for line in done.lines if line["type"] == "system"]
     assert told[1:] == [("status", "compacting"), ("status", None), ("compact_boundary", None)]
 
@@ -92,7 +92,7 @@ def test_13_17_models_without_a_provider_have_events_too(place: Place, way: str)
         arguments = ["--recorded", "last"]
     done, _ = place.run([], "What is it?", *PARTIAL, *arguments)
 
-    pieces = [one["delta"]["text"] for one in events(done) if one.get("delta", {}).get("type") == "text_delta"]
+    pieces = [event["delta"]["text"] for event in events(done) if event.get("delta", {}).get("type") == "text_delta"]
     assert done.code == 0
     assert "".join(pieces) == done.result["result"]
     assert [events(done)[0]["type"], events(done)[-1]["type"]] == ["message_start", "message_stop"]

@@ -29,11 +29,11 @@ def test_13_10_the_first_line_lists_them_and_what_is_wrong(flags: tuple[str, ...
     assert init["plugins"] == [{"name": "kit", "path": str(folder)}]
     (error,) = init["plugin_errors"]
     assert (error["plugin"], error["type"]) == ("missing", "path-not-found")
-    assert error["message"].startswith(f"{place.folder}/missing: there is no such folder")
+    assert error["message"].startswith(f"{place.folder}/missing: the folder does not exist")
     assert "kit:scout" in init["agents"]
     assert (init["skills"], init["slash_commands"]) == (["kit:tidy"], ["add-dir", "compact", "kit:tidy"])
     (line,) = done.err.splitlines()
-    assert line.endswith("the plugin 'missing' is not loaded: there is no such folder; name one that holds a plugin")
+    assert line.endswith("plugin 'missing' not loaded: the folder does not exist; name one that holds a plugin")
 
 
 def test_13_10_without_mistakes_there_are_no_errors(place: Place) -> None:
@@ -71,9 +71,9 @@ def test_list_and_show_know_the_agents_of_plugins(
     write(tmp_path / "project/.greenroom/settings.json", {"plugins": ["../kit", "./gone"]})
     assert main(["agents", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    (row,) = [one for one in listed["agents"] if one["name"] == "kit:scout"]
+    (row,) = [name for name in listed["agents"] if name["name"] == "kit:scout"]
     assert (row["scope"], row["source"]) == ("plugin", str(agents / "agents/scout.md"))
-    assert ["'gone' is not loaded" in one["text"] for one in listed["found"]] == [True]
+    assert ["'gone' not loaded" in line["text"] for line in listed["found"]] == [True]
 
     other = plugin(tmp_path / "other", {"agents/b.md": AGENT.format(name="b")}, name="other")
     assert main(["agents", "show", "other:b", "--plugin-dir", str(other)]) == 0
@@ -97,7 +97,7 @@ def test_check_looks_at_a_plugin(agents: Path, capsys: pytest.CaptureFixture[str
 
     write(agents / ".claude-plugin/plugin.json", "{")
     assert main(["agents", "check", str(agents)]) == 1
-    assert "the plugin 'kit' is not loaded: it is no JSON" in capsys.readouterr().out
+    assert "plugin 'kit' not loaded: it is not valid JSON" in capsys.readouterr().out
 
 
 def test_settings_that_cannot_be_used_are_said_and_hide_no_agents(
@@ -107,6 +107,6 @@ def test_settings_that_cannot_be_used_are_said_and_hide_no_agents(
     write(tmp_path / "home/.greenroom/agents/mine.md", AGENT.format(name="mine"))
     assert main(["agents", "list", "--json", "--plugin-dir", str(agents)]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert {"mine", "kit:scout"} <= {one["name"] for one in listed["agents"]}
+    assert {"mine", "kit:scout"} <= {name["name"] for name in listed["agents"]}
     (problem,) = listed["found"]
     assert "plugins" in problem["text"]

@@ -45,7 +45,7 @@ def test_13_21_files_are_set_back_from_a_shell_and_it_is_on_record(place: Place)
     assert (place.folder / "a.txt").read_text(encoding="utf-8") == "x\n"
     assert json.loads(again.out) == {"canRewind": True, "filesChanged": [], "insertions": 0, "deletions": 0}
     entries = read_journal(run / JOURNAL, EVENTS).entries
-    assert [one.event.message for one in entries if isinstance(one.event, FilesRewound)] == [message] * 2
+    assert [entry.event.message for entry in entries if isinstance(entry.event, FilesRewound)] == [message] * 2
     assert [one.text for one in check_journal(entries, folds=FOLDS)] == []
 
 

@@ -20,7 +20,7 @@ def told(place: Place) -> list[tuple[str, str]]:
     """Return the hooks that ran, each with what it was about."""
     path = place.folder / "told.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
-    return [(one["hook_event_name"], one.get("trigger") or one.get("source", "")) for one in lines]
+    return [(line["hook_event_name"], line.get("trigger") or line.get("source", "")) for line in lines]
 
 
 @pytest.mark.parametrize(("flag", "trigger"), [("--init", "init"), ("--maintenance", "maintenance"), ("", "")])

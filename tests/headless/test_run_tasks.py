@@ -87,7 +87,7 @@ def lives(draw: st.DrawFn) -> list[Event]:
         queues.append(mine[: draw(st.integers(0, len(mine)))])
     events: list[Event] = []
     while any(queues):
-        events.append(draw(st.sampled_from([one for one in queues if one])).pop(0))
+        events.append(draw(st.sampled_from([queue for queue in queues if queue])).pop(0))
     return events
 
 
@@ -113,7 +113,7 @@ def test_6_38_what_was_announced_has_one_end_and_nothing_else_has(events: list[E
                 open_runs.remove(line["task_id"])
             case "task_progress":
                 assert line["task_id"] in open_runs
-    still = {one.task for one in events if isinstance(one, TaskBegan)}
+    still = {event.task for event in events if isinstance(event, TaskBegan)}
     assert open_runs <= still
 
 
@@ -167,7 +167,7 @@ def test_6_37_an_agent_that_is_moved_is_updated() -> None:
 def test_6_38_an_agent_that_failed_and_one_that_was_killed() -> None:
     """6.3, 6.37, 6.38: `stopped` stands for killed, and only in the notification."""
     events = [began("a1"), began("a2", call=""), ended("a1", "failed", error="no"), ended("a2", "killed")]
-    shown = [one for one in lines_of(events) if one["subtype"] in {"task_updated", "task_notification"}]
+    shown = [line for line in lines_of(events) if line["subtype"] in {"task_updated", "task_notification"}]
 
     about = {"type": "system", "task_id": "a1"}
     assert shown[0] == about | {
@@ -192,7 +192,7 @@ def test_6_36_what_an_agent_says_it_is_doing_is_in_its_progress_from_then_on() -
     called = ToolBegan(actor="a1", turn=1, round=1, call="x", tool="Read", summary="a.txt")
     said = AgentSummarized(actor="a1", text="Reading the parser's tests")
     lines = lines_of([defined, began("a1"), called, said, called, ended("a1"), said])
-    progress = [(one.get("summary"), one["last_tool_name"]) for one in lines if one["subtype"] == "task_progress"]
+    progress = [(line.get("summary"), line["last_tool_name"]) for line in lines if line["subtype"] == "task_progress"]
 
     assert progress == [(None, "Read"), (said.text, "Read"), (said.text, "Read")]
 
@@ -209,10 +209,10 @@ def test_6_37_a_wait_for_permission_is_said_and_is_no_work() -> None:
 
     defined = AgentDefined(actor="a1", definition="Explore", model="m", transcript="", agent="a1", call="c1")
     events = [defined, began("a1"), asked("x"), asked("y"), answered("x"), answered("y"), ended("a1")]
-    shown = [one for one in lines_of(events, step_s=10) if one["subtype"] in {"task_updated", "task_notification"}]
+    shown = [line for line in lines_of(events, step_s=10) if line["subtype"] in {"task_updated", "task_notification"}]
 
     assert shown[0]["patch"] == {"total_paused_ms": 30_000}
-    assert [one["subtype"] for one in shown] == ["task_updated", "task_updated", "task_notification"]
+    assert [line["subtype"] for line in shown] == ["task_updated", "task_updated", "task_notification"]
     assert shown[-1]["usage"]["duration_ms"] == 20_000
 
 
@@ -244,7 +244,7 @@ def test_6_36_progress_counts_the_latest_input_and_all_output_of_the_turns_of_th
         *(answered("a1", 2, 20, 5), called("a1"), ended("a1")),
         *(defined("other"), began("a1", run=2), answered("other", 1, 7, 1), called("other")),
     ]
-    progress = [one for one in lines_of(events) if one["subtype"] == "task_progress"]
+    progress = [line for line in lines_of(events) if line["subtype"] == "task_progress"]
 
     assert [(one["usage"]["total_tokens"], one["usage"]["tool_uses"]) for one in progress] == [(15, 1), (30, 2), (8, 1)]
     assert [one["usage"]["duration_ms"] for one in progress] == [2000, 5000, 2000]

@@ -64,7 +64,7 @@ def test_a_bare_flag_makes_up_a_name(place: Place, project: Path) -> None:
     done, _ = place.run(["Hello."], "Hello?", "-w")
 
     assert done.code == 0, done.err
-    (branch,) = [one for one in branches(project) if one != "main"]
+    (branch,) = [branch for branch in branches(project) if branch != "main"]
     assert branch.startswith("worktree-")
 
 
@@ -92,5 +92,5 @@ def test_without_a_repository_nothing_begins(place: Place) -> None:
     done, requests = place.run([], "Fix it.", "-w")
 
     assert (done.code, done.out, requests) == (2, "", [])
-    assert "is in no git repository" in done.err
+    assert "is not in a git repository" in done.err
     assert list((place.root / "runs").glob("2*")) == []

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import (
-    INPUTS,
     BackgroundTask,
     BatchedCall,
     ConfigChangeInput,
@@ -35,7 +34,6 @@ from greenroom.hooks.inputs import (
     PostToolUseInput,
     PreCompactInput,
     PreToolUseInput,
-    SessionCron,
     SessionEndInput,
     SessionStartInput,
     SetupInput,
@@ -51,6 +49,8 @@ from greenroom.hooks.inputs import (
     WorktreeCreateInput,
     WorktreeRemoveInput,
 )
+from greenroom.hooks.inputs._encoding import INPUTS
+from greenroom.hooks.inputs._turn_ends import SessionCron
 
 HERE: Final = HookContext(session_id="s", cwd=Path("/repo"))
 COMMON: Final = {"session_id": "s", "transcript_path": "", "cwd": "/repo"}

@@ -16,11 +16,11 @@ from greenroom.inbox import (
     ROUTES,
     SCHEDULE,
     TASK_NOTIFICATION,
-    Item,
-    Kind,
+    EntryKind,
+    InboxItem,
+    InboxSource,
     Origin,
     OriginKind,
-    Source,
     aborts,
     channel,
     late_answer,
@@ -39,24 +39,24 @@ def is_slash(text: str) -> bool:
 
 def made(
     text: str = "Go.", *, origin: Origin = HUMAN, priority: str | None = None, expires_s: float = math.inf
-) -> Item:
+) -> InboxItem:
     return make_item(text, uuid="u", origin=origin, priority=priority, expires_s=expires_s, is_command=is_slash)
 
 
 def test_there_are_four_kinds_and_every_source_has_its_route() -> None:
     """Agents 9.2 and 9.4."""
-    assert set(Kind) == {"prompt", "bash", "task-notification", "orphaned-permission"}
-    assert set(ROUTES) == set(Source)
-    assert {route.kind for route in ROUTES.values()} == set(Kind)
+    assert set(EntryKind) == {"prompt", "bash", "task-notification", "orphaned-permission"}
+    assert set(ROUTES) == set(InboxSource)
+    assert {route.kind for route in ROUTES.values()} == set(EntryKind)
 
 
-@pytest.mark.parametrize("source", Source)
-def test_what_is_made_is_what_the_table_of_sources_says(source: Source) -> None:
+@pytest.mark.parametrize("source", InboxSource)
+def test_what_is_made_is_what_the_table_of_sources_says(source: InboxSource) -> None:
     route = ROUTES[source]
-    if route.kind is Kind.ORPHANED_PERMISSION:
+    if route.kind is EntryKind.ORPHANED_PERMISSION:
         item = late_answer("call-1", "yes", uuid="u")
     else:
-        item = made("! ls" if route.kind is Kind.BASH else "Go.", origin=route.origin)
+        item = made("! ls" if route.kind is EntryKind.BASH else "Go.", origin=route.origin)
 
     assert (item.kind, item.lane, item.origin) == (route.kind, route.lane, route.origin)
 
@@ -75,7 +75,7 @@ def test_only_the_users_words_are_commands(origin: Origin, text: str) -> None:
 def test_a_bash_entry_is_the_command_behind_the_mark() -> None:
     item = made(" !  ls -l ")
 
-    assert (item.kind, item.text) == (Kind.BASH, "ls -l")
+    assert (item.kind, item.text) == (EntryKind.BASH, "ls -l")
 
 
 def test_nothing_but_a_person_consents() -> None:
@@ -101,7 +101,7 @@ def test_nothing_goes_before_what_the_user_says(origin: Origin, priority: Lane |
 
 @pytest.mark.parametrize(
     ("text", "priority", "said"),
-    [(" \n", None, "blank"), ("!  ", None, "no command behind"), ("Go.", "soon", "'now', 'next', 'later'")],
+    [(" \n", None, "blank"), ("!  ", None, "expected a command after"), ("Go.", "soon", "'now', 'next', 'later'")],
 )
 def test_what_cannot_be_sent_is_refused_in_one_line(text: str, priority: str | None, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:

@@ -15,10 +15,10 @@ from greenroom.inbox import (
     MAX_CHARS,
     SCHEDULE,
     TASK_NOTIFICATION,
-    Entry,
-    Item,
-    Kind,
+    EntryKind,
+    InboxItem,
     Origin,
+    WaitingEntry,
     channel,
     late_answer,
     make_item,
@@ -81,7 +81,7 @@ class Taker:
             return False
         self.mailbox.ack(envelope)
         first = envelope.message
-        entry = first if isinstance(first, Entry) else None
+        entry = first if isinstance(first, WaitingEntry) else None
         self.turns.append([first, *self._pick(lambda waiting: plan_turn(entry, waiting, 0.0))])
         self.order += self.turns[-1]
         return True
@@ -91,7 +91,7 @@ class Taker:
         self.put.append((lane, message))
 
     def _pick(self, plan: Callable[[Sequence[Envelope[Any]]], Sequence[Envelope[Any]]]) -> list[Any]:
-        chosen = plan(self.mailbox.waiting())
+        chosen = plan(self.mailbox.lanes.waiting())
         lease: Lease[Any] = self.mailbox.drain_nowait(len(chosen), wanted=lambda one: one in chosen)
         messages = list(lease.messages)
         assert messages == [one.message for one in chosen], "in the order of the plan"
@@ -118,7 +118,7 @@ def test_nothing_is_lost_repeated_or_out_of_order(steps: list[object]) -> None:
     for lane in Lane:
         put = [one for where, one in taker.put if where is lane]
         if lane is Lane.LATER:
-            put = [one for one in put if isinstance(one, Entry) and not one.is_alone]
+            put = [one for one in put if isinstance(one, WaitingEntry) and not one.is_alone]
         assert all(places[id(one)] < places[id(other)] for one, other in pairwise(put))
 
 
@@ -128,9 +128,9 @@ def test_what_needs_a_turn_of_its_own_has_one(steps: list[object]) -> None:
     taker = taker_of(steps)
 
     for attached in [*taker.edges, *(turn[1:] for turn in taker.turns)]:
-        assert all(isinstance(one, Entry) and not one.is_alone for one in attached)
+        assert all(isinstance(one, WaitingEntry) and not one.is_alone for one in attached)
     for first, *others in taker.turns:
-        assert not (isinstance(first, Entry) and first.is_alone and others)
+        assert not (isinstance(first, WaitingEntry) and first.is_alone and others)
 
 
 @given(STEPS)
@@ -147,13 +147,13 @@ def test_of_what_is_taken_together_the_users_comes_first(steps: list[object]) ->
 @given(STEPS)
 def test_a_notice_shares_its_turn_with_notices_only(steps: list[object]) -> None:
     for first, *others in taker_of(steps).turns:
-        if isinstance(first, Entry) and first.kind is Kind.TASK_NOTIFICATION:
-            assert all(one.kind is Kind.TASK_NOTIFICATION for one in others)
+        if isinstance(first, WaitingEntry) and first.kind is EntryKind.TASK_NOTIFICATION:
+            assert all(one.kind is EntryKind.TASK_NOTIFICATION for one in others)
 
 
 @given(STEPS)
 def test_each_message_of_the_users_is_its_own(steps: list[object]) -> None:
-    entries = [one for one in taker_of(steps).order if isinstance(one, Entry)]
+    entries = [one for one in taker_of(steps).order if isinstance(one, WaitingEntry)]
 
     messages = plan_messages(entries)
 
@@ -164,23 +164,23 @@ def test_each_message_of_the_users_is_its_own(steps: list[object]) -> None:
 
 
 def test_what_has_expired_holds_nobody_up() -> None:
-    mailbox: Mailbox[Item] = Mailbox()
+    mailbox: Mailbox[InboxItem] = Mailbox()
     mailbox.put_nowait(make_item("!ls", uuid="1", expires_s=5.0), Lane.NEXT)
     mailbox.put_nowait(make_item("Go.", uuid="2"), Lane.NEXT)
 
-    assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 4.0)] == []
-    assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 5.0)] == ["1", "2"]
+    assert [one.message.uuid for one in plan_edge(mailbox.lanes.waiting(), 4.0)] == []
+    assert [one.message.uuid for one in plan_edge(mailbox.lanes.waiting(), 5.0)] == ["1", "2"]
 
 
 @given(st.lists(st.integers(1, 3 * MAX_CHARS // 2), min_size=1, max_size=12), st.booleans())
 def test_what_is_taken_together_fits_into_a_request(sizes: list[int], is_edge: bool) -> None:
     """As many as fit, in order; one that alone is too long is taken alone, so that it holds nobody up."""
-    mailbox: Mailbox[Item] = Mailbox()
+    mailbox: Mailbox[InboxItem] = Mailbox()
     for number, size in enumerate(sizes):
         mailbox.put_nowait(make_item("x" * size, uuid=str(number), origin=TASK_NOTIFICATION), Lane.LATER)
     first = make_item("It is done.", uuid="first", origin=TASK_NOTIFICATION)
 
-    taken = plan_edge(mailbox.waiting(), 0.0) if is_edge else plan_turn(first, mailbox.waiting(), 0.0)
+    taken = plan_edge(mailbox.lanes.waiting(), 0.0) if is_edge else plan_turn(first, mailbox.lanes.waiting(), 0.0)
 
     lengths = [len(one.message.text) for one in taken]
     assert lengths == sizes[: len(lengths)]

@@ -14,7 +14,7 @@ from greenroom.testing import MailboxConformance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from greenroom.testing._conformance_model import Letter
+    from greenroom.testing._conformance_model import ModelLetter
 
 LANES = st.sampled_from(Lane)
 
@@ -25,7 +25,7 @@ class MailboxMachine(MailboxConformance):
     mailbox: Mailbox[int]
 
     def __init__(self) -> None:
-        self.envelopes: dict[Letter, Envelope[int]] = {}
+        self.envelopes: dict[ModelLetter, Envelope[int]] = {}
         super().__init__()
 
     def make_mailbox(self, policy: MailboxPolicy, on_dead: Callable[[Envelope[int], DeadReason], None]) -> Mailbox[int]:
@@ -38,7 +38,7 @@ class MailboxMachine(MailboxConformance):
             delivery = self.mailbox.put_nowait(letter.number, lane)
             assert delivery == self.model.put(letter)
             if delivery == "accepted":
-                self.envelopes[letter] = self.mailbox.last(lane)
+                self.envelopes[letter] = self.mailbox.lanes.of(lane)[-1]
         self.settle()
 
     @precondition(lambda self: bool(self.envelopes))

@@ -13,33 +13,35 @@ import trio
 from greenroom.actors import Behavior, Context
 from greenroom.core import InlineBlocking, Ports, event_of
 from greenroom.mcp import (
-    BinaryPart,
     CallFailed,
-    CallResult,
     Change,
     Elicit,
     Elicitation,
-    Ending,
     Http,
-    McpEvent,
     McpServers,
     McpServices,
     McpSettings,
-    Part,
     Peer,
+    ServerConfig,
+    ServerDown,
+    Stdio,
+    start_servers,
+)
+from greenroom.mcp._dialogs import Dialogs
+from greenroom.mcp._events import McpEvent
+from greenroom.mcp._peer import (
+    BinaryPart,
+    CallResult,
+    ConnectionEnd,
+    Part,
     PeerInfo,
     PromptInfo,
     PromptPart,
     ResourceInfo,
     ResourcePart,
-    ServerConfig,
-    ServerDown,
-    Stdio,
     TextPart,
     ToolInfo,
-    start_servers,
 )
-from greenroom.mcp._dialogs import Dialogs
 from greenroom.supervisor import Runtime
 
 ECHO: Final = ToolInfo(name="echo", input_schema={"type": "object"}, is_read_only=True)
@@ -91,7 +93,7 @@ class FakeServer:
 class FakePeer:
     left_out: tuple[str, ...] = ()
 
-    def __init__(self, server: FakeServer, ending: Ending) -> None:
+    def __init__(self, server: FakeServer, ending: ConnectionEnd) -> None:
         self.server = server
         self.ending = ending
         self.lost = trio.Event()
@@ -211,7 +213,7 @@ class FakePeers:
         self.servers = servers
 
     @asynccontextmanager
-    async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
+    async def __call__(self, config: ServerConfig, ending: ConnectionEnd) -> AsyncIterator[Peer]:
         server = self.servers[config.name]
         server.opened += 1
         if server.silent_at == "connect":
@@ -222,7 +224,7 @@ class FakePeers:
                     await trio.sleep(server.closes_in_s)
         await trio.sleep(server.connects_after_s)
         if server.needs_auth:
-            ending.needs_auth, ending.why = True, "it wants a login"
+            ending.needs_auth, ending.why = True, "it requires a login"
             raise ConnectionError("refused")
         if server.fails:
             raise ConnectionError(server.fails.pop(0))

@@ -17,8 +17,9 @@ import pytest
 import trio
 
 from greenroom.core import Ports, UsageError
-from greenroom.mcp import Http, LoggedIn, LoginFailed, OAuth, ServerConfig, ServerStatus, Stdio, log_in, log_out
+from greenroom.mcp import Http, LoggedIn, LoginFailed, ServerConfig, ServerStatus, Stdio, log_in, log_out
 from greenroom.mcp._callback import open_callback
+from greenroom.mcp._configs import OAuth
 from greenroom.mcp._tokens import token_file
 from tests.mcp.real import AUTHORIZING, BOUND_S, free_port, on_port, on_record, session, wait_for_port
 
@@ -101,7 +102,7 @@ async def test_a_person_logs_in_and_sessions_have_the_tokens(tmp_path: Path) -> 
             (after,) = one.servers.states()
 
     assert (before.status, after.status) == (S.NEEDS_AUTH, S.NEEDS_AUTH)
-    assert "it wants a login: it answered HTTP 401; run `greenroom mcp login far`" in before.why
+    assert "it requires a login: it answered HTTP 401; run `greenroom mcp login far`" in before.why
     assert came_to == LoggedIn(path=far.file, tools=1)
     (client,) = map(json.loads, far.lines("clients"))
     assert (client["client_name"], client["application_type"]) == ("greenroom", "native")
@@ -141,7 +142,7 @@ async def test_tokens_that_are_not_taken_any_more_name_the_command(tmp_path: Pat
 
     assert state.status is S.NEEDS_AUTH
     assert state.why == (
-        f"it could not be logged in at: the tokens of {far.file} are not taken any more; run `greenroom mcp login far`"
+        f"login failed: the tokens of {far.file} are no longer accepted; run `greenroom mcp login far`"
     )
 
 
@@ -184,7 +185,7 @@ async def test_a_damaged_file_is_one_line_and_a_login_writes_it_anew(tmp_path: P
             (after,) = one.servers.states()
 
     assert state.status is S.NEEDS_AUTH
-    assert state.why == f"{far.file} is no JSON; write it anew, or remove it; or run `greenroom mcp login far`"
+    assert state.why == f"{far.file} is not valid JSON; rewrite or remove it; or run `greenroom mcp login far`"
     assert after.status is S.CONNECTED
 
 
@@ -233,12 +234,12 @@ async def swallow(stream: trio.SocketStream) -> None:
 @pytest.mark.parametrize(
     ("way", "words"),
     [
-        (Stdio(command="x"), "is of type stdio; a browser logs in at http and sse alone"),
+        (Stdio(command="x"), "is of type stdio; only http and sse support login with a browser"),
         (Http(url="ws://h", dialect="ws"), "is of type ws"),
-        (Http(url="http://h", headers={"authorization": "s3cret"}), "has an Authorization header; take that out first"),
+        (Http(url="http://h", headers={"authorization": "s3cret"}), "has an Authorization header; remove it first"),
         (
             Http(url="http://h", oauth=OAuth(client_id="c", client_secret="s3cret", issuer="http://i")),
-            "without a person",
+            "no login is needed",
         ),
     ],
 )
@@ -305,6 +306,6 @@ async def test_a_port_that_is_taken_is_said_to_be_so() -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     async with listener:
-        with pytest.raises(UsageError, match=rf"the port {port} \(callbackPort\) cannot be listened on"):
+        with pytest.raises(UsageError, match=rf"cannot listen on the port {port} \(callbackPort\)"):
             async with open_callback(port):
                 pass

@@ -17,12 +17,9 @@ from greenroom.core import IllegalTransition, InlineBlocking, Ports, UsageError
 from greenroom.mcp import (
     EVENTS,
     FOLDS,
-    TRANSITIONS,
     CallFailed,
-    DisabledServer,
     McpClosed,
     McpConnected,
-    McpEvent,
     McpFailed,
     McpLost,
     McpRetried,
@@ -30,14 +27,16 @@ from greenroom.mcp import (
     McpSettings,
     McpStarted,
     McpToolsChanged,
-    McpView,
     ServerDown,
     ServerStatus,
-    ToolInfo,
-    plan_retry,
     start_servers,
     step,
 )
+from greenroom.mcp._events import McpEvent
+from greenroom.mcp._peer import ToolInfo
+from greenroom.mcp._server_lifecycle import TRANSITIONS, plan_retry
+from greenroom.mcp._server_sources import DisabledServer
+from greenroom.mcp._server_view import McpView
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import ECHO, FakePeers, FakeServer, http, listen, start, stdio
 
@@ -77,7 +76,7 @@ async def test_servers_are_switched_off_and_on(virtual_time: None) -> None:
         events = listen(runtime)
         ports = Ports(blocking=InlineBlocking())
         services = McpServices(cwd=Path("/"), ports=ports, open_peer=FakePeers(a=FakeServer(), b=FakeServer()))
-        waiting = DisabledServer(config=http("b"), why="nobody has approved it")
+        waiting = DisabledServer(config=http("b"), why="it is not approved")
         servers = await start_servers(runtime.root, [http("a")], services, disabled=[waiting])
         await servers.wait_settled()
 
@@ -92,7 +91,7 @@ async def test_servers_are_switched_off_and_on(virtual_time: None) -> None:
         await servers.wait_settled()
         assert [(one.name, one.status) for one in servers.states()] == [("a", S.CONNECTED), ("b", S.CONNECTED)]
         assert [one.server for one in events if isinstance(one, McpStarted)] == ["a", "b", "a"]
-        with pytest.raises(UsageError, match="there is no MCP server 'c' here; there are: a, b"):
+        with pytest.raises(UsageError, match="unknown MCP server 'c'; expected one of: a, b"):
             await servers.set_enabled("c", enabled=True)
 
 
@@ -161,17 +160,17 @@ async def test_a_program_that_dies_is_a_down_and_stays_down(virtual_time: None) 
         (await runtime.spawn(Watcher)).tell(server.ref)
         await trio.sleep(1)
 
-        a.die("it ended with exit code 7")
+        a.die("it exited with code 7")
         await trio.sleep(100)
 
         (down,) = heard
         assert isinstance(down, Down)
         assert (down.state, down.actor) == (State.FAILED, server.ref.id)
         assert isinstance(down.error, ServerDown)
-        assert down.error.why == "it ended with exit code 7"
+        assert down.error.why == "it exited with code 7"
         assert a.opened == 1
         assert list(servers.tools) == []
-        with pytest.raises(ServerDown, match="exit code 7"):
+        with pytest.raises(ServerDown, match="exited with code 7"):
             await server.call("echo", {})
 
         await servers.reconnect("a")

@@ -17,8 +17,9 @@ from mcp.shared.message import SessionMessage
 
 from greenroom.actors import State
 from greenroom.core import InlineBlocking, PeerError, Ports, UsageError
-from greenroom.mcp import CallFailed, Hosted, HostLine, McpServers, McpServices, ServerDown, ServerStatus, host_server
+from greenroom.mcp import CallFailed, HostLine, McpServers, McpServices, ServerDown, ServerStatus, host_server
 from greenroom.mcp import start_servers as start_all
+from greenroom.mcp._configs import HostedServer
 from greenroom.supervisor import open_runtime
 from greenroom.testing import run_virtual
 from tests.mcp.everything import server as everything
@@ -138,10 +139,10 @@ async def test_nobody_waits_on_a_line_that_is_closed(virtual_time: None) -> None
         with pytest.raises(anyio.EndOfStream):
             await incoming.receive()
         with pytest.raises(UsageError, match="has ended"):
-            line.hear({"jsonrpc": "2.0", "method": "late"})
+            line.receive({"jsonrpc": "2.0", "method": "late"})
     assert whys[0] == "gone"
     with pytest.raises(UsageError, match="not connected"):
-        line.hear({"jsonrpc": "2.0", "method": "late"})
+        line.receive({"jsonrpc": "2.0", "method": "late"})
     async with line.talk(whys.append):
         pass
     assert whys[-1] == "gone"
@@ -152,15 +153,15 @@ async def test_what_is_no_message_is_refused_and_changes_nothing(virtual_time: N
     line = HostLine(never)
     async with line.talk(lambda _: None) as (incoming, _):
         with pytest.raises(UsageError, match="JSON-RPC"):
-            line.hear(bad)
-        line.hear({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            line.receive(bad)
+        line.receive({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         heard = await incoming.receive()
     assert isinstance(heard, SessionMessage)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "greenroom", "workspace"])
 def test_a_server_of_a_program_needs_a_name_of_its_own(name: str) -> None:
-    with pytest.raises(UsageError, match="give it"):
+    with pytest.raises(UsageError, match=r"must not be blank|use another one"):
         host_server(name, HostLine(never))
 
 
@@ -210,7 +211,7 @@ class Program:
                     answers.append(said)
                     event.set()
                 elif "method" in said:
-                    self.line.hear(said)
+                    self.line.receive(said)
 
         async with self._to_server, incoming, outgoing, from_server, trio.open_nursery() as nursery:
             nursery.start_soon(answer)
@@ -240,7 +241,7 @@ async def test_a_real_server_in_a_program_is_asked_for_everything_it_can_do(tmp_
         assert server is not None
         state = server.state()
         assert (state.type, state.status, state.info.name) == ("sdk", ServerStatus.CONNECTED, "everything")
-        assert isinstance(server.config.way, Hosted)
+        assert isinstance(server.config.way, HostedServer)
         assert program.methods[:2] == ["initialize", "notifications/initialized"]
         assert "talk" in state.prompts
         assert (await server.call("echo", {"text": "héllo"})).parts[0].text == "héllo"  # type: ignore[union-attr]
@@ -296,6 +297,6 @@ async def test_of_servers_that_cannot_all_be_started_none_is(virtual_time: None)
     line = HostLine(never)
     async with open_runtime() as runtime:
         servers = await start_all(runtime.root, [], McpServices(cwd=Path("/"), ports=Ports(blocking=InlineBlocking())))
-        with pytest.raises(UsageError, match="two MCP servers called 'b'"):
+        with pytest.raises(UsageError, match="must be unique, got 'b' twice"):
             await servers.start([host_server("a", line), host_server("b", line), host_server("b", line)])
         assert servers.states() == ()

@@ -20,7 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import Ports
-from greenroom.mcp import BadTokens, Http, OAuth, ServerConfig, ServerStatus
+from greenroom.mcp import BadTokens, Http, ServerConfig, ServerStatus
+from greenroom.mcp._configs import OAuth
 from greenroom.mcp._tokens import token_file
 from greenroom.tools import ToolError
 from tests.mcp.real import BOUND_S, free_port, on_port, on_record, session, until, wait_for_port
@@ -159,7 +160,7 @@ async def test_credentials_that_are_refused_need_a_login_and_are_not_shown(tmp_p
         told = on_record(one)
 
     assert state.status is ServerStatus.NEEDS_AUTH
-    assert state.why == "it could not be logged in at: Token exchange failed (400): invalid_client"
+    assert state.why == "login failed: Token exchange failed (400): invalid_client"
     assert "wrong-s3cret" not in told
     assert b64encode(b"me:wrong-s3cret").decode() not in told
 
@@ -206,8 +207,8 @@ async def test_kept_tokens_are_used_and_renewed_when_their_time_is_up(tmp_path: 
 @pytest.mark.parametrize(
     ("mode", "values", "words"),
     [
-        (0o640, {"tokens": {"access_token": "t0ken"}}, "others can read or change it; chmod 600 it"),
-        (0o600, {"tokens": {"access_token": ["t0ken"]}}, "has 'tokens' in a form that OAuth does not know"),
+        (0o640, {"tokens": {"access_token": "t0ken"}}, "others can read or change it; run chmod 600"),
+        (0o600, {"tokens": {"access_token": ["t0ken"]}}, "'tokens' violates OAuth"),
         (0o600, {"url": "http://other", "tokens": {"access_token": "t0ken"}}, "is not for http://127.0.0.1"),
     ],
 )
@@ -233,7 +234,7 @@ async def test_where_a_secret_logs_in_no_person_is_sent_to_a_browser(tmp_path: P
         (state,) = one.servers.states()
 
     assert state.status is ServerStatus.NEEDS_AUTH
-    assert state.why.endswith("others can read or change it; chmod 600 it")
+    assert state.why.endswith("others can read or change it; run chmod 600")
 
 
 async def test_without_anything_to_log_in_with_it_is_said_what_to_do(tmp_path: Path) -> None:
@@ -286,7 +287,7 @@ async def test_a_helper_gives_headers_anew_for_each_connection(tmp_path: Path) -
             issuer.accepted.write_text("two")
             (echo,) = one.servers.tools
             with trio.fail_after(BOUND_S):
-                with pytest.raises(ToolError, match="it was lost while it ran echo: it wants a login"):
+                with pytest.raises(ToolError, match="it was lost while it ran echo: it requires a login"):
                     await one.call_tool(echo, text="refused")
                 await until(lambda: one.servers.states()[0].status is ServerStatus.CONNECTED)
             assert await one.call("echo", text="again") == "again"
@@ -299,11 +300,11 @@ async def test_a_helper_gives_headers_anew_for_each_connection(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("helper", "words"),
     [
-        ("echo 'no luck' >&2; exit 3", "its headersHelper ended with exit code 3: no luck"),
-        ("echo s3cret", "its headersHelper printed no JSON"),
-        ("echo '[]'", "its headersHelper printed no object of names and texts"),
-        ("echo '{\"a\": 1}'", "its headersHelper printed no object of names and texts"),
-        (r"""printf '%s' '{"a": "\u00e9"}'""", "its headersHelper printed characters that no header can hold"),
+        ("echo 'no luck' >&2; exit 3", "its headersHelper failed with exit code 3: no luck"),
+        ("echo s3cret", "its headersHelper must print a JSON object"),
+        ("echo '[]'", "its headersHelper must print an object of strings"),
+        ("echo '{\"a\": 1}'", "its headersHelper must print an object of strings"),
+        (r"""printf '%s' '{"a": "\u00e9"}'""", "its headersHelper printed characters that are not allowed in a header"),
     ],
 )
 @pytest.mark.usefixtures("at_once")

@@ -20,7 +20,7 @@ from tests.mcp.real import BOUND_S, session
 
 pytestmark = pytest.mark.slow  # the SDK is imported, which takes a second
 SCRIPT: Final = Path(__file__).with_name("misbehaving.py")
-UNREADABLE: Final = "echo of bad gave an answer that cannot be read: "
+MALFORMED: Final = "echo of bad gave a malformed answer: "
 
 
 @attrs.frozen
@@ -39,7 +39,7 @@ def failed(why: str) -> Expected:
 
 
 def unreadable(why: str) -> Expected:
-    return Expected(says=re.escape(UNREADABLE) + why)
+    return Expected(says=re.escape(MALFORMED) + why)
 
 
 SILENT: Final = Expected(status=ServerStatus.PENDING, says="")
@@ -47,44 +47,44 @@ TOO_LONG: Final = "it is longer than 16777216 bytes"
 EXPECTED: Final = {
     "silent-at-initialize": SILENT,
     "silent-at-tools": SILENT,
-    "silent-at-prompts": Expected("echo of bad did not end within 0.5 s, and was cancelled"),
-    "silent-at-call": Expected("echo of bad did not end within 0.5 s, and was cancelled"),
-    "ends-at-initialize": failed("it ended with exit code 3"),
-    "ends-at-tools": failed("it ended with exit code 3"),
-    "ends-at-call": Expected(".* it was lost while it ran echo: it ended with exit code 3"),
-    "schema-null": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
-    "schema-text": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
-    "schema-missing": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
-    "schema-list": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
-    "schema-of-a-text": Expected(left_out='"bad" is left out: .*'),
-    "schema-with-a-reference-to-nothing": Expected(left_out="\"bad\" is left out: .* refers to '#/\\$defs/no'.*"),
+    "silent-at-prompts": Expected("echo of bad timed out after 0.5 s, and was cancelled"),
+    "silent-at-call": Expected("echo of bad timed out after 0.5 s, and was cancelled"),
+    "ends-at-initialize": failed("it exited with code 3"),
+    "ends-at-tools": failed("it exited with code 3"),
+    "ends-at-call": Expected(".* it was lost while it ran echo: it exited with code 3"),
+    "schema-null": Expected(left_out='"bad" is ignored: .*inputSchema: .*'),
+    "schema-text": Expected(left_out='"bad" is ignored: .*inputSchema: .*'),
+    "schema-missing": Expected(left_out='"bad" is ignored: .*inputSchema: .*'),
+    "schema-list": Expected(left_out='"bad" is ignored: .*inputSchema: .*'),
+    "schema-of-a-text": Expected(left_out='"bad" is ignored: .*'),
+    "schema-with-a-reference-to-nothing": Expected(left_out="\"bad\" is ignored: .* refers to '#/\\$defs/no'.*"),
     "schema-of-a-megabyte": Expected(
-        left_out='"bad" is left out: its inputSchema must have at most 100000 characters.*'
+        left_out='"bad" is ignored: its inputSchema must have at most 100000 characters.*'
     ),
-    "schema-too-deep": Expected(left_out='"bad" is left out: .*dep.*'),
-    "schema-deep": Expected(left_out='"bad" is left out: its inputSchema must be nested at most 100 levels deep'),
+    "schema-too-deep": Expected(left_out='"bad" is ignored: .*dep.*'),
+    "schema-deep": Expected(left_out='"bad" is ignored: its inputSchema must be nested at most 100 levels deep'),
     "schema-that-holds-itself": Expected(),
-    "name-twice": Expected(left_out='"echo" is left out: there are two tools of this name; the first counts'),
-    "name-blank": Expected(left_out='" " is left out: its name must not be blank'),
-    "name-a-number": Expected(left_out=".* is left out: .*name: .*"),
-    "tool-a-text": Expected(left_out='"echo" is left out: .*'),
+    "name-twice": Expected(left_out='"echo" is ignored: another of its tools has the same name'),
+    "name-blank": Expected(left_out='" " is ignored: its name must not be blank'),
+    "name-a-number": Expected(left_out=".* is ignored: .*name: .*"),
+    "tool-a-text": Expected(left_out='"echo" is ignored: .*'),
     "tools-not-a-list": failed("bad did not list its tools: tools: .*"),
     "tools-on-endless-pages": failed("bad listed its tools on more than 100 pages"),
-    "prompt-broken": Expected(left_out='{"name": 5} is left out: .*name: .*'),
-    "content-of-unknown-type": unreadable('content.0 is of the type "chart", which is not known here'),
+    "prompt-broken": Expected(left_out='{"name": 5} is ignored: .*name: .*'),
+    "content-of-unknown-type": unreadable('content.0 has the unknown type "chart"'),
     "content-not-a-list": unreadable("content: .*"),
     "content-without-text": unreadable("content.0.text: Field required"),
     "result-null": unreadable("its result must be an object, got null"),
     "result-a-list": unreadable('its result must be an object, got \\["hi"\\]'),
-    "result-and-error": unreadable("it holds both a result and an error \\(odd\\)"),
-    "neither-result-nor-error": unreadable("it holds neither a result nor an error"),
+    "result-and-error": unreadable("it has both a result and an error \\(odd\\)"),
+    "neither-result-nor-error": unreadable("it has neither a result nor an error"),
     "error-a-text": Expected("echo of bad failed: it broke"),
     "error-without-an-id": unreadable("eh\\?"),
-    "id-of-nobody": unreadable("it has the id 999, which no request has"),
+    "id-of-nobody": unreadable("its id 999 belongs to no request"),
     "id-a-list": unreadable("its id must be that of a request, got \\[1\\]"),
-    "json-cut-off": unreadable("it is not JSON: .*"),
-    "json-with-the-id-at-its-end": unreadable("it is not JSON: .*"),
-    "json-too-deep": unreadable("it is not JSON: .*"),
+    "json-cut-off": unreadable("invalid JSON: .*"),
+    "json-with-the-id-at-its-end": unreadable("invalid JSON: .*"),
+    "json-too-deep": unreadable("invalid JSON: .*"),
     "message-of-17-mib": unreadable(TOO_LONG),
     "line-of-17-mib-of-nothing": unreadable(TOO_LONG),
     "bytes-that-are-no-text": Expected("hi\ufffd"),

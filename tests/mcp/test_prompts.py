@@ -18,14 +18,13 @@ from greenroom.mcp import (
     McpConnected,
     McpPromptsChanged,
     McpServers,
-    PromptArgument,
-    PromptInfo,
     ServerConfig,
     ServerStatus,
     Stdio,
     prompt_call,
 )
-from greenroom.mcp._prompts import fill_in
+from greenroom.mcp._peer import PromptArgument, PromptInfo
+from greenroom.mcp._server_prompts import fill_in
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import FakeServer, http, listen, start
 from tests.mcp.real import BOUND_S, Session, everything, listening, session
@@ -91,11 +90,11 @@ async def test_a_prompt_is_called_by_its_name_with_its_arguments(virtual_time: N
         (note, plain) = servers.prompts
         assert (note.name, note.description) == ("mcp__my_notes__note_it", "Take a note")
         assert (note.argument_hint, plain.argument_hint) == ("<title> [body]", "")
-        with pytest.raises(UsageError, match=r"needs title; write: /mcp__my_notes__note_it <title> \[body\]"):
+        with pytest.raises(UsageError, match=r"requires title; use /mcp__my_notes__note_it <title> \[body\]"):
             await expanded(servers, "/mcp__my_notes__note_it")
         with pytest.raises(UsageError, match="takes no arguments"):
             await expanded(servers, "/mcp__my_notes__plain now")
-        with pytest.raises(UsageError, match="there is no prompt /mcp__x; there are: /mcp__my_notes__note_it, "):
+        with pytest.raises(UsageError, match="unknown prompt /mcp__x; expected one of: /mcp__my_notes__note_it, "):
             await expanded(servers, "/mcp__x")
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greenroom.core import UsageError
 from greenroom.mcp import McpClosed, McpServers, MissingServers, ServerStatus
-from greenroom.mcp._required import is_meant
+from greenroom.mcp._server import is_meant
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import Agent, FakeServer, http, listen, start, stdio
 
@@ -127,7 +127,7 @@ async def test_closing_waits_until_nothing_is_left(virtual_time: None) -> None:
 async def test_two_servers_of_one_name_are_refused(virtual_time: None) -> None:
     async with open_runtime() as runtime:
         servers = await start(runtime)
-        with pytest.raises(UsageError, match="two MCP servers called 'a'"):
+        with pytest.raises(UsageError, match="must be unique, got 'a' twice"):
             await servers.start_more([http("a"), stdio("a")])
-        with pytest.raises(UsageError, match="no MCP server 'a' here; there are: none"):
+        with pytest.raises(UsageError, match="unknown MCP server 'a'; expected one of: none"):
             await servers.reconnect("a")

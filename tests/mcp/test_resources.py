@@ -13,7 +13,9 @@ import trio.testing
 from greenroom.agents import AgentDefinition
 from greenroom.agents._servers import AgentServers
 from greenroom.core import InlineBlocking
-from greenroom.mcp import LIST_RESOURCES, READ_RESOURCE, McpServers, ResourceInfo, ResourceTool
+from greenroom.mcp import McpServers, ResourceTool
+from greenroom.mcp._peer import ResourceInfo
+from greenroom.mcp._resources import LIST_RESOURCES, READ_RESOURCE
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError
 from tests.mcp.fakes import FakeServer, http, start
@@ -84,7 +86,7 @@ async def test_resources_are_listed_and_read_by_server(virtual_time: None) -> No
         assert await tools[READ_RESOURCE].call({"server": "a", "uri": "n://1"}, context()) == "[resource n://1]\ninside"
         servers.end()
         await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(ToolError, match="there is no MCP server 'a' with resources; there are: none"):
+        with pytest.raises(ToolError, match="unknown MCP server 'a'; expected one of: none"):
             await tools[READ_RESOURCE].call({"server": "a", "uri": "n://1"}, context())
 
 

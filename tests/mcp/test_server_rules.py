@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.sources import Kind
-from greenroom.mcp import Http, ServerConfig, ServerPattern, ServerRules, ServerScope, Stdio, read_server_rules
+from greenroom.mcp import Http, ServerConfig, ServerRules, ServerScope, Stdio, read_server_rules
+from greenroom.mcp._server_rules import ServerPattern
 from tests.mcp.test_sources import Files, commands, files, servers
 
 __all__ = ["files"]  # fixtures
@@ -53,7 +54,7 @@ def test_a_name_is_not_enough_where_command_lines_are_listed() -> None:
     """Anybody may call a server so."""
     both = rules(allowed=[{"serverName": "a"}, {"serverCommand": ["safe"]}, {"serverName": "b"}])
 
-    assert both.why_not(PROGRAM) == "it does not stand in allowedMcpServers"
+    assert both.why_not(PROGRAM) == "it is not listed in allowedMcpServers"
     assert both.why_not(ADDRESS) == ""
 
 
@@ -100,8 +101,8 @@ def test_servers_of_all_places_are_held_against_them(files: Files, tmp_path: Pat
 
     assert commands(found) == {"a": "x"}
     assert sorted(one.text for one in found.diagnostics) == [
-        "server 'b' is not connected: it does not stand in allowedMcpServers",
-        "server 'c' is not connected: it does not stand in allowedMcpServers",
+        "server 'b' is not connected: it is not listed in allowedMcpServers",
+        "server 'c' is not connected: it is not listed in allowedMcpServers",
     ]
     assert not found.rules.is_exclusive
 

@@ -17,14 +17,14 @@ from greenroom.mcp import (
     FoundServers,
     Http,
     McpSettings,
-    OAuth,
-    ParsedServer,
     ServerScope,
     Stdio,
     find_servers,
     parse_server,
     with_environment,
 )
+from greenroom.mcp._configs import OAuth
+from greenroom.mcp._entry_parser import ParsedServer
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -93,41 +93,41 @@ def test_every_form_is_read(entry: object, expected: object) -> None:
     ("entry", "says"),
     [
         ({"url": "https://h"}, 'has a url and no type; add "type": "http"'),
-        ({}, "has neither a command nor a url"),
-        ([], "is no object"),
+        ({}, "must have a command or a url"),
+        ([], "must be an object"),
         ({"url": "wss://h"}, 'has a url and no type; add "type": "ws"'),
-        ({"type": "grpc", "url": "wss://h"}, "is of type 'grpc', which is not spoken here; use stdio, http, sse or ws"),
-        ({"type": "ws", "url": "https://h"}, "has the url 'https://h', which is no ws or wss address"),
-        ({"type": "ws", "url": "ws://h:99999"}, "which is no ws or wss address"),
-        ({"type": "http", "url": "ws://h"}, "which is no http or https address"),
-        ({"type": "sdk"}, "only a program can give"),
-        ({"type": ["http"]}, "is of type ['http']"),
-        ({"command": "  "}, "has the command '  ', which is no text"),
-        ({"command": "x", "args": "-a"}, "has args that are no list of texts"),
-        ({"command": "x", "env": {"A": 1}}, "has env that is no object of names and texts"),
-        ({"command": "a\0b"}, "holds a NUL character"),
-        ({"command": "x", "cwd": "here"}, "has the cwd 'here', which is no absolute path"),
-        ({"type": "http", "url": "h/mcp"}, "has the url 'h/mcp', which is no http or https address"),
-        ({"type": "http", "url": "http://${T}"}, "has the url 'http://${T}'"),
+        ({"type": "grpc", "url": "wss://h"}, "has the unsupported type 'grpc'; expected stdio, http, sse or ws"),
+        ({"type": "ws", "url": "https://h"}, "has an invalid url: expected ws or wss, got 'https://h'"),
+        ({"type": "ws", "url": "ws://h:99999"}, "has an invalid url: expected ws or wss"),
+        ({"type": "http", "url": "ws://h"}, "has an invalid url: expected http or https"),
+        ({"type": "sdk"}, "reserved for embedding programs"),
+        ({"type": ["http"]}, "has the unsupported type ['http']"),
+        ({"command": "  "}, "has an invalid command: expected a string, got '  '"),
+        ({"command": "x", "args": "-a"}, "has invalid args: expected a list of strings"),
+        ({"command": "x", "env": {"A": 1}}, "has invalid env: expected an object of strings"),
+        ({"command": "a\0b"}, "contains a NUL character"),
+        ({"command": "x", "cwd": "here"}, "has an invalid cwd: expected an absolute path, got 'here'"),
+        ({"type": "http", "url": "h/mcp"}, "has an invalid url: expected http or https, got 'h/mcp'"),
+        ({"type": "http", "url": "http://${T}"}, "has an invalid url: expected http or https, got 'http://${T}'"),
         ({"type": "http", "url": "http://h", "headers": {"A": "b\nC: d"}}, "has headers with characters"),
         (
             {"type": "http", "url": "http://h", "headersHelper": ["x"]},
-            "has the headersHelper ['x'], which is no command",
+            "has an invalid headersHelper: expected a command, got ['x']",
         ),
-        ({"type": "http", "url": "http://h", "oauth": "x"}, "has oauth that is no object"),
-        ({"type": "http", "url": "http://h", "oauth": {"clientId": 3}}, "has oauth whose clientId is no text"),
+        ({"type": "http", "url": "http://h", "oauth": "x"}, "has invalid oauth: expected an object"),
+        ({"type": "http", "url": "http://h", "oauth": {"clientId": 3}}, "has invalid oauth: clientId must be a string"),
         ({"type": "http", "url": "http://h", "oauth": {"clientSecret": "s"}}, "without a clientId and the issuer"),
         (
             {"type": "http", "url": "http://h", "oauth": {"callbackPort": "8080"}},
-            "the callbackPort '8080', which is no port",
+            "callbackPort must be a number up to 65535, got '8080'",
         ),
         (
             {"type": "http", "url": "http://h", "oauth": {"callbackPort": 70_000}},
-            "the callbackPort 70000, which is no port",
+            "callbackPort must be a number up to 65535, got 70000",
         ),
         (
             {"type": "http", "url": "http://h", "oauth": {"callbackPort": True}},
-            "the callbackPort True, which is no port",
+            "callbackPort must be a number up to 65535, got True",
         ),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_websocket_has_no_login_in_a_browser() -> None:
 
     assert parsed.config is not None
     assert (parsed.config.type, parsed.config.is_remote) == ("ws", True)
-    assert ["oauth means nothing here" in one.text for one in parsed.diagnostics] == [True]
+    assert ["oauth has no effect here" in one.text for one in parsed.diagnostics] == [True]
 
 
 def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
@@ -162,7 +162,7 @@ def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
     assert parsed.config.way.env == {"A": "${TOKEN}", "B": "x", "C": ""}
     (diagnostic,) = parsed.diagnostics
     assert diagnostic.kind is Kind.IGNORED
-    assert "env.A: ${TOKEN} is not set and stays as it is written" in diagnostic.text
+    assert "env.A: ${TOKEN} is not set and is left as written" in diagnostic.text
 
 
 def test_what_has_no_effect_is_said() -> None:
@@ -271,8 +271,8 @@ def test_a_project_waits_for_approval_where_somebody_can_be_asked(files: Files) 
     asked = files.find(can_ask=True)
     assert list(commands(asked)) == ["a"]
     assert [(one.config.name, one.why.partition(":")[0]) for one in asked.disabled] == [
-        ("b", "nobody has approved it"),
-        ("c", "it stands in disabledMcpjsonServers"),
+        ("b", "it is not approved"),
+        ("c", "it is listed in disabledMcpjsonServers"),
     ]
     (note,) = asked.diagnostics
     assert "a project cannot approve its own servers" in note.text

@@ -70,7 +70,7 @@ async def test_a_server_that_dies_in_a_call_is_an_error_and_a_down(tmp_path: Pat
             await die.server.call("die", {"code": 7})
         down = await server.ref.wait_ended()
 
-        assert "it was lost while it ran die: it ended with exit code 7; it said: " in caught.value.why
+        assert "it was lost while it ran die: it exited with code 7; it said: " in caught.value.why
         assert caught.value.why.endswith("I was told to die")
         assert down.state is State.FAILED
         assert [each.status for each in one.servers.states()] == [ServerStatus.FAILED, ServerStatus.CONNECTED]
@@ -91,7 +91,7 @@ async def test_a_server_that_is_killed_while_idle_is_noticed(tmp_path: Path) -> 
             down = await server.ref.wait_ended()
 
     assert isinstance(down.error, ServerDown)
-    assert down.error.why.startswith("it was ended by signal 9")
+    assert down.error.why.startswith("it was killed by signal 9")
 
 
 async def test_a_cancelled_call_is_cancelled_there_too(tmp_path: Path) -> None:
@@ -141,9 +141,9 @@ async def test_what_does_not_start_says_why_on_one_line(tmp_path: Path) -> None:
     assert told == {
         "missing": "/no/such/program cannot be started: no such file or directory",
         "elsewhere": f"sh cannot be started in {tmp_path / 'nowhere'}: no such file or directory",
-        "ends": "it ended with exit code 0",
-        "complains": "it ended with exit code 3; it said: no token",
-        "chats": "it did not answer within 1 s; it said: 'Hello, world', which is no message",
+        "ends": "it exited with code 0",
+        "complains": "it exited with code 3; it said: no token",
+        "chats": "it did not answer within 1 s; it said: 'Hello, world', which is not a message",
         "silent": "it did not answer within 1 s",
         "deaf": "it closed its output",
     }

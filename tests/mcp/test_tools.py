@@ -19,21 +19,9 @@ from hypothesis import strategies as st
 from greenroom.core import IMAGE_TYPES, InlineBlocking, escape_text
 from greenroom.hooks import HookRunner, HookServices, HookSource, merge_hooks, parse_hooks
 from greenroom.hooks.inputs import HookContext, StopInput
-from greenroom.mcp import (
-    BinaryPart,
-    CallFailed,
-    CallResult,
-    HookCaller,
-    LinkPart,
-    McpSettings,
-    ResourcePart,
-    ServerDown,
-    TextPart,
-    ToolInfo,
-    names_tool,
-    tool_name,
-)
-from greenroom.mcp._results import Shown, render
+from greenroom.mcp import CallFailed, McpSettings, ServerDown, names_tool, tool_name
+from greenroom.mcp._call_results import Shown, render
+from greenroom.mcp._peer import BinaryPart, CallResult, LinkPart, ResourcePart, TextPart, ToolInfo
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError, ToolSet
 from tests.core.test_images import png
@@ -101,8 +89,8 @@ async def test_a_name_that_is_taken_is_left_out_and_said(virtual_time: None) -> 
         assert list(ToolSet(servers.tools)) == ["mcp__a_b__t_1"]
         assert servers.tools is servers.tools
         assert servers.clashes == (
-            "mcp__a_b__t_1 of a b is left out: the name is taken",
-            "mcp__a_b__t_1 of a_b is left out: the name is taken",
+            "mcp__a_b__t_1 of a b is ignored: another tool has this name",
+            "mcp__a_b__t_1 of a_b is ignored: another tool has this name",
         )
 
 
@@ -164,9 +152,9 @@ def test_what_is_no_text_is_kept_and_named() -> None:
 
     assert shown.splitlines() == [
         "Look:",
-        f"[image image/png, 6 bytes: not shown, it is none of {', '.join(IMAGE_TYPES)}; kept as /kept/1.png]",
-        "[audio audio/x-new, 6 bytes: a model cannot be shown it; kept as /kept/2.bin]",
-        "[resource x://y of an unknown kind: it is no base64, so nobody can read it]",
+        f"[image image/png, 6 bytes: not shown, it is none of {', '.join(IMAGE_TYPES)}; saved as /kept/1.png]",
+        "[audio audio/x-new, 6 bytes: cannot be shown to a model; saved as /kept/2.bin]",
+        "[resource x://y of an unknown kind: invalid base64]",
         "[resource file:///a]",
         "inside",
         "[link to B: file:///b (text/plain, the rest)]",
@@ -199,16 +187,16 @@ def test_an_image_is_shown_as_what_it_is_and_said_why_where_it_is_not() -> None:
     refused, _ = shown_and_kept(CallResult(parts=parts[:1], is_error=True))
     large, _ = shown_and_kept(CallResult(parts=(picture(2_000, 2_000),)), most=6_000)
 
-    why = "it has 8001 x 1 pixels, and no side may have more than 8,000"
+    why = "it has 8001 x 1 pixels; no side may exceed 8,000"
     assert [one.media_type for one in shown.images] == ["image/png", "image/png"]
     assert shown.text.splitlines() == [
-        "[image image/jpeg, 24 bytes: shown below as image 1; kept as /kept/1.jpg]",
-        f"[image image/png, 24 bytes: not shown, {why}; kept as /kept/2.png]",
-        "[image image/png, 24 bytes: shown below as image 2; kept as /kept/3.png]",
+        "[image image/jpeg, 24 bytes: shown below as image 1; saved as /kept/1.jpg]",
+        f"[image image/png, 24 bytes: not shown, {why}; saved as /kept/2.png]",
+        "[image image/png, 24 bytes: shown below as image 2; saved as /kept/3.png]",
     ]
     assert (refused.images, large.images) == ((), ())
-    assert "not shown, here there is text alone" in refused.text
-    assert "not shown, there is no room left for it in this result" in large.text
+    assert "not shown, only text is supported here" in refused.text
+    assert "not shown, no room is left in this result" in large.text
 
 
 def test_structured_values_stand_in_for_text_that_is_missing() -> None:
@@ -257,7 +245,7 @@ async def test_errors_of_any_kind_are_text_for_the_model(virtual_time: None) -> 
             told.append(str(caught.value))
     assert told == [
         "it is full",
-        "boom failed, and a does not say why",
+        "boom of a failed without a reason",
         "no such luck",
         "the MCP server 'a' is not connected: it was lost while it ran drop: it dropped the line",
         "the MCP server 'a' is not connected: it dropped the line",
@@ -276,10 +264,7 @@ async def test_a_long_result_is_kept_beside_the_run(virtual_time: None, tmp_path
     assert long == "x" * 49
     (file,) = (tmp_path / "out").iterdir()
     assert file.read_text() == "x" * 49
-    assert (
-        short
-        == f"{'x' * 20}\n... (cut: 49 characters in all, of which this is the start; the whole output: {file}) ..."
-    )
+    assert short == f"{'x' * 20}\n... (cut: 49 characters in total, this is the start; the whole output: {file}) ..."
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
@@ -302,7 +287,7 @@ async def test_hooks_call_tools_and_never_wait_for_a_server(virtual_time: None) 
             runtime, stdio("a"), http("late"), a=FakeServer(*tools), late=FakeServer(connects_after_s=9)
         )
         await trio.sleep(1)
-        hooks = HookCaller(servers)
+        hooks = servers
 
         assert await hooks.call("a", "echo", {"text": '{"decision": "block"}'}) == '{"decision": "block"}'
         with pytest.raises(CallFailed, match="why not"):
@@ -333,11 +318,11 @@ async def test_a_hook_of_type_mcp_tool_is_answered_by_a_server(virtual_time: Non
     async with open_runtime() as runtime:
         servers = await start(runtime, stdio("a"), a=FakeServer())
         await servers.wait_settled()
-        services = HookServices(project=Path("/"), environment={}, mcp=HookCaller(servers))
+        services = HookServices(project=Path("/"), environment={}, mcp=servers)
         runner = HookRunner(merge_hooks([parse_hooks(settings, HookSource("settings"))]), services)
         context = HookContext(session_id="s", cwd=Path("/"))
         outcome = await runner.run(StopInput(stop_hook_active=False, last_assistant_message=""), context)
 
     assert outcome.block_reasons == ("no",)
     (problem,) = outcome.problems
-    assert "there is no server of that name" in str(problem)
+    assert "no server has this name" in str(problem)

@@ -51,6 +51,6 @@ async def test_calls_that_go_wrong_in_every_way_end(tmp_path: Path) -> None:
         assert huge.status is ServerStatus.CONNECTED
 
     assert told["noisy"] == "hi"
-    assert told["nonsense"].startswith("echo of nonsense gave an answer that cannot be read: content: ")
-    assert told["half"].endswith("it was lost while it ran echo: it ended with exit code 0")
-    assert told["huge"].endswith("gave an answer that cannot be read: it is longer than 16777216 bytes")
+    assert told["nonsense"].startswith("echo of nonsense gave a malformed answer: content: ")
+    assert told["half"].endswith("it was lost while it ran echo: it exited with code 0")
+    assert told["huge"].endswith("gave a malformed answer: it is longer than 16777216 bytes")

@@ -17,7 +17,7 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from greenroom.mcp import Http, McpSettings, ServerConfig, ServerStatus
-from greenroom.mcp._wire import MESSAGE_BYTES
+from greenroom.mcp._message_decoder import MESSAGE_BYTES
 from greenroom.tools import ToolError
 from tests.mcp.real import BOUND_S, free_port, session, until
 from tests.mcp.test_http import answering
@@ -177,9 +177,7 @@ async def test_a_websocket_that_wants_a_login_is_not_asked_again(tmp_path: Path)
             (state,) = one.servers.states()
 
     assert state.status is S.NEEDS_AUTH
-    assert (
-        state.why == "it wants a login: it answered HTTP 401; send a token as a header, or let a headersHelper give one"
-    )
+    assert state.why == "it requires a login: it answered HTTP 401; send a token as a header or by a headersHelper"
     assert len(asked) == 1
 
 
@@ -192,7 +190,7 @@ async def test_an_address_without_a_websocket_is_tried_and_given_up(tmp_path: Pa
         async with session(tmp_path, far(nobody)) as one:
             (other,) = one.servers.states()
 
-    assert (state.status, state.why) == (S.FAILED, "it opened no websocket: it answered HTTP 404")
+    assert (state.status, state.why) == (S.FAILED, "the websocket handshake failed: it answered HTTP 404")
     assert len(asked) == 3
     assert other.status is S.FAILED
     assert "refused" in other.why or "failed" in other.why
@@ -207,7 +205,7 @@ async def test_an_answer_that_breaks_the_protocol_is_said_in_words(tmp_path: Pat
     ):
         (state,) = one.servers.states()
 
-    assert (state.status, state.why) == (S.FAILED, "it opened no websocket: its answer breaks the protocol")
+    assert (state.status, state.why) == (S.FAILED, "the websocket handshake failed: its answer violates the protocol")
 
 
 @pytest.mark.usefixtures("at_once")
@@ -228,7 +226,7 @@ async def test_a_server_that_never_opens_the_websocket_is_given_up(
             (state,) = one.servers.states()
         nursery.cancel_scope.cancel()
 
-    assert (state.status, state.why) == (S.FAILED, "it opened no websocket within 0.2 s")
+    assert (state.status, state.why) == (S.FAILED, "the websocket handshake timed out after 0.2 s")
 
 
 @pytest.mark.usefixtures("at_once")
@@ -244,7 +242,7 @@ async def test_a_websocket_over_tls_needs_a_certificate_that_is_trusted(
             assert await one.call("echo", text="safe") == "safe"
 
     assert refused.status is S.FAILED
-    assert "it cannot be reached safely" in refused.why
+    assert "no secure connection" in refused.why
     assert "certificate verify failed" in refused.why
 
 

@@ -14,7 +14,7 @@ from mcp_types import Tool
 from pydantic import ValidationError
 
 from greenroom.mcp import ServerDown
-from greenroom.mcp._errors import told
+from greenroom.mcp._mcp_errors import told
 
 NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Timeout|Closed|Broken)\w*\b")
 
@@ -46,7 +46,7 @@ ERRORS = [
     not_a_tool(),
     ValueError(),
     KeyError("serverInfo"),
-    ServerDown("far", "it ended with exit code 1"),
+    ServerDown("far", "it exited with code 1"),
     ExceptionGroup("several", [ExceptionGroup("inner", [RuntimeError("first")]), OSError("second")]),
 ]
 

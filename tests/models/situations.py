@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING
 import anthropic as _loaded_before_any_clock_runs  # noqa: F401 - on a busy machine its import takes seconds
 
 from greenroom.core import ProviderError
-from greenroom.models import (
-    RETRYABLE,
-    AnthropicModel,
-    Message,
-    ModelRequest,
-    ModelResponse,
-    TextBlock,
-    TextDelta,
-    ThinkingBlock,
-)
+from greenroom.models import RETRYABLE, AnthropicModel, Message, ModelRequest, ModelResponse, TextBlock, ThinkingBlock
+from greenroom.models._types import TextDelta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from greenroom.models import Delta
+    from greenroom.models._types import Delta
     from greenroom.testing import MessagesServer
 
 HELLO = ModelRequest((Message.user("Hello?"),))

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from greenroom.core import Closed
-from greenroom.models import TextDelta
+from greenroom.models._types import TextDelta
 from greenroom.testing import StreamReply, open_messages_server
 from tests.models.situations import HELLO, claude
 

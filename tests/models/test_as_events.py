@@ -19,14 +19,14 @@ from greenroom.models import (
     PlaybookModel,
     Say,
     ScriptedModel,
-    ScriptStep,
     Think,
     retrying,
     with_events,
 )
-from greenroom.models._assembly import Assembly
 from greenroom.models._messages_api import fold
-from greenroom.models._wire import plain
+from greenroom.models._response_assembly import Assembly
+from greenroom.models._scripted import ScriptStep
+from greenroom.models.recordings._plain_values import plain
 from greenroom.testing import StreamReply, open_messages_server
 from greenroom.testing._messages_script import events_of
 from tests.models.situations import HELLO, claude, provider_error

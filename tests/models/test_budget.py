@@ -20,21 +20,20 @@ from greenroom.models import (
     Message,
     Model,
     ModelRequest,
-    Price,
     Pricing,
     RetryPolicy,
     Say,
     ScriptedModel,
-    ScriptEntry,
-    ScriptStep,
     Spent,
-    Taken,
     Usage,
     budgeted,
     estimate_tokens,
     retrying,
-    with_deadlines,
 )
+from greenroom.models._call_budget import Taken
+from greenroom.models._deadlines import with_deadlines
+from greenroom.models._pricing import Price
+from greenroom.models._scripted import ScriptEntry, ScriptStep
 from greenroom.testing import run_virtual
 from tests.models.situations import provider_error
 

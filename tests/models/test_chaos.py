@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import ProviderError
-from greenroom.models import Faults, Message, Model, ModelRequest, PlannedCrash, PlaybookModel, chaotic, retrying
+from greenroom.models import FaultRates, Message, Model, ModelRequest, PlannedCrash, PlaybookModel, chaotic, retrying
 
-STORMY = Faults(overloaded=0.2, cut=0.2, hang=0.2, crash=0.2, hang_s=3.0, most_crashes=1_000)
+STORMY = FaultRates(overloaded=0.2, cut=0.2, hang=0.2, crash=0.2, hang_s=3.0, most_crashes=1_000)
 
 
-def always(**shares: float) -> Faults:
+def always(**shares: float) -> FaultRates:
     """Return faults of one kind only, in every request."""
-    return Faults(**{"overloaded": 0.0, "cut": 0.0, "hang": 0.0, "crash": 0.0, "hang_s": 3.0, **shares})  # type: ignore[arg-type] # all are numbers
+    return FaultRates(**{"overloaded": 0.0, "cut": 0.0, "hang": 0.0, "crash": 0.0, "hang_s": 3.0, **shares})  # type: ignore[arg-type] # all are numbers
 
 
 def playbook() -> Model:
@@ -83,7 +83,7 @@ async def test_seeds_and_shares_decide_how_often(autojump_clock: trio.testing.Mo
     ],
 )
 async def test_a_request_fails_twice_and_then_goes_through(
-    faults: Faults, kind: str, took_s: float, autojump_clock: trio.testing.MockClock
+    faults: FaultRates, kind: str, took_s: float, autojump_clock: trio.testing.MockClock
 ) -> None:
     model = chaotic(playbook(), 1, faults)
     began = trio.current_time()
@@ -114,7 +114,7 @@ async def test_retries_hide_all_but_crashes(autojump_clock: trio.testing.MockClo
 
 
 async def test_crashes_are_few_and_spare_whom_they_should() -> None:
-    faults = Faults(crash=1.0, most_crashes=2, spared=frozenset({"lead"}))
+    faults = FaultRates(crash=1.0, most_crashes=2, spared=frozenset({"lead"}))
     model = chaotic(playbook(), 1, faults)
 
     assert await outcome(model, request("x", "lead")) == "Heard x."
@@ -123,5 +123,5 @@ async def test_crashes_are_few_and_spare_whom_they_should() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_a_share_is_between_none_and_all(share: float) -> None:
-    with pytest.raises(ValueError, match="cut has to be a share"):
-        Faults(cut=share)
+    with pytest.raises(ValueError, match="cut must be a share"):
+        FaultRates(cut=share)

@@ -7,19 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.models import (
-    CLAUDE_MODELS,
-    DEFAULT_ALIASES,
+from greenroom.models.choice import (
     DEFAULT_CLAUDE_MODEL,
     FAMILIES,
-    ModelChoice,
     ModelNames,
     choose_main_model,
     choose_model,
     family_of,
-    known_names,
 )
-from greenroom.models._names import newest
+from greenroom.models.choice._model_choice import DEFAULT_ALIASES, ModelChoice, known_names
+from greenroom.models.choice._model_names import CLAUDE_MODELS, newest
 
 OPUS = "claude-opus-5"
 SAID = st.none() | st.sampled_from(["", " ", "inherit", "Inherit", *FAMILIES, *CLAUDE_MODELS, "gpt-9", "mine"])

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.models import (
-    GO_ON,
     Answer,
     Block,
     Call,
     ContinuationPolicy,
-    GoOn,
     LongAnswer,
     Message,
     ModelRequest,
@@ -27,6 +25,7 @@ from greenroom.models import (
     ToolUseBlock,
     Usage,
 )
+from greenroom.models._continuation import GO_ON, GoOn
 from greenroom.testing import check_cache_prefixes, run_virtual
 from tests.models.situations import assert_may_be_appended
 

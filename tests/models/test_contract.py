@@ -8,19 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from greenroom.models import (
-    Answer,
-    Budget,
-    Limits,
-    Model,
-    PlaybookModel,
-    RecordedModel,
-    ScriptedModel,
-    budgeted,
-    recording,
-    retrying,
-)
-from greenroom.models._recording import parse_recording
+from greenroom.models import Answer, Budget, Limits, Model, PlaybookModel, ScriptedModel, budgeted, retrying
+from greenroom.models.recordings import RecordedModel, recording
+from greenroom.models.recordings._recording_file import parse_recording
 from greenroom.testing import ErrorReply, ModelConformance, open_messages_server
 from greenroom.testing._conformance_llm import ANSWER, Planned
 from tests.models.situations import HELLO, claude, provider_error

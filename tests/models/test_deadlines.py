@@ -13,25 +13,19 @@ from hypothesis import strategies as st
 from greenroom.core import ProviderError
 from greenroom.models import (
     Deadlines,
-    Delta,
     ModelRequest,
     ModelResponse,
     ModelStream,
-    Phase,
     ScriptedModel,
-    ScriptStep,
     StreamRestarted,
-    TextDelta,
-    ThinkingDelta,
-    ToolInputDelta,
-    ToolUseStarted,
     Usage,
     UsageDelta,
-    phase_after,
     retrying,
-    with_deadlines,
 )
-from greenroom.models._stream import AnswerStream
+from greenroom.models._answer_stream import AnswerStream
+from greenroom.models._deadlines import Phase, phase_after, with_deadlines
+from greenroom.models._scripted import ScriptStep
+from greenroom.models._types import Delta, TextDelta, ThinkingDelta, ToolInputDelta, ToolUseStarted
 from greenroom.testing import StreamReply, open_messages_server
 from tests.models.situations import HELLO, claude
 

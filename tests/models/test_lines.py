@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.models import AnthropicModel
-from greenroom.models._lines import KEPT_S, SIZE, Line, Lines
+from greenroom.models._connection_pools import KEPT_S, SIZE, ConnectionPool, ConnectionPools
 from greenroom.testing import StreamReply, open_messages_server
 from tests.models.situations import HELLO
 
@@ -31,7 +31,7 @@ class Pool:
 class Situation:
     def __init__(self, most: int) -> None:
         self.pools: list[Pool] = []
-        self.lines = Lines(self._make, most)
+        self.lines = ConnectionPools(self._make, most)
 
     def _make(self, size: int) -> anthropic.AsyncAnthropic:
         self.pools.append(Pool(size))
@@ -42,7 +42,7 @@ class Situation:
         return [pool.size for pool in self.pools if not pool.is_closed]
 
 
-def pool_of(line: Line) -> Pool:
+def pool_of(line: ConnectionPool) -> Pool:
     return cast("Pool", line.sdk)
 
 
@@ -64,7 +64,7 @@ def test_there_are_as_many_pools_as_are_needed_and_never_more_connections_than_a
 def test_whatever_comes_and_goes_nobody_waits_while_there_is_room(most: int, moves: list[int]) -> None:
     async def run() -> None:
         situation = Situation(most)
-        held: list[Line] = []
+        held: list[ConnectionPool] = []
         for move in moves:
             if move or not held:
                 held.append(situation.lines.take())

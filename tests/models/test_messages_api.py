@@ -16,16 +16,15 @@ from greenroom.models import (
     ModelRequest,
     TextBlock,
     ThinkingBlock,
-    ToolInputDelta,
     ToolResultBlock,
     ToolSchema,
     ToolUseBlock,
 )
-from greenroom.models import _event_stream as event_stream
-from greenroom.models._assembly import Assembly, read_object
+from greenroom.models import _messages_api as event_stream
 from greenroom.models._clean_text import clean_json, to_json
-from greenroom.models._event_stream import EventParser
-from greenroom.models._messages_api import fold, request_body
+from greenroom.models._messages_api import EventParser, fold, request_body
+from greenroom.models._response_assembly import Assembly, read_object
+from greenroom.models._types import ToolInputDelta
 
 # --- server-sent events ----------------------------------------------------------------------------------------------
 

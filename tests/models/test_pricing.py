@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.models import CLAUDE_MODELS, DEFAULT_PRICES, Price, Pricing, Usage
+from greenroom.models import Pricing, Usage
+from greenroom.models._pricing import DEFAULT_PRICES, Price
+from greenroom.models.choice._model_names import CLAUDE_MODELS
 
 TOKENS = st.integers(0, 2_000_000)
 USD = st.decimals(0, 100, places=4)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
-    MODEL_FILE,
     Answer,
     Block,
     Budget,
@@ -27,42 +26,34 @@ from greenroom.models import (
     ModelRequest,
     ModelResponse,
     PlaybookModel,
-    RecordedModel,
-    Recording,
-    ReplayMismatch,
     RetryPolicy,
     Say,
     ScriptedModel,
-    ScriptEntry,
-    ScriptStep,
     StreamRestarted,
     TextBlock,
-    TextDelta,
     Think,
     Thinking,
     ThinkingBlock,
-    ThinkingDelta,
-    ToolInputDelta,
     ToolResultBlock,
     ToolSchema,
     ToolUseBlock,
-    ToolUseStarted,
     Usage,
     UsageDelta,
     budgeted,
-    read_recording,
-    recording,
     retrying,
 )
-from greenroom.models._recording import parse_recording
-from greenroom.models._wire import delta_of, error_of, plain, plain_error, request_of, response_of
+from greenroom.models._scripted import ScriptEntry, ScriptStep
+from greenroom.models._types import TextDelta, ThinkingDelta, ToolInputDelta, ToolUseStarted
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording, recording
+from greenroom.models.recordings._plain_values import delta_of, error_of, plain, plain_error, request_of, response_of
+from greenroom.models.recordings._recording_file import ModelRecording, parse_recording
 from greenroom.testing import run_virtual
 from tests.models.situations import HELLO, provider_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from greenroom.models import Delta
+    from greenroom.models._types import Delta
 
 
 class Tape:
@@ -74,7 +65,7 @@ class Tape:
     def write(self, lines: bytes) -> None:
         self.content += lines
 
-    def read(self) -> Recording:
+    def read(self) -> ModelRecording:
         return parse_recording(self.content, source="tape")
 
     def model(self) -> RecordedModel:
@@ -350,7 +341,7 @@ def test_the_first_difference_is_named_with_both_values(
 
     assert (error.path, error.recorded, error.asked) == (path, was, now)
     assert (error.agent, error.number) == ("a", 1)
-    assert str(error).startswith(f"request 1 of 'a' is not the one that was recorded: {path} was ")
+    assert str(error).startswith(f"request 1 of 'a' differs from the recording: {path} was ")
 
 
 def test_of_long_texts_the_part_that_differs_is_shown() -> None:
@@ -505,7 +496,7 @@ def test_an_error_that_no_model_has_by_contract_cannot_be_served(tape: Tape) -> 
 
     run_virtual(fails)
 
-    assert "cannot be served: it failed with ZeroDivisionError: no" in str(mismatch(tape.model(), HELLO))
+    assert "cannot be replayed: it failed with ZeroDivisionError: no" in str(mismatch(tape.model(), HELLO))
 
 
 def test_a_denial_of_a_budget_is_served_too(tape: Tape) -> None:
@@ -566,16 +557,19 @@ def test_a_process_that_died_leaves_what_it_had_written_and_the_next_one_goes_on
     [
         (b"", "its head is missing"),
         (b'{"n": 1}\n', "its head is missing"),
-        (b'{"v": 2}\n', "has version 2, this greenroom reads 1"),
-        (b'{"v": 1}\n{"n"\n{"n": 1, "agent": "a", "request": {"messages": []}}\n', "line 2: this is no JSON"),
-        (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {}}\n', "line 2: this is no line of a recording"),
-        (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {"messages": [{"role": "user"}]}}\n', "line 2: this is no line"),
-        (b'{"v": 1}\n{"n": 1, "end": "complete"}\n', "line 2: this is no line of a recording"),
+        (b'{"v": 2}\n', "unsupported recording version 2, expected 1"),
+        (b'{"v": 1}\n{"n"\n{"n": 1, "agent": "a", "request": {"messages": []}}\n', "line 2: malformed JSON"),
+        (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {}}\n', "line 2: malformed recording entry"),
+        (
+            b'{"v": 1}\n{"n": 1, "agent": "a", "request": {"messages": [{"role": "user"}]}}\n',
+            "line 2: malformed recording entry",
+        ),
+        (b'{"v": 1}\n{"n": 1, "end": "complete"}\n', "line 2: malformed recording entry"),
         (
             b'{"v": 1}\n{"n": 1, "agent": "a", "like": 7, "kept": 0, "request": {"messages": []}}\n',
-            "line 2: this is no",
+            "line 2: malformed recording entry",
         ),
-        (b'{"v": 1}\n[1]\n', "line 2: this is no line of a recording"),
+        (b'{"v": 1}\n[1]\n', "line 2: malformed recording entry"),
     ],
 )
 def test_a_broken_file_says_where(content: bytes, why: str) -> None:

@@ -12,23 +12,19 @@ from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
     RETRYABLE,
     Answer,
-    GiveUp,
-    KindPolicy,
     Model,
     RetryBudget,
     RetryPolicy,
     Say,
     ScriptedModel,
-    ScriptEntry,
-    ScriptStep,
     StreamRestarted,
-    TextDelta,
     Usage,
     UsageDelta,
-    Wait,
-    plan_retry,
     retrying,
 )
+from greenroom.models._retry import KindPolicy, NoRetry, RetryAfter, plan_retry
+from greenroom.models._scripted import ScriptEntry, ScriptStep
+from greenroom.models._types import TextDelta
 from greenroom.testing import ErrorReply, StreamReply, open_messages_server
 from greenroom.testing._messages_script import ReplyLike
 from tests.models.situations import HELLO, claude, provider_error
@@ -59,7 +55,7 @@ def test_a_wait_keeps_to_its_limits(attempt: int, seed: int, retry_after_s: floa
 
     plan = plan_retry(error, attempt, policy, random.Random(seed))
 
-    assert isinstance(plan, Wait)
+    assert isinstance(plan, RetryAfter)
     if retry_after_s is None:
         back_off_s = min(0.5 * 2.0 ** min(attempt - 1, 100), 30.0)
         assert back_off_s / 2 <= plan.seconds <= back_off_s
@@ -70,18 +66,18 @@ def test_a_wait_keeps_to_its_limits(attempt: int, seed: int, retry_after_s: floa
 @pytest.mark.parametrize("kind", sorted(RETRYABLE))
 def test_only_what_may_pass_by_itself_is_tried_again(kind: str) -> None:
     plan = plan_retry(provider_error(kind), 1, RetryPolicy(), Fixed(0.5))
-    assert isinstance(plan, Wait if RETRYABLE[kind] else GiveUp)
+    assert isinstance(plan, RetryAfter if RETRYABLE[kind] else NoRetry)
 
 
 def test_the_last_attempt_is_given_up() -> None:
     policy = RetryPolicy(attempts=3)
-    assert isinstance(plan_retry(provider_error("cut"), 2, policy, Fixed(0)), Wait)
-    assert isinstance(plan_retry(provider_error("cut"), 3, policy, Fixed(0)), GiveUp)
+    assert isinstance(plan_retry(provider_error("cut"), 2, policy, Fixed(0)), RetryAfter)
+    assert isinstance(plan_retry(provider_error("cut"), 3, policy, Fixed(0)), NoRetry)
 
 
 def test_a_provider_that_asks_for_more_than_a_minute_is_given_up() -> None:
-    assert plan_retry(provider_error("rate_limited", retry_after_s=60), 1, RetryPolicy(), Fixed(0)) == Wait(60)
-    assert isinstance(plan_retry(provider_error("rate_limited", retry_after_s=61), 1, RetryPolicy(), Fixed(0)), GiveUp)
+    assert plan_retry(provider_error("rate_limited", retry_after_s=60), 1, RetryPolicy(), Fixed(0)) == RetryAfter(60)
+    assert isinstance(plan_retry(provider_error("rate_limited", retry_after_s=61), 1, RetryPolicy(), Fixed(0)), NoRetry)
 
 
 @pytest.mark.parametrize("kind", sorted(kind for kind, is_retryable in RETRYABLE.items() if is_retryable))
@@ -90,7 +86,7 @@ def test_attempts_are_a_total_for_every_kind_of_error(kind: str, attempts: int) 
     policy = RetryPolicy(attempts=attempts)
 
     sent = 1
-    while isinstance(plan_retry(provider_error(kind), sent, policy, Fixed(0)), Wait):
+    while isinstance(plan_retry(provider_error(kind), sent, policy, Fixed(0)), RetryAfter):
         sent += 1
 
     assert sent <= attempts
@@ -256,18 +252,18 @@ async def test_over_real_sockets_a_cut_stream_and_a_refusal_are_overcome() -> No
 
 def test_a_kind_of_error_may_have_limits_of_its_own() -> None:
     policy = RetryPolicy(by_kind={"rate_limited": KindPolicy(attempts=2, first_wait_s=4, longest_wait_s=5)})
-    assert plan_retry(provider_error("rate_limited"), 1, policy, Fixed(0)) == Wait(4)
-    assert isinstance(plan_retry(provider_error("rate_limited"), 2, policy, Fixed(0)), GiveUp)
-    assert plan_retry(provider_error("overloaded"), 2, policy, Fixed(0)) == Wait(1)
+    assert plan_retry(provider_error("rate_limited"), 1, policy, Fixed(0)) == RetryAfter(4)
+    assert isinstance(plan_retry(provider_error("rate_limited"), 2, policy, Fixed(0)), NoRetry)
+    assert plan_retry(provider_error("overloaded"), 2, policy, Fixed(0)) == RetryAfter(1)
 
 
 def test_what_waits_for_minutes_is_tried_three_times_by_default() -> None:
-    assert isinstance(plan_retry(provider_error("timeout"), 2, RetryPolicy(), Fixed(0)), Wait)
-    assert isinstance(plan_retry(provider_error("timeout"), 3, RetryPolicy(), Fixed(0)), GiveUp)
+    assert isinstance(plan_retry(provider_error("timeout"), 2, RetryPolicy(), Fixed(0)), RetryAfter)
+    assert isinstance(plan_retry(provider_error("timeout"), 3, RetryPolicy(), Fixed(0)), NoRetry)
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"by_kind: no error is of the kind 'overload'; there are .*overloaded"):
+    with pytest.raises(UsageError, match=r"by_kind: unknown kind of error 'overload'; expected one of: .*overloaded"):
         RetryPolicy(by_kind={"overload": KindPolicy(attempts=2)})
 
 
@@ -362,9 +358,7 @@ async def test_a_crowd_gives_up_when_the_shared_retries_are_used_up(autojump_clo
             nursery.start_soon(ask)
 
     assert len(scripted.requests) == 25
-    assert {tuple(error.__notes__) for error in errors} == {
-        ("given up: the retries that the session shares are used up",)
-    }
+    assert {tuple(error.__notes__) for error in errors} == {("given up: the session's shared retries are used up",)}
 
 
 async def test_shared_retries_come_back_with_time_and_with_requests(autojump_clock: trio.testing.MockClock) -> None:

@@ -14,20 +14,19 @@ from greenroom.models import (
     Message,
     ModelRequest,
     ModelResponse,
-    Part,
     Say,
     ScriptedModel,
     ScriptError,
-    ScriptStep,
     StreamRestarted,
     TextBlock,
     Think,
     ThinkingBlock,
-    ThinkingDelta,
-    ToolInputDelta,
     ToolUseBlock,
     Usage,
 )
+from greenroom.models._scripted import ScriptStep
+from greenroom.models._types import ThinkingDelta, ToolInputDelta
+from greenroom.models._written_answers import Part
 from tests.models.situations import HELLO, assert_is_prefix, assert_may_be_appended, provider_error, text_of
 
 

@@ -10,24 +10,23 @@ import trio
 
 from greenroom.core import SettingsError, read_settings
 from greenroom.models import (
-    DEFAULT_PRICES,
     Budget,
     BudgetExceeded,
     ContinuationPolicy,
     Deadlines,
-    KindPolicy,
     Limits,
-    ModelNames,
     ModelSettings,
-    Price,
-    RecordedModel,
     RetryPolicy,
     ScriptedModel,
-    ScriptStep,
     Thinking,
     with_settings,
 )
-from greenroom.models._recording import parse_recording
+from greenroom.models._pricing import DEFAULT_PRICES, Price
+from greenroom.models._retry import KindPolicy
+from greenroom.models._scripted import ScriptStep
+from greenroom.models.choice import ModelNames
+from greenroom.models.recordings import RecordedModel
+from greenroom.models.recordings._recording_file import parse_recording
 from tests.models.situations import HELLO, provider_error
 
 WRITTEN: dict[str, Any] = {
@@ -76,15 +75,15 @@ def test_without_any_everything_is_as_it_was() -> None:
     ("wrong", "place"),
     [
         ({"nmae": "x"}, "unknown key 'nmae'"),
-        ({"effort": "highest"}, "an effort is one of low, medium"),
+        ({"effort": "highest"}, "effort must be one of low, medium"),
         ({"budget": {"usd": -1}}, "usd must be >= 0"),
-        ({"budget": {"usd": "much"}}, "budget.usd: 'much' is no number"),
+        ({"budget": {"usd": "much"}}, "budget.usd: 'much' is not a number"),
         ({"budget": {"token": 1}}, "budget: unknown key 'token'"),
         ({"retries": {"attempts": 0}}, "attempts must be >= 1"),
-        ({"retries": {"by_kind": {"oops": {}}}}, "no error is of the kind 'oops'"),
+        ({"retries": {"by_kind": {"oops": {}}}}, "unknown kind of error 'oops'"),
         ({"prices": {"m": {"input": 1}}}, "prices['m'].output: required key is missing"),
-        ({"thinking": {"mode": "enabled"}}, "thinking takes budget_tokens"),
-        ({"thinking": {"mode": "deep"}}, "thinking.mode: 'deep' is none of"),
+        ({"thinking": {"mode": "enabled"}}, "thinking requires budget_tokens"),
+        ({"thinking": {"mode": "deep"}}, "thinking.mode: expected one of"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(wrong: dict[str, Any], place: str) -> None:

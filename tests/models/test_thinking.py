@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import UsageError
 from greenroom.models import (
-    EFFORTS,
     AnthropicModel,
     Block,
     Call,
@@ -27,8 +26,9 @@ from greenroom.models import (
     read_effort,
     request_body,
 )
-from greenroom.models._assembly import Assembly
 from greenroom.models._messages_api import fold
+from greenroom.models._response_assembly import Assembly
+from greenroom.models._types import EFFORTS
 from greenroom.testing import open_messages_server
 from tests.models.situations import HELLO, claude
 

@@ -129,13 +129,13 @@ async def test_a_phase_has_a_budget_of_its_own_and_is_on_record() -> None:
 
 @virtually
 async def test_nonsense_is_refused_in_one_line() -> None:
-    with pytest.raises(UsageError, match="no phase 'later'; there are close_intake, drain"):
+    with pytest.raises(UsageError, match="unknown phase 'later'; expected one of close_intake, drain"):
         Shutdown(recorder(), budgets_s={"later": 1})
-    with pytest.raises(UsageError, match="budget_s has to be a number of seconds"):
+    with pytest.raises(UsageError, match="budget_s must be a finite number of seconds"):
         Shutdown(recorder(), budget_s=-1)
     shutdown = Shutdown(recorder())
     await shutdown.run("over")
-    with pytest.raises(UsageError, match="steps are added before"):
+    with pytest.raises(UsageError, match="cannot add a step: the shutdown has begun"):
         shutdown.add("flush", trio.lowlevel.checkpoint)
 
 

@@ -11,7 +11,8 @@ import trio
 import trio.testing
 
 from greenroom.core import SeededIds, UsageError
-from greenroom.permissions import Allow, Approval, ApprovalQueue, ApprovalState, Deny, Effect, Receipt, Verdict
+from greenroom.permissions import Allow, ApprovalQueue, Deny, Effect, Receipt, Verdict
+from greenroom.permissions._approvals import Approval, ApprovalState
 
 WHY = Verdict(effect=Effect.ASK, reason="no rule allows npm test")
 

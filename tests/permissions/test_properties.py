@@ -18,9 +18,9 @@ from greenroom.permissions import (
     decide,
     parse_rule,
     parse_script,
-    paths_of,
     traits_of,
 )
+from greenroom.permissions._decide import paths_of
 from greenroom.permissions._text_patterns import TextPattern
 from tests.permissions.policies import CWD, bash, call, policy
 

@@ -26,7 +26,7 @@ from greenroom.actors import Ref
 from greenroom.agents import faults_of, load_conversation
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
-from greenroom.mcp import ToolInfo
+from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session
 from greenroom.tasks import TEAMMATE
@@ -238,7 +238,7 @@ class Run:
 
     def _victim(self) -> Any:
         if self.team is not None:
-            found = self.team.mates.get("ann")
+            found = self.team.teammates.get("ann")
             return None if found is None else found.ref
         members = self.session.agents.crew.members.values()
         return next((one.ref for one in members if one.order.definition.name in {"worker", "fork"}), None)
@@ -353,5 +353,5 @@ def strike(case: Case, event: int | None, folder: Path | None = None) -> Run:
     """Carry out a case in virtual time, by default in a folder of its own that is removed afterwards."""
     work = ToolInfo(name="work", input_schema={"type": "object"}, is_read_only=True)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ends") as own:
-        patch.setattr("greenroom.mcp._servers.SdkPeers", lambda **_: FakePeers(far=FakeServer(work)))
+        patch.setattr("greenroom.mcp._server_group.SdkPeers", lambda **_: FakePeers(far=FakeServer(work)))
         return run_virtual(carry_out, case, event, folder or Path(own)).result

@@ -25,12 +25,6 @@ from greenroom.teams import (
     Item,
     ItemStatus,
     MailState,
-    MateEvent,
-    MateIdled,
-    MateJoined,
-    MateLeft,
-    MateParked,
-    MateWoke,
     MemberStatus,
     PlanAnswered,
     PlanSubmitted,
@@ -38,6 +32,12 @@ from greenroom.teams import (
     ShutdownAsked,
     ShutdownSettled,
     ShutdownState,
+    TeammateEvent,
+    TeammateIdled,
+    TeammateJoined,
+    TeammateLeft,
+    TeammateParked,
+    TeammateWoke,
 )
 from greenroom.trace import check_journal, entries_of, fold
 from tests.actors.invariants import violations
@@ -47,12 +47,12 @@ from tests.teams.machine import check_record
 
 ENDING_S: Final = 10.0
 """So long after its deadline a mate may be there still: its turn is aborted, it is stopped, it is killed."""
-FOLLOWS: Final[dict[type[MateEvent], tuple[type[MateEvent], ...]]] = {
-    MateJoined: (MateWoke, MateParked, MateLeft),
-    MateWoke: (MateIdled, MateParked, MateLeft),
-    MateIdled: (MateWoke, MateParked, MateLeft),
-    MateParked: (MateJoined,),
-    MateLeft: (),
+FOLLOWS: Final[dict[type[TeammateEvent], tuple[type[TeammateEvent], ...]]] = {
+    TeammateJoined: (TeammateWoke, TeammateParked, TeammateLeft),
+    TeammateWoke: (TeammateIdled, TeammateParked, TeammateLeft),
+    TeammateIdled: (TeammateWoke, TeammateParked, TeammateLeft),
+    TeammateParked: (TeammateJoined,),
+    TeammateLeft: (),
 }
 """What may be put on record about a mate behind what."""
 _IDLE: Final = re.compile(r'\{"type": "idle_notification".*?\}')
@@ -82,15 +82,15 @@ def check_at_rest(world: World) -> None:
 def check_members(world: World) -> None:
     """Whoever lives has nothing to do, and the board knows it; whoever waits for something, that is there (RC-49, CL-20)."""
     team = world.team
-    alive = {one.name for one in team.roster.mates}
+    alive = {one.name for one in team.roster.teammates}
     home = team.roster.home
     assert sorted((*home.waiting, *home.holding, *home.pausing)) == sorted(alive)
     assert set(home.members) == alive
-    assert alive == {name for name, mate in team.mates.items() if not mate.ref.is_gone}
+    assert alive == {name for name, mate in team.teammates.items() if not mate.ref.is_gone}
     asked = {one.name for one in team.shutdowns.requests.values()}
     planning = {one.name for one in team.plans.requests.values()}
     assert planning <= alive, f"plans of those that are gone: {planning - alive}"
-    for one in team.roster.mates:
+    for one in team.roster.teammates:
         assert not one.item, f"{one.name} rests with the turn of #{one.item}"
         assert not one.ref.is_busy
         expected = (
@@ -101,14 +101,14 @@ def check_members(world: World) -> None:
             else MemberStatus.IDLE
         )
         assert one.status is expected, f"{one.name} is {one.status}, not {expected}"
-    assert home.pausing == {one.name for one in team.roster.mates if one.status is MemberStatus.AWAITING_PLAN}
+    assert home.pausing == {one.name for one in team.roster.teammates if one.status is MemberStatus.AWAITING_PLAN}
     assert {one.state for one in team.shutdowns.requests.values()} <= {ShutdownState.ASKED}
 
 
 def check_items(world: World) -> None:
     """No item is with one who is not there, or waits although somebody could begin (7.58, 7.65; RC-97)."""
     team, home = world.team, world.team.roster.home
-    alive = {one.name for one in team.roster.mates}
+    alive = {one.name for one in team.roster.teammates}
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", LEAD, *alive}, f"{item} is with nobody"
         assert item.owner or item.status is not ItemStatus.IN_PROGRESS
@@ -125,7 +125,7 @@ def _of_record(world: World) -> list[Any]:
 def check_mail_at_rest(world: World) -> None:
     """All mail was read or has come back, save what waits until a plan was answered."""
     waiting = {one.mail for one in world.team.mail.waiting}
-    planning = {one.name for one in world.team.roster.mates if one.status is MemberStatus.AWAITING_PLAN}
+    planning = {one.name for one in world.team.roster.teammates if one.status is MemberStatus.AWAITING_PLAN}
     assert {one.to for one in world.team.mail.waiting} <= planning
     sent = {one.mail for one in _mails(world) if one.state is MailState.SENT}
     assert sent == waiting, f"on record wait {sent}, in memory {waiting}"
@@ -140,7 +140,7 @@ def _mails(world: World) -> list[Any]:
 def check_last_notices(world: World) -> None:
     """What the lead read last of who lives is how that one is: no notice is lost (7.57)."""
     last = {one["from"]: one for one in _notices(world)}
-    for one in world.team.roster.mates:
+    for one in world.team.roster.teammates:
         if one.told is not None:
             assert one.name in last, f"the lead has never read that {one.name} is idle"
             said = last[one.name]
@@ -183,9 +183,9 @@ async def probe(world: World) -> None:
 
 
 async def _ping(world: World) -> None:
-    alive = {one.name: one.home.id for one in world.team.roster.mates}
+    alive = {one.name: one.home.profile.id for one in world.team.roster.teammates}
     for name in alive:
-        world.team.mates[name].tell(world.book.text([[say(f"PONG {name}")]]))
+        world.team.teammates[name].tell(world.book.text([[say(f"PONG {name}")]]))
     await world.rest()
     for name, agent in alive.items():
         assert f"PONG {name}" in world.texts_of(agent), f"{name} does not answer any more"
@@ -193,7 +193,7 @@ async def _ping(world: World) -> None:
 
 async def _give_one_each(world: World) -> None:
     given: dict[str, str] = {}
-    for one in world.team.roster.mates:
+    for one in world.team.roster.teammates:
         item = await world.create("Complete it.")
         await world.edit(item.id, owner=one.name)
         given[item.id] = one.name
@@ -211,12 +211,12 @@ def check_closed(world: World) -> None:
     """Nothing is left of a team that was closed: no actor, no task, no mail in a mailbox, no request."""
     team, session = world.team, world.session
     assert session.teams.current is None
-    for mate in team.mates.values():
+    for mate in team.teammates.values():
         waits = mate.ref.statistics()
         assert mate.ref.is_gone
         assert (waits.now, waits.next, waits.later) == (0, 0, 0), f"mail waits for {mate}"
     assert team.board.ref.is_gone
-    assert not team.roster.mates
+    assert not team.roster.teammates
     assert not team.shutdowns.requests
     assert not [one for one in session.tasks.table.running() if one.info.kind == TEAMMATE]
     leaves = sorted(one.behavior for one in _leaves(session.runtime.tree()) if one.behavior != "SupervisorBehavior")
@@ -249,8 +249,8 @@ class Snapshot:
         record = read_team_records(world.session.run_folder)[TEAM]
         items = team.board.items()
         assert tuple(sorted(record.items, key=lambda one: one.number)) == items
-        latest = {one.name: one for one in events(world, MateEvent)}
-        parked = {name for name, one in latest.items() if isinstance(one, MateParked)}
+        latest = {one.name: one for one in events(world, TeammateEvent)}
+        parked = {name for name, one in latest.items() if isinstance(one, TeammateParked)}
         assert {one.name for one in record.parked} == parked
         waiting = {one.mail for one in team.mail.waiting if one.to != LEAD}
         assert {one.mail for one in record.mail if one.to != LEAD} == waiting
@@ -258,7 +258,7 @@ class Snapshot:
 
     async def check_back(self, world: World) -> None:
         """Check that the team is as it was, now that it is open again: members, items, owners; nothing begins by itself (CL-10)."""
-        there = {one.name: (one.color, one.home.id) for one in world.team.roster.mates}
+        there = {one.name: (one.color, one.home.profile.id) for one in world.team.roster.teammates}
         items = world.team.board.items()
         assert [one.id for one in items] == [one.id for one in self.items]
         assert there.items() <= self.mates.items()
@@ -292,18 +292,18 @@ def check_when_left(world: World) -> None:
 
 def check_edges(world: World) -> None:
     """A mate works and has nothing to do in turns, joins once each time, and is gone for good when it has left (7.57)."""
-    before: dict[str, type[MateEvent]] = {}
-    for event in events(world, MateEvent):
+    before: dict[str, type[TeammateEvent]] = {}
+    for event in events(world, TeammateEvent):
         last = before.get(event.name)
-        assert type(event) is MateJoined if last is None else type(event) in FOLLOWS[last], (event, last)
+        assert type(event) is TeammateJoined if last is None else type(event) in FOLLOWS[last], (event, last)
         before[event.name] = type(event)
-    assert set(before.values()) <= {MateParked, MateLeft}, before
+    assert set(before.values()) <= {TeammateParked, TeammateLeft}, before
 
 
 def check_notices(world: World) -> None:
     """The lead reads at most one notice of each edge from working to idle, and of each turn that failed (7.57, RC-49)."""
-    name_of = {one.actor: one.name for one in events(world, MateJoined)}
-    edges: Counter[str] = Counter(one.name for one in events(world, MateIdled))
+    name_of = {one.actor: one.name for one in events(world, TeammateJoined)}
+    edges: Counter[str] = Counter(one.name for one in events(world, TeammateIdled))
     turns = [one for one in events(world, TurnEnded) if one.actor in name_of]
     failed = Counter(name_of[one.actor] for one in _failed(turns))
     for name, count in Counter(one["from"] for one in _notices(world)).items():

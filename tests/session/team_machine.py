@@ -24,7 +24,7 @@ from greenroom.agents.crew import AGENT_TOOLS, SendRefused
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled, Undelivered, UsageError, point
 from greenroom.models import Message
 from greenroom.session import Session, open_session
-from greenroom.teams import LEAD, CreateItem, Edit, EditItem, Item, Mate, ShutdownOutcome, Team
+from greenroom.teams import LEAD, CreateItem, Edit, EditItem, Item, ShutdownOutcome, Team, Teammate
 from greenroom.testing import Sim
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
 from tests.agents.crew.situations import TOOLS, Round
@@ -99,9 +99,9 @@ class World:
         self.records += recorder.latest()
         recorder.listen(self.records.append)
 
-    def mate(self, number: int) -> Mate:
+    def mate(self, number: int) -> Teammate:
         """Return a mate that there was since the team was opened."""
-        mates = list(self.team.mates.values())
+        mates = list(self.team.teammates.values())
         return mates[number % len(mates)]
 
     def name_of(self, number: int) -> str:
@@ -120,7 +120,7 @@ class World:
             block.text for who, one in self.heard if who == agent for block in one.content if hasattr(block, "text")
         ]
 
-    async def spawn(self, name: str, text: str = "", *, plan_required: bool = False) -> Mate:
+    async def spawn(self, name: str, text: str = "", *, plan_required: bool = False) -> Teammate:
         """Let a mate join."""
         return await self.team.spawn(name, definition=MATE, prompt=text, plan_required=plan_required)
 
@@ -284,7 +284,7 @@ async def _sit(world: World) -> None:
         async with world.session.open_team(TEAM) as world.team:
             if before is not None:
                 await before.check_back(world)
-            for name in STARTERS[len(world.team.mates) :]:
+            for name in STARTERS[len(world.team.teammates) :]:
                 await world.spawn(name)
             await _carry_out(world, operations)
             if is_rested:

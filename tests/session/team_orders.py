@@ -20,18 +20,9 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import ProviderError
-from greenroom.models import (
-    Answer,
-    Call,
-    Message,
-    ModelRequest,
-    ModelStream,
-    Part,
-    Say,
-    ScriptedModel,
-    ScriptStep,
-    TextBlock,
-)
+from greenroom.models import Answer, Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock
+from greenroom.models._scripted import ScriptStep
+from greenroom.models._written_answers import Part
 from greenroom.teams import LEAD
 from tests.agents.crew.situations import USAGE, Act, Round, error_of
 

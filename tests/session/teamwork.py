@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from greenroom.agents import AgentDefinition, AgentHome, CanUseTool
+from greenroom.agents import AgentDefinition, AgentState, CanUseTool
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import Event, Ports, event_of
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
@@ -62,11 +62,11 @@ async def send_as(member: Member, to: str, message: object, **more: Any) -> Mapp
         ToolError: It was not sent.
     """
     context = member.home.tool_context().for_call("by-hand")
-    await member.home.tools["SendMessage"].call({"to": to, "message": message, **more}, context)
+    await member.home.profile.tools["SendMessage"].call({"to": to, "message": message, **more}, context)
     return member.home.workspace.attachments.pop("by-hand")
 
 
-def texts_of(home: AgentHome) -> list[str]:
+def texts_of(home: AgentState) -> list[str]:
     """Return what an agent's conversation holds, a text for each block that is one."""
     assert home.conversation is not None
     return [

@@ -385,8 +385,8 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
 
     assert (one.effort, one.max_turns) == ("medium", 50)
     assert one.disallowed_tools == ("Bash(git push)", "Bash(git force-push)")
-    assert member.home.policy is not None
-    assert {str(rule) for rule in member.home.policy.rules} >= set(one.disallowed_tools)
+    assert member.home.profile.policy is not None
+    assert {str(rule) for rule in member.home.profile.policy.rules} >= set(one.disallowed_tools)
     assert "No risks." in main_messages(session)[2]
 
 

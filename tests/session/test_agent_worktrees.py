@@ -267,7 +267,7 @@ async def test_without_a_repository_no_agent_starts(tmp_path: Path) -> None:
         assert session.agents.crew.spawned == 0
 
     text = main_messages(session)[2]
-    assert "is in no git repository" in text
+    assert "is not in a git repository" in text
     assert len(text.splitlines()) == 1
 
 

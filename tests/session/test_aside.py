@@ -14,7 +14,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, ScriptStep, Usage
+from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import check_cache_prefixes, virtual_ports
 from greenroom.tools import tool
@@ -55,8 +56,8 @@ def seen(session: Session, *kinds: type[Any]) -> list[Any]:
 def notes_of(session: Session) -> Path:
     home = session.agents.main.home
     assert home is not None
-    assert home.memory is not None
-    return home.memory.folder
+    assert home.profile.memory is not None
+    return home.profile.memory.folder
 
 
 async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: Path, autojump_clock: MockClock) -> None:

@@ -23,7 +23,8 @@ from greenroom.agents import (
 )
 from greenroom.agents.review import AutoModeEnded, BlockCount
 from greenroom.core import ProviderError, SettingsError, TurnFailed, event_of
-from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, ScriptStep, Usage
+from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, Usage
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Refusals
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
@@ -381,10 +382,11 @@ async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
         home = session.agents.crew.main_home
         assert home is not None
-        home.refusals = Refusals()
+        refusals = Refusals()
+        home.replace(refusals=refusals)
         session.send("Go.")
         await trio.sleep(5)
-        home.refusals.note("another", "ann", PUSH.name, PUSH.input)
+        refusals.note("another", "ann", PUSH.name, PUSH.input)
         await session.wait_quiet()
 
     assert results(session)[0].is_error

@@ -63,10 +63,10 @@ async def said(folder: Path, **options: Any) -> tuple[str, ...]:
         ({"cwd": "nowhere"}, "cwd is not a directory"),
         ({"main": "nobody"}, "no agent is called 'nobody'"),
         ({"sources": ["team"]}, "there are no settings 'team'"),
-        ({"permission_mode": "yolo"}, "there is no permission mode 'yolo'"),
+        ({"permission_mode": "yolo"}, "unknown permission mode 'yolo'"),
         ({"resume": "nothing"}, "No conversation found with session ID: nothing"),
         ({"settings": {"modle": "x"}}, "unknown key 'modle'"),
-        ({"settings": {"effort": "enormous"}}, "an effort is one of"),
+        ({"settings": {"effort": "enormous"}}, "effort must be one of"),
         ({"settings": {"compaction": {"at_percent": 900}}}, "at_percent is a number from 1 to 100"),
         ({"settings": {"permissions": {"defaultMode": "yolo"}}}, "permissions.defaultMode: there is no"),
         ({"settings": {"models": {"budgt": 1}}}, "models: unknown key 'budgt'"),
@@ -202,7 +202,7 @@ async def test_what_a_model_may_ask_of_odd_files_is_an_answer_to_it(folder: Path
     assert await said(folder, model=model, tools=STANDARD_TOOLS) == ()
 
     results = [block.content for block in model.requests[1].messages[-1].content if isinstance(block, ToolResultBlock)]
-    expected = ["binary file", "hello", "does not exist", "", "", "latin", "missing )", "there is no tool 'Nothing'"]
+    expected = ["binary file", "hello", "does not exist", "", "", "latin", "missing )", "unknown tool 'Nothing'"]
     assert len(results) == len(expected)
     assert all(part in result for part, result in zip(expected, results, strict=True)), results
     assert all("Traceback" not in result for result in results)

@@ -100,8 +100,8 @@ async def test_the_mates_that_live_are_told_of_after_a_compaction(tmp_path: Path
         async with session.open_team("crew") as team:
             for name in ("ann", "bob", "cid", "dan"):
                 await team.spawn(name, definition=MATE)
-            team.mates["dan"].kill()
-            await team.mates["dan"].wait_ended()
+            team.teammates["dan"].kill()
+            await team.teammates["dan"].wait_ended()
             await session.wait_quiet()  # the lead has read that one is gone
             await session.run("Go.")
             await session.compact()

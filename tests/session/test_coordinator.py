@@ -226,7 +226,7 @@ async def test_a_worker_can_neither_mail_nor_spawn_teammates(tmp_path: Path, aut
     assert "SendMessage" not in worker.tools
     assert not {"TaskCreate", "TeamCreate", "AskUserQuestion"} & worker.tools
     tried = next(request for request in worker.requests if len(request.messages) == 3)
-    assert "there is no tool 'SendMessage'" in last_texts(tried).replace('"', "'")
+    assert "unknown tool 'SendMessage'" in last_texts(tried).replace('"', "'")
     assert [request.definition for request in worker.requests if len(request.messages) == 1] == ["worker", "worker"]
 
 

@@ -70,7 +70,7 @@ def whole_run() -> tuple[bytes, ...]:
                     await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
                     await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
                     await session.wait_quiet()
-                    await team.mates["ann"].shutdown(deadline_s=5)
+                    await team.teammates["ann"].shutdown(deadline_s=5)
             return tuple((session.run_folder / JOURNAL).read_bytes().splitlines())
 
     lines: tuple[bytes, ...] = run_virtual(run).result

@@ -163,7 +163,7 @@ async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
         await session.wait_quiet()
         home = session.agents.crew.main_home
         assert home is not None
-        reminded = "\n".join(one.text for one in home.quiet)
+        reminded = "\n".join(one.text for one in home.pending.quiet)
         turns = len(main_messages(session))
 
     ends = [event async for event in events if isinstance(event, TaskEnded)]

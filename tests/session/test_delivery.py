@@ -16,7 +16,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import TurnKilled
-from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, PlaybookModel, ScriptedModel, ScriptStep
+from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, PlaybookModel, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session, open_session
 from greenroom.tasks import TaskEnded, TaskNotice, TaskState, TaskUndelivered

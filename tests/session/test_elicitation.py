@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, AgentNoticed
 from greenroom.agents.crew import AGENT_TOOLS, MainAgent
-from greenroom.core import TurnKilled
+from greenroom.core import Event, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks, parse_hooks
 from greenroom.mcp import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
 from greenroom.models import Call, PlaybookModel
-from greenroom.session import ElicitationAnswered, ElicitationAsked, Session, Watch, open_session
+from greenroom.session import ElicitationAnswered, ElicitationAsked, ElicitationCompleted, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.mcp.fakes import ASK, FORM, PAGE, FakePeers, FakeServer
@@ -74,7 +74,7 @@ async def scene(
     *values: Mapping[str, Any],
     elicit: bool = True,
     matcher: str = "",
-    watch: Watch | None = None,
+    live: Sequence[type[Event]] = (),
 ) -> AsyncIterator[Session]:
     """Open a session whose main agent lets the server ask, once for each of these inputs."""
     calls = [Call("mcp__far__ask", dict(one)) for one in values or [{}]]
@@ -90,7 +90,7 @@ async def scene(
         settings=settings(),
         permission_mode="bypassPermissions",
         elicit=asks,
-        watch=watch,
+        live=live,
     ) as session:
         groups = {event: [{"matcher": matcher, "hookCallbackIds": [event]}] for event in EVENTS}
         session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), host.call_back))
@@ -105,7 +105,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
         made.elicit = given["elicit"]
         return FakePeers(far=made)
 
-    monkeypatch.setattr("greenroom.mcp._servers.SdkPeers", connect)
+    monkeypatch.setattr("greenroom.mcp._server_group.SdkPeers", connect)
     return made
 
 
@@ -335,8 +335,7 @@ async def test_a_host_that_answers_nothing_nonsense_or_fails_declines_with_a_not
     assert on_record(session) == [("decline", "nobody"), ("decline", "person"), ("decline", "nobody")]
     first, second = noticed(session)
     assert first == (
-        "the host's answer to far does not fit: name: it is missing; "
-        "nose: there is no field of this name (there are: name, age)"
+        "the host's answer to far does not fit: name: it is missing; nose: unknown field (expected one of: name, age)"
     )
     assert "the host could not ask what far wants to know: ValueError('no screen')" in second
 
@@ -405,12 +404,13 @@ async def test_an_interrupt_takes_the_question_back(
 async def test_a_program_hears_that_an_address_is_done(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
-    heard: list[tuple[str, str]] = []
-    watch = Watch(on_elicited=lambda *about: heard.append(about))
-    async with scene(tmp_path, server, Host(), watch=watch) as session:
+    async with scene(tmp_path, server, Host(), live=(ElicitationCompleted,)) as session:
+        stream = session.events()
         session._services.elicitations.completed("far", "q1")
+        found = stream.next_nowait()
 
-    assert heard == [("far", "q1")]
+    assert found is not None
+    assert found[2] == ElicitationCompleted(server="far", elicitation="q1")
 
 
 async def test_a_question_from_before_the_main_agent_has_started_is_declined(

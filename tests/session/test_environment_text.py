@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.cli._run_command import _CHANGES
-from greenroom.containment import Git
+from greenroom.containment import GitCalls
 from greenroom.models import Call, ScriptedModel
 from greenroom.session.equipment._environment_text import MAX_LINES, branch_in, git_status
 from greenroom.store import read_transcript
@@ -33,7 +33,7 @@ def test_it_says_branch_changes_and_commits(project: Path) -> None:
     (project / "file.txt").write_text("two\n")
     (project / "new file.txt").write_text("new\n")
 
-    text = git_status(project, Git(environ=os.environ))
+    text = git_status(project, GitCalls(environ=os.environ))
 
     assert re.fullmatch(
         rf"# Git\n\nWhen the session began, in {project}; it is not kept up to date.\nBranch: main\n"
@@ -78,7 +78,7 @@ def test_it_is_short_and_runs_nothing_of_the_repository(project: Path, tmp_path:
     git(project, "config", "core.fsmonitor", f"touch {tmp_path}/ran;")
     git(project, "config", "core.pager", f"touch {tmp_path}/ran;")
 
-    text = git_status(project, Git(environ=os.environ))
+    text = git_status(project, GitCalls(environ=os.environ))
 
     assert "and 5 more" in text
     assert "035.txt" not in text
@@ -87,9 +87,9 @@ def test_it_is_short_and_runs_nothing_of_the_repository(project: Path, tmp_path:
 
 def test_where_there_is_no_repository_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain").mkdir()
-    assert git_status(tmp_path / "plain", Git(environ=os.environ)) == ""
+    assert git_status(tmp_path / "plain", GitCalls(environ=os.environ)) == ""
     monkeypatch.setenv("PATH", "")
-    assert git_status(tmp_path, Git(environ=os.environ)) == ""
+    assert git_status(tmp_path, GitCalls(environ=os.environ)) == ""
 
 
 async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searchers_do_not(
@@ -102,12 +102,12 @@ async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searc
         commit(project, "later")
         await session.run("go")
         systems = {
-            member.definition.name: member.home.definition.system_prompt
+            member.definition.name: member.home.profile.definition.system_prompt
             for member in session.agents.crew.members.values()
         }
         lead = session.agents.crew.main_home
         assert lead is not None
-        leading = lead.definition.system_prompt
+        leading = lead.profile.definition.system_prompt
 
     assert "Branch: main\nNo changed files." in leading
     assert "later" not in leading

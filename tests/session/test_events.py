@@ -129,7 +129,7 @@ def test_wherever_the_opening_of_a_team_is_cancelled_it_can_be_opened_again(tmp_
                     await trio.lowlevel.checkpoint()
             at.aim(lambda: None)
             async with session.open_team("one") as team:
-                assert team.mates == {}
+                assert team.teammates == {}
 
     assert len(cancel_sweep(scenario)) > 10
 

@@ -63,7 +63,7 @@ async def test_spawns_and_claims_are_refused_and_the_end_says_what_is_missing(
                 assert "bob" in names
                 assert "cid" not in names, "nothing begins when it is known that nothing can be put on record"
                 await trio.sleep(1)
-                assert list(team.mates) == ["ann"]
+                assert list(team.teammates) == ["ann"]
                 assert [ref.path.rpartition("/")[2] for ref in team.supervisor.children()] == ["board", "ann"]
                 with pytest.raises(JournalError):
                     await session.run("Try.")

@@ -15,7 +15,8 @@ from greenroom.agents import AgentDefinition, AgentNoticed, Note, Question
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.models import DEFAULT_ALIASES, Answer, Call, ScriptedModel
+from greenroom.models import Answer, Call, ScriptedModel
+from greenroom.models.choice._model_choice import DEFAULT_ALIASES
 from greenroom.permissions import Allow
 from greenroom.session import EventStream, open_session
 from greenroom.tools import tool
@@ -273,8 +274,8 @@ async def test_3_20_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_p
         await session.run("Go.")
         home = session.agents.main.home
         assert home is not None
-        assert home.hooking is not None
-        assert home.hooking.prompt_id is None  # notices between turns go through it
+        assert home.turn is not None
+        assert home.turn.prompt_id is None  # notices between turns go through it
         sent = session.send("Go on.")
         await session.wait_quiet()
         session.main.tell(Note("It has ended.", origin=TASK_NOTIFICATION))

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 from greenroom.agents.crew import AGENT_TOOLS, HOOK_AGENT, Member
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.hooks import HookRan
-from greenroom.models import Call, ModelRequest, ScriptedModel, ScriptStep
+from greenroom.models import Call, ModelRequest, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import _taking_in
+from greenroom.agents import _intake
 from greenroom.agents._hooking import Hooking
 from greenroom.core import TurnKilled
 from greenroom.hooks import HookEvent
@@ -89,7 +89,7 @@ async def test_a_command_line_that_is_interrupted_at_the_last_moment_is_no_turn_
                 session.interrupt()
                 return "done"
 
-        monkeypatch.setattr(_taking_in, "bash_tool", Late)
+        monkeypatch.setattr(_intake, "bash_tool", Late)
         session.send("!true")
         await session.wait_quiet()
 

@@ -41,7 +41,7 @@ def agent(name: str, head: str = "") -> str:
 
 def test_the_folder_is_the_named_one_or_those_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    monkeypatch.setattr("greenroom.core.sources._places._USUAL_SYSTEM_FOLDERS", (ours, theirs))
+    monkeypatch.setattr("greenroom.core.sources._source_folders._USUAL_SYSTEM_FOLDERS", (ours, theirs))
     assert managed_folders({}, "linux") == ()
 
     theirs.mkdir()
@@ -65,7 +65,7 @@ async def test_a_variable_that_names_no_folder_lets_nothing_begin(
     project: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
     monkeypatch.setenv("GREENROOM_MANAGED", "/nowhere")
-    with pytest.raises(UsageError, match="GREENROOM_MANAGED: '/nowhere' is no folder"):
+    with pytest.raises(UsageError, match="GREENROOM_MANAGED is not a directory: '/nowhere'"):
         async with opened(project, [], **ANY):
             pass
 
@@ -208,7 +208,7 @@ async def test_no_other_rules_count_where_it_says_so(
         assert ("Glob" in session.tools) is is_locked
         await session.run("Go.")
     assert [one.is_error for one in results(session)] == [False, is_locked, is_locked, False]
-    told = [one for one in session.problems if "its rules do not count" in one]
+    told = [one for one in session.problems if "its rules are ignored" in one]
     assert len(told) == (2 if is_locked else 0)
 
 

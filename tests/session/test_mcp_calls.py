@@ -19,7 +19,7 @@ from trio.testing import MockClock
 from greenroom.agents._hooking import running_tasks
 from greenroom.core import Cause, Ports, TurnKilled
 from greenroom.headless._background_wait import wait_background
-from greenroom.mcp import ToolInfo
+from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.testing import run_virtual, virtual_ports
@@ -76,7 +76,7 @@ class Scene:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     made = FakeServer(WORK, ECHO)
-    monkeypatch.setattr("greenroom.mcp._servers.SdkPeers", lambda **_: FakePeers(far=made))
+    monkeypatch.setattr("greenroom.mcp._server_group.SdkPeers", lambda **_: FakePeers(far=made))
     for name in (DISABLED, TIMER, LIMIT):
         monkeypatch.delenv(name, raising=False)
     return made
@@ -517,7 +517,7 @@ def test_whatever_happens_a_call_has_one_end_that_is_told_once(
     """
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         far = FakeServer(WORK)
-        patch.setattr("greenroom.mcp._servers.SdkPeers", lambda **_: FakePeers(far=far))
+        patch.setattr("greenroom.mcp._server_group.SdkPeers", lambda **_: FakePeers(far=far))
         run_virtual(_carry_out, Path(folder), far, takes_s, steps, is_error)
 
 

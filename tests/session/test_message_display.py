@@ -17,7 +17,7 @@ from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.models import AnswerLike, Call, PlaybookModel, Say
-from greenroom.session import Session, Watch, open_session
+from greenroom.session import EventStream, MessageShown, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.teamwork import agent, echo, in_order, told
@@ -41,6 +41,12 @@ class Screen:
         specific = {"hookEventName": "MessageDisplay", **({} if text is None else {"displayContent": text})}
         return {"continue": False, "hookSpecificOutput": specific}
 
+    def take(self, stream: EventStream) -> None:
+        """Take the messages that were shown from a stream, without waiting for more."""
+        while (found := stream.next_nowait()) is not None:
+            if isinstance(found[2], MessageShown):
+                self.shown.append(found[2].appended)
+
     @property
     def texts(self) -> list[str]:
         return [one.message.text for one in self.shown]
@@ -54,7 +60,6 @@ async def opened(folder: Path, screen: Screen, *answers: AnswerLike, prompts: in
     project = folder / "project"
     project.mkdir(exist_ok=True)
     (project / "a.txt").write_text("42")
-    watch = Watch(on_shown=screen.shown.append)
     async with open_session(
         model=PlaybookModel({"main": in_order(*answers), "general-purpose": echo}),
         cwd=project,
@@ -64,14 +69,16 @@ async def opened(folder: Path, screen: Screen, *answers: AnswerLike, prompts: in
         ports=virtual_ports(),
         permission_mode="bypassPermissions",
         on_message=screen.heard.append,
-        watch=watch,
+        live=(MessageShown,),
     ) as session:
+        stream = session.events()
         groups = {"MessageDisplay": [{"hookCallbackIds": ["look"]}]}
         session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), screen.look))
         for _ in range(prompts):
             answer = await session.run("go")
             assert answer.text in {"Done.", "key-123 works."}
         await session.wait_quiet()
+    screen.take(stream)
     return session
 
 
@@ -150,8 +157,9 @@ async def test_a_turn_that_is_cut_while_a_hook_looks_shows_the_message_as_it_is(
         runs=tmp_path / "runs",
         main=AgentDefinition(name="main", system_prompt="You lead."),
         ports=virtual_ports(),
-        watch=Watch(on_shown=screen.shown.append),
+        live=(MessageShown,),
     ) as session:
+        stream = session.events()
         groups = {"MessageDisplay": [{"hookCallbackIds": ["look"]}]}
         session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), screen.look))
 
@@ -163,9 +171,11 @@ async def test_a_turn_that_is_cut_while_a_hook_looks_shows_the_message_as_it_is(
             nursery.start_soon(run)
             await trio.sleep(2)
             session.interrupt()
+        screen.take(stream)
         assert screen.texts == ["Let me look."]
         assert (await session.run("go on")).text == "Done."
 
+    screen.take(stream)
     assert screen.texts == ["Let me look.", "later"]
 
 
@@ -180,9 +190,11 @@ async def test_without_such_a_hook_nothing_is_shown_later(tmp_path: Path, autoju
         main=AgentDefinition(name="main", system_prompt="You lead."),
         ports=virtual_ports(),
         on_message=screen.heard.append,
-        watch=Watch(on_shown=screen.shown.append),
+        live=(MessageShown,),
     ) as session:
+        stream = session.events()
         await session.run("go")
 
+    screen.take(stream)
     assert screen.shown == []
     assert not any(one.is_shown_later for one in screen.heard)

@@ -12,18 +12,9 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, AgentMcpServer, encode_message
 from greenroom.core import ProviderError, SettingsError, TurnFailed, UsageError
-from greenroom.models import (
-    MODEL_FILE,
-    Answer,
-    Call,
-    RecordedModel,
-    Say,
-    ScriptedModel,
-    ScriptEntry,
-    Usage,
-    read_recording,
-    request_body,
-)
+from greenroom.models import Answer, Call, Say, ScriptedModel, Usage, request_body
+from greenroom.models._scripted import ScriptEntry
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording
 from greenroom.session import open_session
 from greenroom.testing import check_cache_prefixes
 from tests.mcp.real import EVERYTHING, until
@@ -184,7 +175,7 @@ async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_ther
     async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
         session.send("/mcp__all__re_view 'my file.py' very kind")
         await until(lambda: len(said(session)) == 2)
-        with pytest.raises(UsageError, match="there is no prompt /mcp__all__nothing"):
+        with pytest.raises(UsageError, match="unknown prompt /mcp__all__nothing"):
             await session.run("/mcp__all__nothing")
         with pytest.raises(UsageError, match="needs path"):
             await session.run("/mcp__all__re_view")

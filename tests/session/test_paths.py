@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.models import Call, ScriptStep
+from greenroom.models import Call
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import Session
 from tests.session.test_permissions import home, project, results, said, write
 from tests.session.test_skill_forks import as_repository, asked, events, members, opened

@@ -173,7 +173,7 @@ async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
         assert session.permissions.mode == "dontAsk"
         home = session.agents.main.home
         assert home is not None
-        assert "Deploy" not in home.tools
+        assert "Deploy" not in home.profile.tools
     async with opened(
         project, [], model=ScriptedModel([]), sources=["project"], is_trusted=True, permission_mode="acceptEdits"
     ) as session:
@@ -218,7 +218,7 @@ async def test_a_mistake_in_a_file_of_others_is_told_and_passed_over(
     ("options", "words"),
     [
         ({"sources": ["projekt"]}, "there are no settings 'projekt'"),
-        ({"permission_mode": "yolo"}, "there is no permission mode 'yolo'"),
+        ({"permission_mode": "yolo"}, "unknown permission mode 'yolo'"),
         ({"main": "nobody"}, "nobody"),
         ({"settings": {"permissions": {"allow": 3}}}, "allow"),
     ],
@@ -250,7 +250,7 @@ async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Pa
         await session.run("Go.")
         home = session.agents.main.home
         assert home is not None
-        assert sorted(home.tools) == ["Deploy", "Read", "Write"]
+        assert sorted(home.profile.tools) == ["Deploy", "Read", "Write"]
 
     assert [one.is_error for one in results(session)] == [False, True]
     assert "agent careful" in results(session)[1].content

@@ -259,8 +259,8 @@ async def test_a_broken_one_is_one_line_and_the_rest_goes_on(
             ("gone", "path-not-found"),
         ]
         bad_line, gone_line = session.problems
-    assert bad_line.startswith(f"{bad}/hooks/hooks.json: broken: the plugin 'bad' is not loaded: it is no JSON")
-    assert gone_line.startswith(f"{tmp_path}/gone: broken: the plugin 'gone' is not loaded: there is no such folder")
+    assert bad_line.startswith(f"{bad}/hooks/hooks.json: broken: plugin 'bad' not loaded: it is not valid JSON")
+    assert gone_line.startswith(f"{tmp_path}/gone: broken: plugin 'gone' not loaded: the folder does not exist")
 
 
 async def test_without_a_folder_for_its_data_a_line_says_so_and_it_is_loaded(

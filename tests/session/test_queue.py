@@ -16,9 +16,10 @@ from greenroom.actors import AbortStatus, State
 from greenroom.agents import LOST_RESULT, Note, load_conversation
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
-from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, Kind, channel, peer
+from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, channel, peer
 from greenroom.mailbox import Lane
-from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ScriptStep, ToolResultBlock
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Receipt
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.store import read_transcript
@@ -497,7 +498,7 @@ async def test_an_answer_after_a_restart_runs_the_call_once(tmp_path: Path, auto
         assert session.inbox.answer("nobody asked", Allow()) is Receipt.UNKNOWN
         assert session.inbox.answer(call.id, Allow()) is Receipt.TAKEN
         assert session.inbox.answer(call.id, Allow()) is Receipt.UNKNOWN
-        assert [item.kind for item in session.inbox.queued()] == [Kind.ORPHANED_PERMISSION]
+        assert [item.kind for item in session.inbox.queued()] == [EntryKind.ORPHANED_PERMISSION]
         await session.wait_quiet()
         assert session.inbox.unanswered == ()
 

@@ -9,17 +9,8 @@ import pytest
 import trio
 
 from greenroom.core import Ports, TurnFailed
-from greenroom.models import (
-    MODEL_FILE,
-    Call,
-    Model,
-    ModelRequest,
-    PlaybookModel,
-    RecordedModel,
-    ReplayMismatch,
-    read_recording,
-    recording,
-)
+from greenroom.models import Call, Model, ModelRequest, PlaybookModel
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording, recording
 from greenroom.session import open_session
 from greenroom.teams import ItemStatus
 from greenroom.testing import check_cache_prefixes, run_virtual, virtual_ports

@@ -14,7 +14,8 @@ from greenroom.actors import AbortStatus
 from greenroom.agents import AgentDefinition, AgentSpoke, ModelEnded, Note, ToolBegan
 from greenroom.core import Event, ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
-from greenroom.models import AnthropicModel, Call, ScriptedModel, ScriptStep
+from greenroom.models import AnthropicModel, Call, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow
 from greenroom.session import Session, open_session
 from greenroom.store import read_transcript

@@ -12,7 +12,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import CONTINUE, LOST_RESULT, AgentDefinition, faults_of, load_conversation
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
-from greenroom.models import Call, ScriptedModel, ScriptStep
+from greenroom.models import Call, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Beginning, Fork, Session, open_session, read_beginning
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports

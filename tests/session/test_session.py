@@ -13,7 +13,8 @@ from greenroom.actors import State
 from greenroom.agents import INTERRUPTED, STRUCTURED_OUTPUT, AgentDefinition, decode_message
 from greenroom.core import TurnKilled, UsageError
 from greenroom.mailbox import Delivery
-from greenroom.models import Call, PlaybookModel, ScriptedModel, ScriptStep
+from greenroom.models import Call, PlaybookModel, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
 from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports
@@ -285,5 +286,8 @@ async def test_agents_of_one_kind_that_answer_by_a_schema_have_a_tool_for_it_eac
     async with open_session(model=PlaybookModel({}), cwd=tmp_path, runs=tmp_path / "runs") as session:
         one, other = (session._composition.make_home(definition, is_child=True) for _ in range(2))
 
-    assert [one.tools[STRUCTURED_OUTPUT], other.tools[STRUCTURED_OUTPUT]] == [one.answer_tool, other.answer_tool]
+    assert [one.profile.tools[STRUCTURED_OUTPUT], other.profile.tools[STRUCTURED_OUTPUT]] == [
+        one.answer_tool,
+        other.answer_tool,
+    ]
     assert one.answer_tool is not other.answer_tool

@@ -200,11 +200,11 @@ async def test_a_worktree_of_somebody_else_is_not_forgotten_with_its_branch(tmp_
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (enter(name="a b"), "cannot be called 'a b'"),
+        (enter(name="a b"), "cannot name a worktree 'a b'"),
         (enter(name="x", path="y"), "leave out `name`, or `path`"),
-        (enter(path="nowhere"), "no such folder"),
-        (enter(path="."), "is no worktree"),
-        (enter(path="sub"), "is no worktree"),
+        (enter(path="nowhere"), "the folder does not exist"),
+        (enter(path="."), "is not a worktree"),
+        (enter(path="sub"), "is not a worktree"),
         (enter(nme="x"), "nme"),
         (leave("keep"), "no worktree that it went into"),
         (leave("drop"), "action"),
@@ -233,7 +233,7 @@ async def test_a_worktree_of_another_repository_is_refused(tmp_path: Path, proje
 
     said, _ = await play(tmp_path, enter(path=str(tmp_path / "its")), PWD)
 
-    assert f"is no worktree of {project}" in said[0]
+    assert f"is not a worktree of {project}" in said[0]
     assert not (other / ".greenroom").exists()
 
 
@@ -241,7 +241,7 @@ async def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
     """Behaviours (11), line 6."""
     said, _ = await play(tmp_path, enter())
 
-    assert "is in no git repository" in said[0]
+    assert "is not in a git repository" in said[0]
 
 
 async def test_it_comes_back_to_the_folder_where_its_shell_stood(tmp_path: Path, project: Path) -> None:
@@ -267,7 +267,7 @@ async def test_a_worktree_that_was_deleted_under_it_can_be_left(how: str, tmp_pa
     said, _ = await play(tmp_path, *calls)
 
     assert "is gone" in said[2]
-    assert "changes that cannot be told" in said[3]
+    assert "changes that cannot be determined" in said[3]
     assert said[5] == str(project)
 
 
@@ -596,7 +596,7 @@ async def test_a_pull_request_is_fetched(tmp_path: Path, project: Path) -> None:
     ("worktree", "has_origin", "kind", "why"),
     [
         ("#12", False, WorktreeError, "no remote origin"),
-        ("#12", True, WorktreeError, "pull request #12 cannot be fetched from origin: it has none of that number"),
+        ("#12", True, WorktreeError, "cannot fetch pull request #12 from origin: it does not exist"),
         ("#x", True, UsageError, "such as '#12'"),
         ("a/b", True, UsageError, "'a-b' would do"),
     ],
@@ -624,7 +624,7 @@ async def test_a_pull_request_is_not_fetched_in_an_untrusted_folder(tmp_path: Pa
 
 
 async def test_without_a_repository_no_run_begins(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is in no git repository"):
+    with pytest.raises(UsageError, match="is not in a git repository"):
         async with opening(tmp_path, worktree=""):
             pass
 
@@ -751,7 +751,7 @@ async def test_a_worktree_that_is_another_sessions_now_is_said(tmp_path: Path, p
 
     async with opening(tmp_path, worktree="x"), opening(tmp_path, seed=2, resume=first.run_folder) as session:
         assert session.files.worktree is None
-        assert "is used by another process" in session.problems[0]
+        assert "is in use by another process" in session.problems[0]
 
 
 CHILD = """
@@ -807,7 +807,7 @@ async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, proje
             await session.run("go")
         home = session.agents.crew.main_home
         assert home is not None
-        prompt = home.definition.system_prompt
+        prompt = home.profile.definition.system_prompt
 
     assert str(place_of(project, "x")) in prompt
     assert "worktree-x" in prompt
@@ -834,7 +834,7 @@ async def test_hooks_make_and_remove_it_in_gits_place(*, is_removed: bool, tmp_p
 
     assert said[1] == str(made)
     assert json.loads(told.read_text())["name"] == "x"
-    assert "cannot be told" in said[2]
+    assert "cannot be determined" in said[2]
     assert made.exists() is not is_removed
     assert said[4] == str(tmp_path / "project" if is_removed else made)
     if is_removed:

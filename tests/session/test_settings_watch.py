@@ -18,7 +18,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition, AgentNoticed
 from greenroom.core import Event
 from greenroom.hooks import HookEvent, HookSource, SourceKind, parse_hooks
-from greenroom.models import Call, ScriptedModel, ScriptEntry
+from greenroom.models import Call, ScriptedModel
+from greenroom.models._scripted import ScriptEntry
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, merge_permissions, read_permissions, read_update
 from greenroom.session import Session, open_session
 from greenroom.session.settings._session_policy import rebased
@@ -331,10 +332,12 @@ async def test_agents_that_there_are_have_the_rules_and_hooks_of_an_edit_and_kee
         await trio.sleep(SEEN_S)
 
     homes = (plain, hooked, asked)
-    hooks = [one.hooks.hooks for one in homes if one.hooks is not None]
+    hooks = [one.profile.hooks.hooks for one in homes if one.profile.hooks is not None]
     assert [len(one.find(HookEvent.STOP, "")) for one in hooks] == [2, 2, 1]
     assert [one.has(HookEvent.PRE_TOOL_USE) for one in hooks] == [False, True, False]
-    denied = [[str(rule) for rule in one.policy.of(Effect.DENY)] for one in homes if one.policy is not None]
+    denied = [
+        [str(rule) for rule in one.profile.policy.of(Effect.DENY)] for one in homes if one.profile.policy is not None
+    ]
     assert denied == [["Edit"], ["Edit", "Write(x)"], ["Edit"]]
 
 
@@ -350,8 +353,8 @@ async def test_hooks_that_the_program_brought_hold_over_edits(project: Path, aut
         write(project / ".greenroom/settings.json", {"hooks": stops})
         await trio.sleep(SEEN_S)
         after = composition.make_home(AgentDefinition(name="after"))
-        after.hooks = composition.rules.hooks.of(after, ())
+        after.replace(hooks=composition.rules.hooks.of(after, ()))
 
-    hooks = [one.hooks.hooks for one in (before, after) if one.hooks is not None]
+    hooks = [one.profile.hooks.hooks for one in (before, after) if one.profile.hooks is not None]
     assert [len(one.find(HookEvent.PRE_TOOL_USE, "Bash")) for one in hooks] == [1, 1]
     assert [len(one.find(HookEvent.STOP, "")) for one in hooks] == [1, 1]

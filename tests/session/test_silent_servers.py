@@ -29,7 +29,7 @@ def silent(step: str) -> FakeServer:
 
 def place(monkeypatch: pytest.MonkeyPatch, limit_ms: int, **servers: FakeServer) -> dict[str, Any]:
     """Put servers at the other end, and return settings that name them."""
-    monkeypatch.setattr("greenroom.mcp._servers.SdkPeers", lambda **_: FakePeers(**servers))
+    monkeypatch.setattr("greenroom.mcp._server_group.SdkPeers", lambda **_: FakePeers(**servers))
     monkeypatch.setenv("GREENROOM_MCP_TIMEOUT", str(limit_ms))
     return {"mcpServers": {name: {"command": name} for name in servers}, "permissions": {"allow": ["mcp__good"]}}
 

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 from greenroom.agents.crew import AGENT_TOOLS, Member, SkillForkFailed
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
-from greenroom.models import Call, ModelRequest, Say, ScriptedModel, ScriptStep, TextBlock, ToolResultBlock
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, ToolResultBlock
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
@@ -288,7 +289,7 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     async with opened(project, {"main": [AUDIT, "done"], "auditor": ["ok"]}, head=head) as (session, model):
         await session.run("Go.")
         (member,) = members(session)
-        assert "haiku" in member.home.model
+        assert "haiku" in member.home.profile.model
     (request,) = asked(model, "auditor")
     assert "haiku" in request.model
     assert request.effort == "low"
@@ -370,7 +371,7 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         assert len(members(session)) == (release_s > 5)
         home = session.agents.crew.main_home
         assert home is not None
-        await session.agents.post.send(member.id, "Once more.", sender=home.id)
+        await session.agents.post.send(member.id, "Once more.", sender=home.profile.id)
         await session.wait_quiet()
     (result,) = asked(model, CHILD)[-1].messages[-1].content
     assert "audit-auth > audit-auth" in getattr(result, "content", "")

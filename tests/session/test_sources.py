@@ -11,7 +11,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition, MemoryScope
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import TurnFailed
-from greenroom.models import GO_ON, Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
+from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
+from greenroom.models._continuation import GO_ON
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS

@@ -10,8 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.models import Answer, AnswerLike, Call, Delta, Model, ModelRequest, ModelStream, Say
+from greenroom.models import Answer, AnswerLike, Call, Model, ModelRequest, ModelStream, Say
 from greenroom.models._layer import Layer, LayerSource
+from greenroom.models._types import Delta
 from greenroom.tools import tool
 from tests.session.teamwork import Page, agent, in_order, main_messages, notices, open_teamwork, violations
 

@@ -243,7 +243,7 @@ def test_the_command_says_what_became_of_each_run(tmp_path: Path, capsys: pytest
     assert main(["sweep", "--runs", str(runs), "--days", "1"]) == 0
     assert "1 run removed" in capsys.readouterr().out
     assert main(["sweep", "--runs", str(runs), "--days", "0"]) == 2
-    assert "--days has to be at least 1, not 0" in capsys.readouterr().err
+    assert "--days must be at least 1, got 0" in capsys.readouterr().err
 
 
 def test_settings_files_say_how_long_runs_are_kept(

@@ -22,7 +22,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript
 from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team, unread
 from greenroom.teams._protocol import ShutdownRequest
-from greenroom.teams._wire import write_text
+from greenroom.teams._protocol_json import write_text
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
 from tests.session.teamwork import in_order, kind, mail, open_teamwork, send_as, texts_of, told, violations
@@ -251,7 +251,7 @@ async def test_bad_entries_of_an_inbox_are_put_aside_and_reported_once(
 
     assert [text.splitlines()[1] for text in heard] == ["first", "second"]
     assert [one.text for one in problems] == [one.problem for one in aside]
-    assert [one.problem for one in aside] == ["entry 1: text is no text", "entry 2: 'nonsense' is no object"]
+    assert [one.problem for one in aside] == ["entry 1: text is not text", "entry 2: 'nonsense' is not an object"]
     assert violations(session) == []
 
 
@@ -366,7 +366,7 @@ async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_th
     ):
         await team.spawn("ann", definition=kind("ann"))
         home = member(team, LEAD).home
-        home.hooks = SlowHooks()
+        home.replace(hooks=SlowHooks())
         session.main.suspend()
         await team.mail.hand_over("ann", [member(team, LEAD)], "I go on.", "refused", lane=Lane.NEXT)
         session.send("The user's words.")
@@ -436,7 +436,7 @@ async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_s
             nursery.start_soon(send, "*")
             nursery.start_soon(send, "ann")
             await trio.sleep(1)
-            team.mates["ann"].kill()
+            team.teammates["ann"].kill()
         await session.wait_quiet()
         heard, returned = mail_texts(team, "bob"), told(session, MailReturned)
 
@@ -455,14 +455,14 @@ async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock
         session.open_team("t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
-        mate = team.mates["ann"].ref
+        mate = team.teammates["ann"].ref
         mate.suspend()
         for _ in range(1_000):
-            team.mates["ann"].tell("More.")
+            team.teammates["ann"].tell("More.")
         with pytest.raises(SendRefused) as caught:
             await send_as(member(team, LEAD), "ann", "hello")
         assert [one.to for one in told(session, MailReturned)] == ["ann"]
-        team.mates["ann"].kill()
+        team.teammates["ann"].kill()
 
     assert caught.value.kind == "full"
 

@@ -41,7 +41,7 @@ async def test_a_mates_question_comes_to_the_session_under_its_name(tmp_path: Pa
     ):
         await team.spawn("ann", definition=kind("worker"), prompt="Go.")
         await session.wait_quiet()
-        agent = member(team, "ann").home.id
+        agent = member(team, "ann").home.profile.id
 
     assert [(one.label, one.agent, one.tool) for one in user.asked] == [("ann", agent, "Write")]
     assert (tmp_path / "project/risky.txt").exists()
@@ -93,15 +93,15 @@ async def test_what_the_user_refused_one_mate_no_other_gets_by_relaying(
     ):
         await team.spawn("bob", definition=kind("bob"))
         home = member(team, "bob").home
-        home.policy = home.policy.with_mode(Mode.BYPASS)  # it would run all there is
+        home.replace(policy=home.profile.policy.with_mode(Mode.BYPASS))  # it would run all there is
         await team.spawn("ann", definition=kind("ann"), prompt="Go.")
         await session.wait_quiet()
         refused = [text for text in texts_of(home) if "refused this very call to ann" in text]
         before = (tmp_path / "project/risky.txt").exists()
-        team.mates["ann"].tell("Ask once more.")
+        team.teammates["ann"].tell("Ask once more.")
         await session.wait_quiet()
         after = (tmp_path / "project/risky.txt").exists()
-        team.mates["bob"].tell("And you.")
+        team.teammates["bob"].tell("And you.")
         await session.wait_quiet()
         again = [text for text in texts_of(home) if "refused this very call to ann" in text]
 
@@ -122,11 +122,11 @@ async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock:
         await session.wait_quiet()
         await team.spawn("bob", definition=kind("bob"), prompt="Go.")
         home = member(team, "bob").home
-        home.policy = home.policy.with_mode(Mode.ACCEPT_EDITS)
+        home.replace(policy=home.profile.policy.with_mode(Mode.ACCEPT_EDITS))
         await session.wait_quiet()
         assert not (tmp_path / "project/risky.txt").exists()
         await session.run("Let bob do it.")
-        team.mates["bob"].tell("Now.")
+        team.teammates["bob"].tell("Now.")
         await session.wait_quiet()
 
     assert (tmp_path / "project/risky.txt").exists()
@@ -148,8 +148,8 @@ async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
         assert not (tmp_path / "project/risky.txt").exists()
         await team.spawn("bob", definition=kind("bob"))
         home = member(team, "bob").home
-        home.policy = home.policy.with_mode(Mode.ACCEPT_EDITS)
-        team.mates["bob"].tell("Go.")
+        home.replace(policy=home.profile.policy.with_mode(Mode.ACCEPT_EDITS))
+        team.teammates["bob"].tell("Go.")
         await session.wait_quiet()
 
     assert (tmp_path / "project/risky.txt").exists()
@@ -161,7 +161,7 @@ async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clo
         await team.spawn("one", definition=kind("ann", permission_mode="acceptEdits"))
         await session.permissions.set_mode("bypassPermissions")
         await team.spawn("two", definition=kind("ann", permission_mode="default"))
-        modes = [member(team, name).home.policy.mode.value for name in ("one", "two")]
+        modes = [member(team, name).home.profile.policy.mode.value for name in ("one", "two")]
 
     assert modes == ["default", "bypassPermissions"]
 

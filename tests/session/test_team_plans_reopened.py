@@ -34,7 +34,7 @@ def planning(*more: Call) -> Page:
 async def hand_in(team: Team) -> str:
     """Let a mate hand in a plan, and return the id of the request."""
     home = member(team, "ann").home
-    await home.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
+    await home.profile.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
     home.workspace.attachments.pop("c")
     request = team.plans.open_for("ann")
     assert request is not None
@@ -64,9 +64,9 @@ class Life:
         assert list(team.roster.members) == [LEAD, *(["ann"] if self.is_there else [])]
         if self.is_there:
             mate = member(team, "ann")
-            assert mate.home.must_plan is self.must_plan
-            assert mate.home.policy is not None
-            assert mate.home.policy.mode == self.mode
+            assert mate.home.profile.must_plan is self.must_plan
+            assert mate.home.profile.policy is not None
+            assert mate.home.profile.policy.mode == self.mode
             assert (mate.status is MemberStatus.AWAITING_PLAN) is (self.waiting != "")
             assert not self.waiting or team.plans.requests[self.waiting].plan == PLAN
 
@@ -86,10 +86,10 @@ class Life:
             await team.plans.answer(self.waiting, approve=False)
             self.waiting = ""
         elif act == "tell":
-            team.mates["ann"].tell("Hello.")
+            team.teammates["ann"].tell("Hello.")
         elif act == "kill":
-            team.mates["ann"].kill()
-            await team.mates["ann"].wait_ended()
+            team.teammates["ann"].kill()
+            await team.teammates["ann"].wait_ended()
             self.is_there, self.waiting = False, ""
 
 
@@ -176,7 +176,7 @@ async def test_a_lead_that_had_not_read_of_a_plan_reads_of_it_and_how_to_answer(
         async with second.open_team("t") as team:
             await second.wait_quiet()
             assert not team.plans.requests
-            assert not member(team, "ann").home.must_plan
+            assert not member(team, "ann").home.profile.must_plan
             (text,) = (text for text in mail_texts(team, LEAD) if "plan_approval_request" in text)
             assert "Answer with SendMessage, to ann" in text
         answered = told(second, PlanAnswered)
@@ -204,7 +204,7 @@ async def test_a_plan_whose_mate_is_not_back_waits_for_it(tmp_path: Path, autoju
             await team.spawn("ann", definition=private)
             assert list(team.plans.requests) == [request]
             await team.plans.answer(request, approve=True)
-            assert not member(team, "ann").home.must_plan
+            assert not member(team, "ann").home.profile.must_plan
 
 
 async def test_a_plan_waits_wherever_the_crash_was(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -245,7 +245,7 @@ async def _answer_all(session: Session, team: Team) -> None:
         await team.plans.answer(request, approve=True)
     with trio.fail_after(1_000):
         await session.wait_quiet()
-    assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}
+    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ async def test_a_mate_works_on_in_the_mode_that_its_plan_was_approved_into(
 
     async with open_teamwork(tmp_path, in_order(), pages={"Explore": planning()}, resume=run, mode=now) as session:
         async with session.open_team("t") as team:
-            policy = member(team, "ann").home.policy
+            policy = member(team, "ann").home.profile.policy
 
     assert policy is not None
     assert policy.mode == expected

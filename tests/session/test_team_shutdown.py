@@ -22,15 +22,15 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.teams import (
     LEAD,
-    MateIdled,
-    MateWoke,
     MemberStatus,
     ShutdownOutcome,
     ShutdownSettled,
     ShutdownState,
     Team,
+    TeammateIdled,
+    TeammateWoke,
 )
-from greenroom.teams._shutdown import OUTCOMES, TRANSITIONS, ShutdownStep, step
+from greenroom.teams._shutdown_requests import OUTCOMES, TRANSITIONS, ShutdownStep, step
 from greenroom.testing import run_virtual, virtual_ports
 from tests.session.teamwork import (
     Page,
@@ -87,7 +87,9 @@ async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
     ):
         mate = await team.spawn("ann", definition=kind("ann"))
         home = member(team, LEAD).home
-        await home.tools["TaskCreate"].call({"subject": "one", "description": ""}, home.tool_context().for_call("c"))
+        await home.profile.tools["TaskCreate"].call(
+            {"subject": "one", "description": ""}, home.tool_context().for_call("c")
+        )
         await session.wait_quiet()
         assert [item.owner for item in team.board.items()] == ["ann"]
         await session.run("end ann")
@@ -145,8 +147,8 @@ def test_what_the_lead_is_told_of_one_that_was_asked_to_end_is_on_record(turns: 
                     heard = "\n".join(main_messages(session))
                     assert member(team, "ann").status is MemberStatus.SHUTDOWN_REQUESTED
 
-                    edges = len(told(session, MateIdled))
-                    assert edges == len(told(session, MateWoke)) == len(turns) + 1
+                    edges = len(told(session, TeammateIdled))
+                    assert edges == len(told(session, TeammateWoke)) == len(turns) + 1
                     assert heard.count("idle_notification") == 1 + turns.count("work")
             assert violations(session) == []
 
@@ -168,7 +170,9 @@ async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path
     assert not outcome.has_ended
     assert any("shutdown_rejected" in text and "Half of it is missing." in text for text in heard)
     assert outcomes(session) == [("ann", "rejected")]
-    assert len(told(session, MateWoke)) == len(told(session, MateIdled)) == 1, "who has nothing to do has worked before"
+    assert len(told(session, TeammateWoke)) == len(told(session, TeammateIdled)) == 1, (
+        "who has nothing to do has worked before"
+    )
     assert violations(session) == []
 
 
@@ -329,7 +333,7 @@ async def test_a_refusal_that_is_on_record_after_the_deadline_is_too_late(
             assert request is not None
             team.roster.wait_durable = slowly
             said = {"type": "shutdown_response", "request_id": request.id, "approve": False, "reason": "Not yet."}
-            with pytest.raises(SendRefused, match="too late"):
+            with pytest.raises(SendRefused, match="cannot refuse any more"):
                 await send_as(one, LEAD, said)
 
     assert [outcome.state for outcome in results] == [ShutdownState.FORCED]
@@ -359,7 +363,7 @@ async def test_only_the_lead_asks_and_only_who_was_asked_answers(tmp_path: Path,
             caught.append(refused.value)
         assert team.roster.members.keys() == {LEAD, "ann", "bob"}
         with pytest.raises(UsageError):
-            await team.mates["ann"].shutdown(deadline_s=0)
+            await team.teammates["ann"].shutdown(deadline_s=0)
 
     assert [one.kind for one in caught] == [
         "not_yours",
@@ -448,7 +452,7 @@ async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float)
 
 
 async def _do(team: Team, act: str, results: list[ShutdownOutcome], asked: set[str]) -> None:
-    mate = team.mates["ann"]
+    mate = team.teammates["ann"]
     one = team.roster.members.get("ann")
     request = team.shutdowns.open_for("ann")
     said = {"type": "shutdown_response", "request_id": request.id if request else "none", "reason": "Not yet."}

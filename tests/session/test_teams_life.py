@@ -25,7 +25,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.supervisor import Restart
 from greenroom.tasks import TaskState
-from greenroom.teams import CreateItem, ItemStatus, Mate, MateIdled, MateLeft, MemberStatus, Team
+from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team, Teammate, TeammateIdled, TeammateLeft
 from tests.session.teamwork import Page, agent, in_order, last_texts, main_messages, open_teamwork, violations
 
 MATE = AgentDefinition(name="mate", system_prompt="You help.")
@@ -113,7 +113,7 @@ async def test_the_end_of_a_turn_is_one_notice_without_what_was_said(tmp_path: P
         assert [(one["from"], one["idleReason"]) for one in scene.notices] == [("ann", "available")]
         assert "SECRET OUTPUT" not in scene.lead_read
         assert mate.status is MemberStatus.IDLE
-        assert [(one.name, one.reason) for one in scene.of(MateIdled)] == [("ann", "available")]
+        assert [(one.name, one.reason) for one in scene.of(TeammateIdled)] == [("ann", "available")]
 
 
 async def test_a_hundred_turns_in_which_nothing_is_done_are_one_notice(
@@ -128,7 +128,7 @@ async def test_a_hundred_turns_in_which_nothing_is_done_are_one_notice(
         await trio.testing.wait_all_tasks_blocked()
 
         assert len(scene.notices) == 1
-        assert len(scene.of(MateIdled)) == 100
+        assert len(scene.of(TeammateIdled)) == 100
 
 
 async def test_who_goes_on_with_the_next_item_is_not_idle_in_between(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -167,7 +167,7 @@ async def test_the_lead_reads_only_the_latest_word_about_a_mate(tmp_path: Path, 
         scene.session.main.resume()
         await scene.session.wait_quiet()
 
-        assert len(scene.of(MateIdled)) == 3
+        assert len(scene.of(TeammateIdled)) == 3
         assert len(scene.notices) == 1
 
 
@@ -239,7 +239,7 @@ async def test_an_abort_ends_the_turn_and_a_kill_the_mate(tmp_path: Path, autoju
         assert mate.tell("hello?") is Delivery.CLOSED
         assert [one["type"] for one in scene.notices] == ["idle_notification", "teammate_terminated"]
         assert "no longer needed" in scene.notices[-1]["message"]
-        assert [one.state for one in scene.of(MateLeft)] == ["killed"]
+        assert [one.state for one in scene.of(TeammateLeft)] == ["killed"]
 
 
 async def test_the_name_of_one_that_has_ended_is_not_given_again(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -538,7 +538,7 @@ async def test_a_hook_ends_a_mate(tmp_path: Path) -> None:
 
 async def test_a_mate_that_has_ended_is_let_go(tmp_path: Path, autojump_clock: MockClock) -> None:
     """CL-46: the handle stays, and what it has used; its conversation does not."""
-    kept: Mate
+    kept: Teammate
     async with opened(tmp_path, in_order("Done.")) as scene:
         kept = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()

@@ -19,14 +19,14 @@ from greenroom.session import EVENTS, Session
 from greenroom.teams import (
     CreateItem,
     ItemStatus,
-    MateEvent,
-    MateIdled,
-    MateJoined,
-    MateLeft,
-    MateParked,
-    MateWoke,
     MemberStatus,
     Team,
+    TeammateEvent,
+    TeammateIdled,
+    TeammateJoined,
+    TeammateLeft,
+    TeammateParked,
+    TeammateWoke,
 )
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, read_journal
@@ -39,12 +39,12 @@ Step: TypeAlias = tuple[str, int]
 
 STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 2)), max_size=14)
 PLAYS = st.lists(st.sampled_from(ANSWERS), max_size=12)
-FOLLOWS: dict[type[MateEvent], tuple[type[MateEvent], ...]] = {
-    MateJoined: (MateWoke, MateParked, MateLeft),
-    MateWoke: (MateIdled, MateParked, MateLeft),
-    MateIdled: (MateWoke, MateParked, MateLeft),
-    MateParked: (MateJoined,),
-    MateLeft: (),
+FOLLOWS: dict[type[TeammateEvent], tuple[type[TeammateEvent], ...]] = {
+    TeammateJoined: (TeammateWoke, TeammateParked, TeammateLeft),
+    TeammateWoke: (TeammateIdled, TeammateParked, TeammateLeft),
+    TeammateIdled: (TeammateWoke, TeammateParked, TeammateLeft),
+    TeammateParked: (TeammateJoined,),
+    TeammateLeft: (),
 }
 """What may be put on record about a mate behind what."""
 
@@ -68,7 +68,7 @@ def played(plays: Sequence[str]) -> object:
 
 async def act(team: Team, step: Step) -> None:
     what, number = step
-    mates = list(team.mates.values())
+    mates = list(team.teammates.values())
     mate = mates[number % len(mates)]
     match what:
         case "tell":
@@ -88,10 +88,10 @@ async def act(team: Team, step: Step) -> None:
 def check_rest(team: Team) -> None:
     """Everybody who lives is idle, on the board as such, and has no item that it would have to be handed again."""
     waiting = {*team.roster.home.waiting, *team.roster.home.holding}
-    assert {one.name for one in team.roster.mates} <= waiting
-    assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}
-    assert all(not one.item for one in team.roster.mates)
-    there = {one.name for one in team.roster.mates}
+    assert {one.name for one in team.roster.teammates} <= waiting
+    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
+    assert all(not one.item for one in team.roster.teammates)
+    there = {one.name for one in team.roster.teammates}
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", *there}
 
@@ -104,7 +104,7 @@ async def scenario(steps: Sequence[Step], plays: Sequence[str]) -> Session:
             while True:
                 async with session.open_team("crew") as team:
                     for mate in ("ann", "bob", "cid"):
-                        if mate not in team.mates:
+                        if mate not in team.teammates:
                             await team.spawn(mate, definition=MATE)
                     while rest and rest[0][0] != "reopen":
                         await act(team, rest.pop(0))
@@ -116,12 +116,12 @@ async def scenario(steps: Sequence[Step], plays: Sequence[str]) -> Session:
                 rest.pop(0)
         assert violations(session) == []
         journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-        before: dict[str, type[MateEvent]] = {}
+        before: dict[str, type[TeammateEvent]] = {}
         for entry in journal.entries:
             event = entry.event
-            if isinstance(event, MateEvent):
+            if isinstance(event, TeammateEvent):
                 kind = before.get(event.name)
-                assert type(event) is MateJoined if kind is None else type(event) in FOLLOWS[kind], (event, kind)
+                assert type(event) is TeammateJoined if kind is None else type(event) in FOLLOWS[kind], (event, kind)
                 before[event.name] = type(event)
         return session
 

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, Session
-from greenroom.teams import MateJoined, TeamClosed, TeamOpened
+from greenroom.teams import TeamClosed, TeammateJoined, TeamOpened
 from greenroom.trace import JOURNAL, read_journal
 from tests.session.teamwork import (
     agent,
@@ -81,7 +81,7 @@ async def test_a_teammate_is_there_within_the_call_and_knows_nothing_of_the_lead
         await session.run("SECRET of the lead")
         assert trio.current_time() - began <= 16, "three answers of the lead, and no wait for the mate"
         assert session.teams.current is not None
-        assert list(session.teams.current.mates) == ["ann"]
+        assert list(session.teams.current.teammates) == ["ann"]
         await session.wait_quiet()
 
     assert asked(seen[0]) == "look around"
@@ -145,7 +145,7 @@ async def test_a_team_whose_members_work_is_not_closed(tmp_path: Path, autojump_
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (agent("x", name="lead"), "stands for somebody else"),
+        (agent("x", name="lead"), "the name is reserved"),
         (agent("x", name="two words"), "use letters, digits"),
         (agent("x", name="ann", team_name="other"), "there is no team 'other'"),
         (agent("x", name="ann", subagent_type="nobody"), "nobody"),
@@ -157,7 +157,7 @@ async def test_what_cannot_join_is_refused_in_words(
     async with open_teamwork(tmp_path, in_order(create(), call, "Hm."), settings=ON) as session:
         await session.run("Go.")
         assert session.teams.current is not None
-        assert not session.teams.current.mates
+        assert not session.teams.current.teammates
         assert any(why in text for text in main_messages(session))
 
 
@@ -183,12 +183,12 @@ async def test_a_session_that_is_a_team_by_itself(tmp_path: Path, autojump_clock
         assert {"TaskCreate", "SendMessage"} <= set(session.tools)
         await session.run("Go.")
         await session.wait_quiet()
-        assert list(team.mates) == ["ann"]
+        assert list(team.teammates) == ["ann"]
         with pytest.raises(UsageError):
             async with session.open_team("another"):
                 pass
 
-    assert [one.name for one in events_of(session, MateJoined)] == ["ann"]
+    assert [one.name for one in events_of(session, TeammateJoined)] == ["ann"]
     assert violations(session) == []
 
 
@@ -197,7 +197,7 @@ async def test_a_mate_whose_plan_is_required_is_asked_for_one(tmp_path: Path, au
     async with open_teamwork(tmp_path, main, settings=ON) as session:
         await session.run("Go.")
 
-    (joined,) = events_of(session, MateJoined)
+    (joined,) = events_of(session, TeammateJoined)
     assert joined.is_plan_required
 
 

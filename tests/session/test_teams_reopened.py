@@ -65,8 +65,8 @@ async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump
         async with session.open_team("crew") as team:
             await session.wait_quiet()
             assert team.board.items() == before
-            assert list(team.mates) == ["ann"]
-            ann = team.mates["ann"]
+            assert list(team.teammates) == ["ann"]
+            ann = team.teammates["ann"]
             assert (ann.status, ann.color) == (MemberStatus.IDLE, color)
             assert len(main_messages(session)) == said
             ann.tell("What is the word?")
@@ -153,7 +153,7 @@ async def test_who_was_cut_off_at_an_item_goes_on_with_it(
                     else:
                         await session.wait_quiet()
                         assert [one.status for one in team.board.items()] == [ItemStatus.COMPLETED]
-                        assert team.mates["ann"].status is MemberStatus.IDLE
+                        assert team.teammates["ann"].status is MemberStatus.IDLE
         assert violations(session) == []
         if not is_resumed:
             break
@@ -195,7 +195,7 @@ async def test_a_mate_of_a_definition_that_nobody_knows_waits_for_its_name(
         tmp_path, in_order(), pages=pages, resume=first.run_folder, ports=virtual_ports(1)
     ) as second:
         async with second.open_team("crew") as team:
-            assert not team.mates
+            assert not team.teammates
             assert [one.name for one in team.parked] == ["ann"]
             assert any("ann of the team crew is not back" in one for one in second.problems)
             ann = await team.spawn("ann", definition=private, prompt="What is the word?")
@@ -230,7 +230,7 @@ async def test_a_team_that_a_model_made_is_there_again_and_one_that_it_closed_is
     async with open_teamwork(tmp_path, closing, settings=settings, resume=run, ports=virtual_ports(2)) as third:
         assert third.teams.current is None
         async with third.open_team("crew") as team:
-            assert not team.mates
+            assert not team.teammates
             assert not team.parked
             assert (await team.spawn("ann", definition="Explore")).name == "ann-2"
 
@@ -248,7 +248,7 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
             for subject in ("one", "two", "three"):
                 await put(team, subject)
             await trio.sleep(0.5)
-            team.mates["bob"].kill()
+            team.teammates["bob"].kill()
             await first.wait_quiet()
         async with first.open_team("crew"):
             await first.wait_quiet()
@@ -266,12 +266,12 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
         async with open_teamwork(tmp_path, in_order(), pages=pages, resume=run, ports=virtual_ports(count)) as again:
             async with again.open_team("crew") as team:
                 await again.wait_quiet()
-                there = {*team.mates, ""}
+                there = {*team.teammates, ""}
                 assert {one.owner for one in team.board.items() if one.status is not ItemStatus.COMPLETED} <= there
-                assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}, count
+                assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}, count
                 left = {one.status for one in team.board.items()} - {ItemStatus.COMPLETED}
-                assert left <= (set() if team.mates else {ItemStatus.PENDING}), count
-                ids = [one.home.id for one in team.roster.mates]
+                assert left <= (set() if team.teammates else {ItemStatus.PENDING}), count
+                ids = [one.home.profile.id for one in team.roster.teammates]
                 assert len(set(ids)) == len(ids)
         journal = read_journal(run / JOURNAL, EVENTS)
         assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count
@@ -345,9 +345,9 @@ def test_a_team_outlives_the_kill_of_its_process(tmp_path: Path) -> None:
             async with open_session(model=model, cwd=cwd, runs=runs, resume=session_id) as session:
                 async with session.open_team("crew") as team:
                     items = [(one.id, one.owner) for one in team.board.items()]
-                    team.mates["ann"].tell("What is the word?")
+                    team.teammates["ann"].tell("What is the word?")
                     await session.wait_quiet()
-                    return list(team.mates), items, said_by(session, "ann")
+                    return list(team.teammates), items, said_by(session, "ann")
 
     mates, items, said = trio.run(go_on)
 
@@ -382,6 +382,6 @@ def test_wherever_a_reopening_is_cancelled_nobody_is_lost(tmp_path: Path) -> Non
                     await trio.lowlevel.checkpoint()
             at.aim(lambda: None)
             async with session.open_team("crew") as team:
-                assert list(team.mates) == ["ann"]
+                assert list(team.teammates) == ["ann"]
 
     assert len(cancel_sweep(scenario)) > 10

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Note, Prompt
+from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Note, Prompt
 from greenroom.agents.crew import MainAgent
 from greenroom.core import InlineBlocking, TurnKilled, point
 from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
@@ -37,18 +37,17 @@ def play(request: ModelRequest) -> AnswerLike:
     return "Done." if isinstance(request.messages[-1].content[0], ToolResultBlock) else Call("Dig")
 
 
-def make_home() -> AgentHome:
+def make_home() -> AgentState:
     model = PlaybookModel({"tester": play}, wait_s=0.1)
     services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking())
-    return AgentHome(
-        ports=BareAgentPorts(),
-        definition=AgentDefinition(name="tester", max_turns=50),
+    return AgentState(
+        profile=AgentProfile(definition=AgentDefinition(name="tester", max_turns=50), tools=ToolSet([dig])),
         services=services,
-        tools=ToolSet([dig]),
+        ports=BareAgentPorts(),
     )
 
 
-def told(home: AgentHome) -> list[str]:
+def told(home: AgentState) -> list[str]:
     assert home.conversation is not None
     blocks = [block for one in home.conversation.messages if one.role == "user" for block in one.content]
     return [block.text for block in blocks if isinstance(block, TextBlock)]

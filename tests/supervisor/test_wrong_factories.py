@@ -191,10 +191,10 @@ async def session_once() -> None:
 
 @pytest.mark.parametrize(("function", "name"), [(runtime_once, "open_runtime"), (session_once, "open_session")])
 def test_what_is_opened_outside_trio_says_what_to_do(function: Callable[[], Any], name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name} runs on Trio, and asyncio runs here; .*thread"):
+    with pytest.raises(UsageError, match=f"{name} requires Trio, but asyncio is running here; .*thread"):
         asyncio.run(function())
     coroutine = function()
-    with pytest.raises(UsageError, match=f"{name} runs on Trio, .*trio.run"):
+    with pytest.raises(UsageError, match=f"{name} requires Trio, .*trio.run"):
         coroutine.send(None)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.cli import main
-from greenroom.models import Faults
+from greenroom.models import FaultRates
 from greenroom.swarm import _swarm
 from tests.swarm.planted import make_planted_repo
 
@@ -18,8 +18,12 @@ def swarm(folder: Path, runs: Path, *more: str) -> tuple[str, list[list[str]]]:
     assert main(["swarm", str(folder), "--runs", str(runs), *more]) == 0
     (run,) = runs.glob("2*")
     events = [json.loads(line) for line in (run / "journal.jsonl").read_text("utf-8").splitlines()]
-    name_of = {one["actor"]: one.get("path", "").rpartition("/")[2] for one in events if one.get("ev") == "actor.new"}
-    restarts = [[name_of[each] for each in one["together"]] for one in events if one.get("ev") == "child.restarted"]
+    name_of = {
+        event["actor"]: event.get("path", "").rpartition("/")[2] for event in events if event.get("ev") == "actor.new"
+    }
+    restarts = [
+        [name_of[each] for each in event["together"]] for event in events if event.get("ev") == "child.restarted"
+    ]
     return (run / "report.md").read_text("utf-8"), restarts
 
 
@@ -31,7 +35,7 @@ def test_failures_put_into_a_run_leave_its_findings_as_they_are(
     folder = tmp_path / "planted"
     make_planted_repo(folder)
     report, calm = swarm(folder, tmp_path / "calm")
-    monkeypatch.setattr(_swarm, "Faults", lambda **more: Faults(crash=0.3, **more))
+    monkeypatch.setattr(_swarm, "Faults", lambda **more: FaultRates(crash=0.3, **more))
 
     again, troubled = swarm(folder, tmp_path / "troubled", "--chaos", "--seed", seed)
 
@@ -52,7 +56,7 @@ def test_a_recipe_says_who_is_restarted(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setattr(
-        _swarm, "Faults", lambda **more: Faults(overloaded=0, cut=0, hang=0, crash=1, most_crashes=1, **more)
+        _swarm, "Faults", lambda **more: FaultRates(overloaded=0, cut=0, hang=0, crash=1, most_crashes=1, **more)
     )
     folder = tmp_path / "planted"
     make_planted_repo(folder)

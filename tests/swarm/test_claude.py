@@ -40,7 +40,7 @@ def blocks(content: str | list[dict[str, Any]]) -> Iterator[TextBlock | ToolUseB
 
 
 def request_of(body: Mapping[str, Any]) -> ModelRequest:
-    messages = tuple(Message(one["role"], tuple(blocks(one["content"]))) for one in body["messages"])
+    messages = tuple(Message(child["role"], tuple(blocks(child["content"]))) for child in body["messages"])
     return ModelRequest(messages)
 
 
@@ -56,7 +56,8 @@ class PlaybookServer:
         is_lead = "You lead a small team" in json.dumps(received.body["system"])
         answer = as_answer((play_lead if is_lead else play_mate)(request_of(received.body)))
         parts = [
-            attrs.evolve(one, id=f"toolu_{next(self.ids)}") if isinstance(one, Call) else one for one in answer.parts
+            attrs.evolve(part, id=f"toolu_{next(self.ids)}") if isinstance(part, Call) else part
+            for part in answer.parts
         ]
         return attrs.evolve(answer, parts=parts)
 

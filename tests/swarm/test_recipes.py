@@ -150,15 +150,15 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
     [
         ("roles = [", "is no TOML: "),
         ("", "roles is missing"),
-        ("roles = []", "roles: there has to be one at least"),
-        ("roles = [3]", "roles[0] has to be a table, not 3"),
-        ('role = "x"\n' + ROLE, "role is no key: did you mean 'roles'?"),
-        (ROLE + "count = 0", "roles[0].count has to be between 1 and 1000, not 0"),
-        (ROLE + 'count = "many"', "roles[0].count has to be a whole number or \"agents\", not 'many'"),
-        (ROLE + "count = true", 'roles[0].count has to be a whole number or "agents", not True'),
-        (ROLE + 'promt = "x"', "roles[0].promt is no key: did you mean 'prompt'?"),
-        (ROLE + 'tools = ["Raed"]', "roles[0].tools: there is no tool 'Raed'; there are Read, "),
-        (ROLE + "tools = [1]", "roles[0].tools[0] has to be text, not 1"),
+        ("roles = []", "roles: at least one is required"),
+        ("roles = [3]", "roles[0] must be a table, got 3"),
+        ('role = "x"\n' + ROLE, "role is not a known key: did you mean 'roles'?"),
+        (ROLE + "count = 0", "roles[0].count must be between 1 and 1000, got 0"),
+        (ROLE + 'count = "many"', "roles[0].count must be a whole number or \"agents\", got 'many'"),
+        (ROLE + "count = true", 'roles[0].count must be a whole number or "agents", got True'),
+        (ROLE + 'promt = "x"', "roles[0].promt is not a known key: did you mean 'prompt'?"),
+        (ROLE + 'tools = ["Raed"]', "roles[0].tools: unknown tool 'Raed'; expected one of: Read, "),
+        (ROLE + "tools = [1]", "roles[0].tools[0] must be text, got 1"),
         (ROLE + 'tools = ["Bash"]', "roles[0].system_prompt is missing: with tools of its own"),
         (
             ROLE + 'restart = "always"',
@@ -168,7 +168,7 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
         ("[[roles]]\ncount = 1", "roles[0].name is missing"),
         (
             '[[roles]]\nname = "A b"',
-            "roles[0].name has to be lower-case letters, digits and '-', at most 40, not 'A b'",
+            "roles[0].name must be at most 40 lowercase letters, digits and '-', got 'A b'",
         ),
         ('[[roles]]\nname = "lead"', "roles[0].name: 'lead' is taken"),
         (ROLE + ROLE, "roles[1].name: 'reader' is taken"),
@@ -176,15 +176,15 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
             'strategy = "all"\n' + ROLE,
             "strategy: must be one of 'one_for_one', 'one_for_all', 'rest_for_one', got 'all'",
         ),
-        ('permission_mode = "yolo"\n' + ROLE, "permission_mode: there is no permission mode 'yolo'; use one of"),
-        ("task = 3\n" + ROLE, "task has to be text, not 3"),
+        ('permission_mode = "yolo"\n' + ROLE, "permission_mode: unknown permission mode 'yolo'; expected one of"),
+        ("task = 3\n" + ROLE, "task must be text, got 3"),
         ('[lead]\nname = "boss"\n' + ROLE, "lead: there is one, and it is called 'lead'"),
         (ROLE + "[[items]]\nid = 'a'", "items[0].subject is missing"),
         (
             ROLE + "[[items]]\nid='a'\nsubject='s'\ndescription='d'\nblocked_by=['z']",
             "items[0].blocked_by: no item before",
         ),
-        ('rules = "chess"\n' + ROLE, "rules: there are none called 'chess'; there are survey, review"),
+        ('rules = "chess"\n' + ROLE, "rules: no rules are called 'chess'; expected one of: survey, review"),
         ('rules = "survey"\nprompt = "x"\n' + ROLE, "rules: they know no items and no prompt but their own"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_mistake_is_one_line_that_names_file_and_key(
         ("x = 1\ny = z", "fails in line 2: NameError: name 'z' is not defined"),
         ("x = 1", "has to define RECIPE = Recipe(...); it is not there"),
         ("RECIPE = 1", "has to define RECIPE = Recipe(...); it is 1"),
-        ("from greenroom.swarm.recipes import *\nRECIPE = Role(name='A')", "name has to be lower-case letters"),
+        ("from greenroom.swarm.recipes import *\nRECIPE = Role(name='A')", "name must be at most 40 lowercase letters"),
     ],
 )
 def test_a_mistake_in_a_python_recipe_is_one_line(text: str, said: str, tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_a_mistake_in_a_python_recipe_is_one_line(text: str, said: str, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--recipe", "reviw"], "there is no recipe 'reviw': did you mean 'review'?"),
-        (["--recipe", "chess"], "there is no recipe 'chess': there are survey, review, research"),
+        (["--recipe", "reviw"], "unknown recipe 'reviw': did you mean 'review'?"),
+        (["--recipe", "chess"], "unknown recipe 'chess': expected one of: survey, review, research"),
         (["--recipe", "no/such.toml"], "the recipe 'no/such.toml' cannot be read: no such file or directory"),
         (
             ["--recipe", "research", "--task", "x"],
@@ -285,7 +285,7 @@ def test_a_definition_is_looked_up_and_gets_the_tools_of_the_team(
     made = mate.definition
     assert (mate.name, made.system_prompt, made.model, mate.prompt) == ("x", "You check.", "haiku", "")
     assert made.tools == ("Read", "Bash", "TaskGet", "TaskList", "TaskUpdate", "SendMessage")
-    assert [one.name for one in plan.tools] == ["Read", "Glob", "Grep", "Bash"]
+    assert [tool.name for tool in plan.tools] == ["Read", "Glob", "Grep", "Bash"]
 
 
 def test_two_mates_of_one_name_are_refused() -> None:
@@ -306,7 +306,7 @@ def test_recipes_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(BUILTINS)
     assert all(len(line) <= 80 for line in lines)
     assert all(line.startswith(" " * 10) for line in lines if line.startswith(" "))
-    said = [" ".join(one.split()) for one in "\n".join(lines).replace("\n ", " ").splitlines()]
+    said = [" ".join(line.split()) for line in "\n".join(lines).replace("\n ", " ").splitlines()]
     assert [one.endswith("Needs a model.") for one in said] == [False, False, True]
     assert not (tmp_path / "runs").exists()
 

@@ -95,7 +95,7 @@ def test_a_line_that_was_taken_away_leaves_no_new_one(repo: Path) -> None:
 def test_a_folder_of_a_repository_is_reviewed_by_itself(repo: Path) -> None:
     change(repo)
 
-    assert {one.path for one in changes_of(repo / "shop").files} == {"prices.py", "gone.py"}
+    assert {file.path for file in changes_of(repo / "shop").files} == {"prices.py", "gone.py"}
 
 
 def test_a_repository_without_a_commit_has_only_new_files(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from greenroom.swarm.survey._testmap import untested
 
 
 def links(text: str, path: str = "docs/guide.md") -> list[tuple[int, str]]:
-    return [(one.line, one.kind) for one in survey_document(path, textwrap.dedent(text).split("\n")).links]
+    return [(link.line, link.kind) for link in survey_document(path, textwrap.dedent(text).split("\n")).links]
 
 
 def lacking(text: str) -> list[tuple[str, int]]:
     spotted = survey_document("pyproject.toml", textwrap.dedent(text).strip().split("\n")).spotted
-    return [(one.kind, one.line) for one in spotted]
+    return [(spot.kind, spot.line) for spot in spotted]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_a_newer_python_may_parse_is_no_finding(required: str, kinds: list[
     ]
     survey = Survey.gather("shop", Listing(total=2, paths=(), python={}, others={}), facts, ())
 
-    assert [one.kind for one in findings_of(survey)] == kinds
+    assert [finding.kind for finding in findings_of(survey)] == kinds
 
 
 def test_a_key_that_stands_for_another_is_none() -> None:

@@ -104,7 +104,7 @@ def test_scripts_tests_and_command_lines_may_print_and_packages_may_use_a_star()
 def test_a_line_that_somebody_accepted_is_counted_apart() -> None:
     facts = survey("x = eval(text)  # noqa: S307 - checked above\ny = eval(text)  # nosec\nz = eval(text)")
 
-    assert [(one.line, one.kind) for one in facts.spotted] == [(3, "eval")]
+    assert [(spot.line, spot.kind) for spot in facts.spotted] == [(3, "eval")]
     assert facts.accepted_count == 2
 
 

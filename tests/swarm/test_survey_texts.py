@@ -38,7 +38,7 @@ PATH = st.lists(NAME, min_size=1, max_size=4).map("/".join)
 
 
 async def call(folder: Path, name: str, **arguments: Any) -> str:
-    tool = next(one for one in READ_ONLY_TOOLS if one.name == name)
+    tool = next(tool for tool in READ_ONLY_TOOLS if tool.name == name)
     context = ToolContext(cwd=folder, roots=(folder,), actor="a1", tool_use_id="t1", blocking=InlineBlocking())
     return await tool.call(arguments, context)
 
@@ -211,7 +211,7 @@ def test_what_is_damaged_is_left_out_and_the_rest_is_kept() -> None:
     whole = write_findings("3", "2 files", [FileFacts(path="a.py"), FileFacts(path="b.py")])
     (findings,) = parse_findings(whole[:-10] + '\n{"facts":"file","path":3,"lines":"x"}\n{"facts":"other"}\n{"no": 1}')
 
-    assert [one.path for one in findings.facts if isinstance(one, FileFacts)] == ["a.py"]
+    assert [fact.path for fact in findings.facts if isinstance(fact, FileFacts)] == ["a.py"]
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------

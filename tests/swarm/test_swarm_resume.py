@@ -33,7 +33,7 @@ def test_a_swarm_that_was_cut_short_is_gone_on_with(moment: str, number: signal.
 
     if number is not signal.SIGKILL:
         (folder,) = (tmp_path / "runs").glob("2*")
-        assert "go on with: " in out
+        assert "resume with: " in out
         assert re.search(rf"swarm --resume \S*{folder.name}", out)
     done = go_on(tmp_path)
 
@@ -62,8 +62,8 @@ def test_a_swarm_that_was_done_has_nothing_more_to_do(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--resume", "last"], "no run in"),
-        (["--resume", "last", "--task", "Look."], "leave out the folder, --task and --recipe"),
-        (["somewhere", "--resume", "last"], "leave out the folder, --task and --recipe"),
+        (["--resume", "last", "--task", "Look."], "--resume cannot be combined with PATH, --task or --recipe"),
+        (["somewhere", "--resume", "last"], "--resume cannot be combined with PATH, --task or --recipe"),
     ],
 )
 def test_what_cannot_be_gone_on_with_is_said_in_a_line(
@@ -86,4 +86,4 @@ def test_a_run_that_is_no_swarm_is_not_gone_on_with_as_one(tmp_path: Path, capsy
 
     assert main(["swarm", "--resume", run.name, "--runs", str(runs)]) == 2
 
-    assert "cannot be gone on with as a swarm: its swarm.json is missing or broken" in capsys.readouterr().err
+    assert "cannot be resumed as a swarm: its swarm.json is missing or malformed" in capsys.readouterr().err

@@ -21,13 +21,13 @@ from greenroom.teams import (
     Edit,
     Edited,
     EditItem,
+    EditRefused,
     Item,
     ItemClaimed,
     ItemCompleted,
     ItemEvent,
     ItemStatus,
     Join,
-    Refused,
 )
 from greenroom.testing import Sim
 
@@ -40,7 +40,7 @@ NEAR: Final = 20
 class Claimer(Behavior[str]):
     """Claims and completes until nothing is free."""
 
-    def __init__(self, number: int, home: BoardHome, board: Ref[Any], lost: list[Refused]) -> None:
+    def __init__(self, number: int, home: BoardHome, board: Ref[Any], lost: list[EditRefused]) -> None:
         self._number = number
         self._name = f"c{number}"
         self._home = home
@@ -57,15 +57,15 @@ class Claimer(Behavior[str]):
 
     async def _claim(self, item_id: str) -> bool:
         answer = await self._edit(item_id, "in_progress")
-        if isinstance(answer, Refused):
+        if isinstance(answer, EditRefused):
             self._lost.append(answer)
             return False
         assert answer.after is not None
         assert answer.after.owner == self._name
         return True
 
-    async def _edit(self, item_id: str, status: str) -> Edited | Refused:
-        answer: Edited | Refused = await self._board.ask(
+    async def _edit(self, item_id: str, status: str) -> Edited | EditRefused:
+        answer: Edited | EditRefused = await self._board.ask(
             EditItem(edit=Edit(item=item_id, by=self._name, status=status))
         )
         return answer
@@ -89,7 +89,7 @@ def crowd(claimers: int = CLAIMERS, items: int = ITEMS) -> Callable[[Sim], Await
     async def scenario(sim: Sim) -> None:
         made = [Item(id=str(number), subject="", description="") for number in range(1, items + 1)]
         home = BoardHome(team="crowd", state=BoardState(made), tell_owner=lambda _: None)
-        lost: list[Refused] = []
+        lost: list[EditRefused] = []
         async with sim.open_runtime() as runtime:
             board: Ref[Any] = await runtime.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
             home.board = board

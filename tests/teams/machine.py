@@ -23,7 +23,6 @@ from greenroom.teams import (
     Board,
     BoardHome,
     BoardState,
-    Busy,
     CreateItem,
     Edit,
     EditItem,
@@ -39,6 +38,7 @@ from greenroom.teams import (
     ItemReleased,
     ItemStatus,
     Join,
+    Occupied,
     TurnOver,
 )
 from greenroom.testing import Sim
@@ -92,7 +92,7 @@ class Worker(Behavior[Any]):
         self._tell(Idle(member=self._name, ref=ctx.ref))
 
     async def on_message(self, message: Work | Note, ctx: Context) -> None:
-        self._tell(Busy(member=self._name))
+        self._tell(Occupied(member=self._name))
         await trio.lowlevel.checkpoint()
         if isinstance(message, Work):
             await self._work(message.label, next(self._acts), ctx)

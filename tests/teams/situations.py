@@ -22,10 +22,10 @@ from greenroom.teams import (
     Edit,
     Edited,
     EditItem,
+    EditRefused,
     Idle,
     Item,
     ItemCreated,
-    Refused,
     apply,
     plan_edit,
 )
@@ -42,7 +42,7 @@ def board(*subjects: str) -> BoardState:
 def edited(state: BoardState, item: str, by: str, *, members: tuple[str, ...] = (), **changes: Any) -> BoardState:
     """Return the board after an edit that it accepts."""
     plan = plan_edit(state, Edit(item=item, by=by, **changes), members)
-    assert not isinstance(plan, Refused), plan
+    assert not isinstance(plan, EditRefused), plan
     for event in plan:
         state = apply(state, event)
     return state
@@ -50,10 +50,10 @@ def edited(state: BoardState, item: str, by: str, *, members: tuple[str, ...] = 
 
 def refused(
     state: BoardState, item: str, by: str, *, members: tuple[str, ...] = (), one_each: bool = False, **changes: Any
-) -> Refused:
+) -> EditRefused:
     """Return why the board does not accept an edit."""
     plan = plan_edit(state, Edit(item=item, by=by, **changes), members, one_each=one_each)
-    assert isinstance(plan, Refused), plan
+    assert isinstance(plan, EditRefused), plan
     return plan
 
 
@@ -98,8 +98,8 @@ class Scene:
         assert isinstance(item, Item), item
         return item
 
-    async def edit(self, item: str, by: str, **changes: Any) -> Edited | Refused:
-        answer: Edited | Refused = await self.board.ask(EditItem(edit=Edit(item=item, by=by, **changes)))
+    async def edit(self, item: str, by: str, **changes: Any) -> Edited | EditRefused:
+        answer: Edited | EditRefused = await self.board.ask(EditItem(edit=Edit(item=item, by=by, **changes)))
         return answer
 
     def work(self, name: str) -> list[str]:

@@ -13,15 +13,15 @@ from greenroom.mailbox import Lane
 from greenroom.teams import (
     LEAD,
     MAX_FAILURES,
-    Assignment,
-    Busy,
     CreateItem,
     Edited,
     EditItem,
+    EditRefused,
     GiveBack,
+    ItemAssignment,
     ItemStatus,
     Join,
-    Refused,
+    Occupied,
     ReserveId,
     TurnOver,
 )
@@ -68,7 +68,7 @@ async def test_an_owner_who_is_not_there_is_refused(autojump_clock: MockClock) -
 
         answer = await scene.edit("1", LEAD, owner="nobody")
 
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, EditRefused)
         assert answer.reason == "no_such_member"
 
 
@@ -150,7 +150,7 @@ async def test_a_command_that_nobody_waits_for_changes_nothing(autojump_clock: M
 async def test_a_member_that_is_given_an_item_is_told_and_begins_with_it_when_it_is_free(
     autojump_clock: MockClock,
 ) -> None:
-    told: list[Assignment] = []
+    told: list[ItemAssignment] = []
     async with open_scene(tell_owner=told.append) as scene:
         await scene.join("ann")
         for subject in ("first", "second", "third"):
@@ -182,7 +182,7 @@ async def test_a_member_that_waits_is_handed_at_once_what_it_is_given(autojump_c
 
 async def test_whoever_is_given_an_item_by_somebody_else_is_told(autojump_clock: MockClock) -> None:
     """Agents 7.76; the lead too, and nobody where the owner is taken away, or is who does it."""
-    told: list[Assignment] = []
+    told: list[ItemAssignment] = []
     async with open_scene(tell_owner=told.append) as scene:
         await scene.create("first")
         ref = await scene.join("ann")
@@ -210,7 +210,7 @@ async def test_the_end_of_what_blocks_an_item_wakes_who_waits(autojump_clock: Mo
         await scene.edit("2", LEAD, owner="bob")
         await settle()
         answer = await scene.edit("2", "bob", status="in_progress")
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, EditRefused)
         assert (answer.reason, answer.items) == ("blocked", ("1",))
         scene.say_idle("bob")
         await settle()
@@ -279,8 +279,8 @@ async def test_a_member_that_has_ended_takes_nothing_any_more(autojump_clock: Mo
         scene.board.tell(Join(member="ann", ref=ref), Lane.NOW)
         await settle()
 
-        assert isinstance(answer, Refused)
-        assert isinstance(given, Refused)
+        assert isinstance(answer, EditRefused)
+        assert isinstance(given, EditRefused)
         assert (answer.reason, given.reason) == ("no_such_member", "no_such_member")
         assert (scene.items[0].owner, scene.home.members) == ("", {})
 
@@ -304,7 +304,7 @@ async def test_a_member_that_has_something_else_to_do_is_handed_nothing(autojump
     settled: list[str] = []
     async with open_scene(settle=settled.append) as scene:
         await scene.join("ann")
-        scene.board.tell(Busy(member="ann"), Lane.NOW)
+        scene.board.tell(Occupied(member="ann"), Lane.NOW)
         await scene.create("first")
         await settle()
         assert (scene.work("ann"), settled) == ([], ["ann"])
@@ -331,7 +331,7 @@ async def test_where_each_may_have_one_item_nobody_is_handed_a_second(autojump_c
 
         assert scene.work("ann") == ["1", "1"]
         answer = await scene.edit("2", LEAD, owner="ann", status="in_progress")
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, EditRefused)
         assert (answer.reason, answer.items) == ("agent_busy", ("1",))
 
 
@@ -391,7 +391,7 @@ async def test_metadata_that_cannot_be_kept_makes_no_item(autojump_clock: MockCl
             CreateItem(subject="s", description="", by=LEAD, metadata={"a": "x" * 20_000})
         )
 
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, EditRefused)
         assert scene.items == ()
 
 

@@ -16,6 +16,7 @@ from greenroom.teams import (
     MAX_FAILURES,
     BoardState,
     Edit,
+    EditRefused,
     Item,
     ItemClaimed,
     ItemCompleted,
@@ -23,7 +24,6 @@ from greenroom.teams import (
     ItemEvent,
     ItemReleased,
     ItemStatus,
-    Refused,
     apply,
     plan_edit,
 )
@@ -88,7 +88,7 @@ class Boards(RuleBasedStateMachine):
     def edit(self, edit: Edit, *, one_each: bool = False) -> None:
         before = self.state.items.get(edit.item)
         plan = plan_edit(self.state, edit, MEMBERS, one_each=one_each)
-        if isinstance(plan, Refused):
+        if isinstance(plan, EditRefused):
             return
         assert before is not None
         if before.owner and edit.by not in {before.owner, LEAD} and before.status is not ItemStatus.COMPLETED:

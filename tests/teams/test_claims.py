@@ -9,11 +9,11 @@ from greenroom.teams import (
     Board,
     BoardState,
     Edit,
+    EditRefused,
     ItemClaimed,
     ItemEvent,
     ItemReleased,
     ItemStatus,
-    Refused,
     plan_edit,
 )
 from greenroom.testing import ExplorationFailed, Search, explore, pct
@@ -32,12 +32,12 @@ def test_fifty_claimers_take_two_hundred_items_under_any_schedule(
     assert explored.journals == explored.runs
 
 
-def believed(state: BoardState, edit: Edit, *_: object, **__: object) -> list[ItemEvent] | Refused:
+def believed(state: BoardState, edit: Edit, *_: object, **__: object) -> list[ItemEvent] | EditRefused:
     """Plan a claim as if what its sender saw still held."""
     if edit.status != "in_progress" or not state.items[edit.item].owner:
         return plan_edit(state, edit)
     if state.items[edit.item].status is ItemStatus.COMPLETED:
-        return Refused("already_resolved", "")
+        return EditRefused("already_resolved", "")
     was = state.items[edit.item].owner
     return [
         ItemReleased(item=edit.item, owner=was, why="it looked free", is_failure=False),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.teams._exchange import Exchange
+from greenroom.teams._exchange import ExchangeLimit
 
 
 def test_messages_without_work_are_refused_beyond_the_limit() -> None:
-    exchange = Exchange(4)
+    exchange = ExchangeLimit(4)
 
     admitted = [exchange.admit(name, calls) for calls in (1, 2, 3) for name in ("ann", "bob")]
 
@@ -17,7 +17,7 @@ def test_messages_without_work_are_refused_beyond_the_limit() -> None:
 
 
 def test_work_of_a_sender_starts_the_count_anew() -> None:
-    exchange = Exchange(2)
+    exchange = ExchangeLimit(2)
     exchange.admit("ann", 1)
     exchange.admit("bob", 1)
     assert not exchange.admit("ann", 2)
@@ -27,7 +27,7 @@ def test_work_of_a_sender_starts_the_count_anew() -> None:
 
 
 def test_words_of_others_start_the_count_anew() -> None:
-    exchange = Exchange(1)
+    exchange = ExchangeLimit(1)
     exchange.admit("ann", 1)
     assert not exchange.admit("bob", 1)
     exchange.is_told = True
@@ -43,7 +43,7 @@ def test_words_of_others_start_the_count_anew() -> None:
     st.lists(st.tuples(st.sampled_from(["ann", "bob", "cem"]), st.integers(0, 2)), max_size=60),
 )
 def test_refused_exactly_if_limit_messages_came_since_work(limit: int, steps: list[tuple[str, int]]) -> None:
-    exchange, calls, in_a_row = Exchange(limit), dict.fromkeys(("ann", "bob", "cem"), 0), 0
+    exchange, calls, in_a_row = ExchangeLimit(limit), dict.fromkeys(("ann", "bob", "cem"), 0), 0
     for sender, work in steps:
         calls[sender] += work + 1
         in_a_row = 0 if work else in_a_row

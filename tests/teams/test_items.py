@@ -15,6 +15,7 @@ from greenroom.teams import (
     TRANSITIONS,
     BoardState,
     Edit,
+    EditRefused,
     Item,
     ItemClaimed,
     ItemCompleted,
@@ -23,7 +24,6 @@ from greenroom.teams import (
     ItemEdited,
     ItemReleased,
     ItemStatus,
-    Refused,
     apply,
     plan_edit,
 )
@@ -171,8 +171,8 @@ def test_nobody_is_given_an_item_who_is_not_there() -> None:
 
 
 def test_an_unknown_item_is_named() -> None:
-    assert refused(board("one"), "7", "ann", status="completed") == Refused("task_not_found", "there is no task #7")
-    assert refused(board("one"), "1", "ann", add_blocks=("7",)) == Refused("task_not_found", "there is no task #7")
+    assert refused(board("one"), "7", "ann", status="completed") == EditRefused("task_not_found", "there is no task #7")
+    assert refused(board("one"), "1", "ann", add_blocks=("7",)) == EditRefused("task_not_found", "there is no task #7")
 
 
 def test_a_refused_edit_changes_nothing_of_what_else_it_wanted() -> None:
@@ -221,7 +221,7 @@ def test_an_edit_says_of_the_long_texts_only_what_changed() -> None:
 
 def plan_list(state: BoardState, edit: Edit) -> list[Any]:
     plan = plan_edit(state, edit)
-    assert not isinstance(plan, Refused)
+    assert not isinstance(plan, EditRefused)
     return list(plan)
 
 

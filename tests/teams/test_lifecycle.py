@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
 from greenroom.teams import IdleReason, Idling, MemberStatus
-from greenroom.teams._lifecycle import LANE_OF, TRANSITIONS, MateStep, Source, is_news, plan_next, step, takes
+from greenroom.teams._lifecycle import LANE_OF, TRANSITIONS, TeammateStep, WorkSource, is_news, plan_next, step, takes
 
-STEPS = st.lists(st.sampled_from(MateStep), max_size=30)
-SOURCES = st.lists(st.sampled_from(Source), max_size=12)
+STEPS = st.lists(st.sampled_from(TeammateStep), max_size=30)
+SOURCES = st.lists(st.sampled_from(WorkSource), max_size=12)
 
 
 @given(STEPS)
-def test_what_has_ended_stays_ended_and_a_refused_step_changes_nothing(steps: list[MateStep]) -> None:
+def test_what_has_ended_stays_ended_and_a_refused_step_changes_nothing(steps: list[TeammateStep]) -> None:
     status = MemberStatus.IDLE
     for one in steps:
         before = status
@@ -30,49 +30,53 @@ def test_what_has_ended_stays_ended_and_a_refused_step_changes_nothing(steps: li
 
 
 @given(STEPS)
-def test_who_was_asked_to_end_counts_as_active_until_it_refuses_or_ends(steps: list[MateStep]) -> None:
+def test_who_was_asked_to_end_counts_as_active_until_it_refuses_or_ends(steps: list[TeammateStep]) -> None:
     """7.5, RC-52: an answer that is no refusal, or no answer at all, makes nobody idle."""
     status = MemberStatus.SHUTDOWN_REQUESTED
     for one in steps:
-        if one in {MateStep.SHUTDOWN_REFUSED, MateStep.LIFE_ENDED}:
+        if one in {TeammateStep.SHUTDOWN_REFUSED, TeammateStep.LIFE_ENDED}:
             break
         status = step(status, one)
         assert status is MemberStatus.SHUTDOWN_REQUESTED
 
 
 def test_every_way_ends() -> None:
-    assert all(MateStep.LIFE_ENDED in row for status, row in TRANSITIONS.items() if status is not MemberStatus.ENDED)
+    assert all(
+        TeammateStep.LIFE_ENDED in row for status, row in TRANSITIONS.items() if status is not MemberStatus.ENDED
+    )
 
 
 @given(SOURCES)
-def test_what_waits_is_taken_by_rank_and_within_one_in_order(sources: list[Source]) -> None:
+def test_what_waits_is_taken_by_rank_and_within_one_in_order(sources: list[WorkSource]) -> None:
     """7.61: a request to shut down, the lead, peers in order, an item."""
     waiting = list(enumerate(sources))
     taken = []
     while (place := plan_next(MemberStatus.IDLE, [source for _, source in waiting])) is not None:
         taken.append(waiting.pop(place))
 
-    order = list(Source)
+    order = list(WorkSource)
     assert not waiting
     assert taken == sorted(enumerate(sources), key=lambda one: (order.index(one[1]), one[0]))
 
 
 @given(SOURCES)
-def test_a_mate_whose_plan_waits_takes_the_leads_word_or_a_shutdown_and_leaves_the_rest(sources: list[Source]) -> None:
+def test_a_mate_whose_plan_waits_takes_the_leads_word_or_a_shutdown_and_leaves_the_rest(
+    sources: list[WorkSource],
+) -> None:
     place = plan_next(MemberStatus.AWAITING_PLAN, sources)
 
-    heard = [one for one in sources if one in {Source.SHUTDOWN, Source.LEAD}]
+    heard = [one for one in sources if one in {WorkSource.SHUTDOWN, WorkSource.LEAD}]
     assert (place is None) == (not heard)
     if place is not None:
-        assert sources[place] is min(heard, key=list(Source).index)
+        assert sources[place] is min(heard, key=list(WorkSource).index)
     assert plan_next(MemberStatus.ENDED, sources) is None
 
 
 def test_lanes_say_the_same_as_the_ranks() -> None:
     """The mailbox hands out lane by lane, so that no rank may be in a lane behind a later one."""
-    lanes = [LANE_OF[source] for source in Source]
+    lanes = [LANE_OF[source] for source in WorkSource]
     assert lanes == sorted(lanes, key=list(Lane).index)
-    assert all(takes(MemberStatus.IDLE, source) for source in Source)
+    assert all(takes(MemberStatus.IDLE, source) for source in WorkSource)
 
 
 IDLINGS = st.builds(

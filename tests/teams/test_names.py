@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from greenroom.core import UsageError
 from greenroom.teams import LEAD
-from greenroom.teams._names import COLORS, check_name, color_of, free_name, member_id, plain_name
+from greenroom.teams._member_names import COLORS, check_name, color_of, free_name, member_id, plain_name
 
 WORDS = st.sampled_from(["writer", "writer-2", "writer-3", "tester", "tester-2"])
 

@@ -16,19 +16,28 @@ from greenroom.teams._protocol import (
     AnswerPlan,
     AnswerShutdown,
     AskShutdown,
+    CallDecision,
     IdleNotification,
     IdleReason,
-    Message,
-    Outcome,
     PermissionRequest,
     PermissionResponse,
     PlanApprovalResponse,
+    ProtocolMessage,
     ShutdownApproved,
     ShutdownRejected,
     ShutdownRequest,
     TeammateTerminated,
 )
-from greenroom.teams._wire import InboxEntry, Problem, read, read_inbox, read_spoken, write, write_entry, write_text
+from greenroom.teams._protocol_json import (
+    InboxEntry,
+    WireProblem,
+    read,
+    read_inbox,
+    read_spoken,
+    write,
+    write_entry,
+    write_text,
+)
 
 WORDS = st.text(min_size=1, max_size=8).filter(str.strip)
 JSON = st.recursive(
@@ -41,7 +50,7 @@ OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     "str": WORDS,
     "bool": st.booleans(),
     "IdleReason": st.sampled_from(IdleReason),
-    "Outcome": st.sampled_from(Outcome),
+    "CallDecision": st.sampled_from(CallDecision),
     "Mapping[str, Any]": OBJECTS,
     "Mapping[str, Any] | None": st.none() | OBJECTS,
     "tuple[Any, ...]": st.lists(WORDS, max_size=3).map(tuple),
@@ -49,7 +58,7 @@ OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def messages(draw: st.DrawFn) -> Message:
+def messages(draw: st.DrawFn) -> ProtocolMessage:
     """Any message, with any of what is optional left out."""
     owner = draw(st.sampled_from(sorted(MESSAGES.values(), key=lambda one: one.type)))
     arguments = {
@@ -66,19 +75,19 @@ def snaked(wire: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @given(messages())
-def test_what_is_written_is_read(message: Message) -> None:
+def test_what_is_written_is_read(message: ProtocolMessage) -> None:
     assert read(write(message)) == message
     assert read(write_text(message)) == message
 
 
 @given(messages())
-def test_snake_case_is_read_as_well(message: Message) -> None:
+def test_snake_case_is_read_as_well(message: ProtocolMessage) -> None:
     assert read(snaked(write(message))) == message
 
 
 @given(messages(), st.data())
 def test_without_what_is_needed_nothing_is_read_and_what_is_optional_never_matters(
-    message: Message, data: st.DataObject
+    message: ProtocolMessage, data: st.DataObject
 ) -> None:
     wire = write(message)
     key = data.draw(st.sampled_from(sorted(set(wire) - {"type"})))
@@ -88,9 +97,9 @@ def test_without_what_is_needed_nothing_is_read_and_what_is_optional_never_matte
     found = read({**wire, key: object()})
 
     if field.default is attrs.NOTHING:
-        assert isinstance(found, Problem)
+        assert isinstance(found, WireProblem)
         assert found.kind == "invalid"
-        assert read({one: wire[one] for one in wire if one != key}) == Problem(
+        assert read({one: wire[one] for one in wire if one != key}) == WireProblem(
             "missing", f"{message.type}: {key} is missing"
         )
     else:
@@ -102,21 +111,21 @@ def test_whatever_comes_in_reading_says_a_message_or_a_problem(value: Any) -> No
     for one in (value, json.dumps(value)):
         found = read(one)
 
-        assert isinstance(found, Message | Problem)
-        if isinstance(found, Problem):
+        assert isinstance(found, ProtocolMessage | WireProblem)
+        if isinstance(found, WireProblem):
             assert "\n" not in found.text
 
 
 @given(st.sampled_from(sorted(MESSAGES)), st.dictionaries(st.text(max_size=10), JSON, max_size=4))
 def test_whatever_a_typed_object_holds_reading_says_a_message_or_a_problem(name: str, rest: dict[str, Any]) -> None:
-    assert isinstance(read({**rest, "type": name}), Message | Problem)
+    assert isinstance(read({**rest, "type": name}), ProtocolMessage | WireProblem)
 
 
 @given(st.text(max_size=40))
 def test_a_text_that_is_no_json_is_a_problem(text: str) -> None:
     found = read(text)
 
-    assert isinstance(found, Problem)
+    assert isinstance(found, WireProblem)
     assert found.kind in {"not_json", "not_an_object"}
 
 
@@ -125,8 +134,8 @@ def test_what_is_too_deep_to_be_read_is_a_problem() -> None:
     for _ in range(100_000):
         deep = [deep]
 
-    assert isinstance(read("[" * 100_000), Problem)
-    assert isinstance(read(deep), Problem)
+    assert isinstance(read("[" * 100_000), WireProblem)
+    assert isinstance(read(deep), WireProblem)
 
 
 def test_half_a_character_does_not_get_in() -> None:
@@ -172,7 +181,7 @@ def test_older_names_are_read() -> None:
     answered = {"type": "permission_response", "requestId": "r1", "approved": "true"}
 
     assert read(asked) == PermissionRequest(request_id="r1", worker_id="ann@t", tool_name="Bash", input={})
-    assert read(answered) == PermissionResponse(request_id="r1", behavior=Outcome.ALLOW)
+    assert read(answered) == PermissionResponse(request_id="r1", behavior=CallDecision.ALLOW)
     assert read({"type": "plan_approval_response", "requestId": "p1", "approve": False}) == PlanApprovalResponse(
         request_id="p1", approved=False
     )
@@ -187,7 +196,7 @@ def test_a_word_for_yes_is_a_yes(approve: object) -> None:
 
 @pytest.mark.parametrize("approve", ["ok", "yes", 1, None, [], "sure, I approve"])
 def test_nothing_else_is(approve: object) -> None:
-    assert isinstance(read_spoken({"type": "shutdown_response", "request_id": "s1", "approve": approve}), Problem)
+    assert isinstance(read_spoken({"type": "shutdown_response", "request_id": "s1", "approve": approve}), WireProblem)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -205,14 +214,14 @@ def test_what_a_model_may_say_with_an_object() -> None:
         request_id="p", approve=True
     )
     refused = read_spoken({"type": "shutdown_approved", "requestId": "s", "from": "ann"})
-    assert isinstance(refused, Problem)
+    assert isinstance(refused, WireProblem)
     assert refused.kind == "unknown_type"
 
 
 def test_a_blank_reason_is_none() -> None:
     found = read({"type": "shutdown_rejected", "from": "ann", "requestId": "s", "reason": "  "})
 
-    assert found == Problem("invalid", "shutdown_rejected: reason is blank")
+    assert found == WireProblem("invalid", "shutdown_rejected: reason must not be blank")
     assert read({**write(ShutdownRejected(sender="ann", request_id="s", reason="busy"))}) == ShutdownRejected(
         sender="ann", request_id="s", reason="busy"
     )

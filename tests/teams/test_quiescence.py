@@ -18,12 +18,12 @@ from greenroom.teams import (
     MAX_FAILURES,
     BoardState,
     Edit,
+    EditRefused,
     Item,
     ItemClaimed,
     ItemCreated,
     ItemReleased,
     ItemStatus,
-    Refused,
     plan_edit,
 )
 
@@ -110,7 +110,7 @@ class Crew:
 
     def edit(self, item: str, by: str, **changes: object) -> None:
         plan = plan_edit(self.state, Edit(item=item, by=by, **changes), MEMBERS)  # type: ignore[arg-type]
-        if not isinstance(plan, Refused):
+        if not isinstance(plan, EditRefused):
             for event in plan:
                 self.state.fold(event)
 

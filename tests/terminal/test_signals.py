@@ -59,7 +59,7 @@ def test_the_first_signal_stops_and_what_runs_may_end(number: signal.Signals, co
         out, returned = rest_of(process)
 
     assert returned == code
-    assert f"{number.name}: stopping; once more to kill what runs" in out
+    assert f"{number.name}: stopping; repeat to kill what runs" in out
     assert re.search(r"lead +actor\.end +completed", out)
     assert re.search(r"session\.end +killed", out)
     assert re.search(r"^Stopped: \d of \d items", out, re.MULTILINE)
@@ -76,7 +76,7 @@ def test_the_second_signal_kills_turns_that_take_long(tmp_path: Path) -> None:
         out, returned = rest_of(process)
 
     assert returned == 130
-    assert "SIGINT: killing what runs; once more to leave at once" in out
+    assert "SIGINT: killing what runs; repeat to exit immediately" in out
     assert re.search(r"lead +turn\.end +turn 1 killed", out)
     assert replay(tmp_path, "--check").returncode == 0
 

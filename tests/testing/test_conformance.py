@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from greenroom.core import RuntimeFailed
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox, MailboxPolicy
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorSpec
-from greenroom.testing import ExplorationFailed, MailboxConformance, Opened, Sim, SupervisorConformance
+from greenroom.testing import ExplorationFailed, MailboxConformance, OpenedSupervisor, Sim, SupervisorConformance
 
 if TYPE_CHECKING:
     from greenroom.actors import Ref
@@ -99,7 +99,7 @@ def test_a_mailbox_that_does_the_same_passes() -> None:
 class TestTheRoot(SupervisorConformance):
     """Ours, at the top."""
 
-    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[Opened]:
+    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[OpenedSupervisor]:
         return sim.open_runtime(spec)
 
 
@@ -107,12 +107,12 @@ class TestTheRoot(SupervisorConformance):
 class TestASupervisorBelow(SupervisorConformance):
     """Ours, one level down: when it gives up, so does the runtime."""
 
-    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[Opened]:
+    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[OpenedSupervisor]:
         return open_below(sim, spec)
 
 
 @asynccontextmanager
-async def open_below(sim: Sim, spec: SupervisorSpec) -> AsyncIterator[Opened]:
+async def open_below(sim: Sim, spec: SupervisorSpec) -> AsyncIterator[OpenedSupervisor]:
     async with sim.open_runtime() as runtime:
         yield await runtime.spawn_supervisor("team", spec)
 
@@ -158,7 +158,7 @@ def test_a_supervisor_that_does_otherwise_is_found(change: dict[str, Any], resta
         schedules = 3
 
         @asynccontextmanager
-        async def open(self, sim: Sim, spec: SupervisorSpec) -> AsyncIterator[Opened]:
+        async def open(self, sim: Sim, spec: SupervisorSpec) -> AsyncIterator[OpenedSupervisor]:
             async with sim.open_runtime(attrs.evolve(spec, **change)) as runtime:
                 yield Different(runtime, restart)
 
@@ -170,7 +170,7 @@ def test_a_supervisor_that_leaves_its_children_alone_is_found() -> None:
         schedules = 1
 
         @asynccontextmanager
-        async def open(self, sim: Sim, spec: SupervisorSpec) -> AsyncIterator[Opened]:
+        async def open(self, sim: Sim, spec: SupervisorSpec) -> AsyncIterator[OpenedSupervisor]:
             try:
                 async with sim.open_runtime(spec) as runtime:
                     yield runtime

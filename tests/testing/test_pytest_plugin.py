@@ -98,13 +98,13 @@ def test_a_marked_test_runs_as_often_as_it_says_or_as_the_command_line_says(sess
 @pytest.mark.parametrize(
     ("test", "line"),
     [
-        ("@pytest.mark.explore\ndef test(): pass", "test is marked explore, so it has to be an async function"),
+        ("@pytest.mark.explore\ndef test(): pass", "test is marked explore, so it must be an async function"),
         ("@pytest.mark.explore(runs=3)\nasync def test(): pass", "test: explore does not take runs; *"),
         ("@pytest.mark.explore(3)\nasync def test(): pass", "test: explore does not take 3; *"),
-        ("def test(sim): pass", "test asks for the fixture sim, so it needs @pytest.mark.explore"),
+        ("def test(sim): pass", "test uses the fixture sim, so it must have @pytest.mark.explore"),
         (
             "@pytest.mark.explore(strategy='best')\nasync def test(): pass",
-            "*UsageError: there is no strategy 'best'; *",
+            "*UsageError: unknown strategy 'best'; *",
         ),
     ],
 )

@@ -8,7 +8,8 @@ import attrs
 import pytest
 
 from greenroom.core import UsageError
-from greenroom.tools import Arg, InvalidInput, Tool, ToolContext, ToolError, tool, tool_schema
+from greenroom.tools import Arg, InvalidInput, Tool, ToolContext, ToolError, tool
+from greenroom.tools._function_tools import tool_schema
 from tests.tools.calls import context
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.tools import Arg, FunctionTool, InvalidInput, Problem, ToolError, schema_of, tool, validate
-from greenroom.tools._inputs import structure
+from greenroom.tools import Arg, FunctionTool, InvalidInput, Problem, ToolError, tool, validate
+from greenroom.tools._input_reader import structure
+from greenroom.tools._schemas import schema_of
 
 
 class Color(Enum):

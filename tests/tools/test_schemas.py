@@ -8,7 +8,8 @@ import attrs
 import pytest
 
 from greenroom.core import UsageError
-from greenroom.tools import Arg, schema_of
+from greenroom.tools import Arg
+from greenroom.tools._schemas import schema_of
 
 
 class Color(Enum):

@@ -6,8 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.tools import Seen, SeenFiles, Stamp
-from greenroom.tools._workspace import MAX_FILES, merged
+from greenroom.tools._workspace import MAX_FILES, Seen, SeenFiles, Stamp, merged
 
 RANGES = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=8).map(tuple)
 OLD, NEW = Stamp(1, 10, 7), Stamp(2, 10, 7)

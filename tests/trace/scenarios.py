@@ -271,14 +271,14 @@ def run_journal(
     disk: MemoryDisk,
     *,
     seed: int = 1,
-    catalogue: tuple[type[Event], ...] = EVENTS,
+    catalog: tuple[type[Event], ...] = EVENTS,
 ) -> bytes:
     """Write the journal of a run onto a disk and return its bytes."""
 
     async def main() -> None:
         ports = make_ports(disk, seed)
         async with (
-            open_journal(FOLDER, ports=ports, catalogue=catalogue, seed=seed, lock=unlocked) as journal,
+            open_journal(FOLDER, ports=ports, catalog=catalog, seed=seed, lock=unlocked) as journal,
             open_runtime(ports=ports, recorder=journal.recorder) as runtime,
         ):
             await scenario(runtime, journal)

@@ -23,7 +23,7 @@ from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessagePut
 from greenroom.session import EVENTS
 from greenroom.supervisor import ChildRestarted
-from greenroom.teams import MateIdled
+from greenroom.teams import TeammateIdled
 from greenroom.trace import (
     AT_THE_END,
     CHECKS,
@@ -126,7 +126,7 @@ def idle_beside_its_item() -> Entries:
     entries = abandoned()
     cut = place(entries, "turn.end", state="killed")
     who = entries[cut].event.actor
-    idle = MateIdled(actor=who, inc=1, team="crew", name="ann", reason="interrupted", item="1")
+    idle = TeammateIdled(actor=who, inc=1, team="crew", name="ann", reason="interrupted", item="1")
     return [*entries[: cut + 1], Entry(entries[cut].seq, entries[cut].t, idle.kind, idle), *entries[cut + 1 :]]
 
 

@@ -273,7 +273,7 @@ def test_a_line_that_makes_no_sense_is_refused(line: dict[str, Any]) -> None:
         Codec(EVENTS).decode(line)
 
 
-# --- the catalogue ----------------------------------------------------------------------------------------------------
+# --- the catalog ----------------------------------------------------------------------------------------------------
 
 
 def test_two_classes_of_one_kind_are_refused() -> None:

@@ -43,7 +43,7 @@ def numbers(disk: MemoryDisk) -> list[int]:
 
 
 def opened(disk: MemoryDisk, **options: Any) -> Any:
-    return open_journal(FOLDER, ports=make_ports(disk), catalogue=EVENTS, lock=unlocked, **options)
+    return open_journal(FOLDER, ports=make_ports(disk), catalog=EVENTS, lock=unlocked, **options)
 
 
 def told(error: BaseException) -> str:

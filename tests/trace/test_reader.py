@@ -142,7 +142,7 @@ def test_events_of_kinds_that_were_not_handed_in_are_kept_and_not_folded(whole: 
 def test_an_older_format_goes_through_the_upcasters(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no older format yet; the way is held open by a made-up one."""
     monkeypatch.setattr(codec, "VERSION", 2)
-    monkeypatch.setattr("greenroom.trace._reader.VERSION", 2)
+    monkeypatch.setattr("greenroom.trace._journal_reader.VERSION", 2)
     monkeypatch.setattr(codec, "UPCASTERS", {1: lambda line: {**line, "ev": line["kind"]}})
 
     text = read(header(v=1) + b'{"seq":1,"t":0.0,"actor":"a1","inc":1,"kind":"actor.begin"}\n')

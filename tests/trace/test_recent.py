@@ -13,7 +13,7 @@ from greenroom.actors import ActorBegan, ActorExited, Behavior, Context, TurnNot
 from greenroom.core import JournalError, Level, Recorder
 from greenroom.mailbox import MessageDied
 from greenroom.supervisor import ChildSpec, Restart, Runtime
-from greenroom.trace import RECENT, Codec, Journal, Moment, read_recent
+from greenroom.trace import RECENT, Codec, Journal, RecentMoment, read_recent
 from greenroom.trace._recent import MOMENTS_KEPT, RECORDS_KEPT, RecentPast
 from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import EVENTS, FOLDER, run_journal
@@ -40,13 +40,13 @@ class Full(Plain):
     journal = Level.FULL
 
 
-def moments_of(scenario: Any) -> tuple[list[Moment], MemoryDisk]:
+def moments_of(scenario: Any) -> tuple[list[RecentMoment], MemoryDisk]:
     disk = MemoryDisk()
     run_journal(scenario, disk)
     return read_recent(FOLDER, EVENTS, disk=disk), disk
 
 
-def turns_in(moment: Moment, kind: type[Any] = TurnNoted) -> list[Any]:
+def turns_in(moment: RecentMoment, kind: type[Any] = TurnNoted) -> list[Any]:
     return [entry.event for entry in moment.entries if isinstance(entry.event, kind)]
 
 
@@ -192,7 +192,7 @@ def test_it_is_bounded_by_records_and_by_moments() -> None:
 
 def test_a_disk_that_refuses_harms_nobody() -> None:
     def refuse(_: bytes) -> None:
-        raise JournalError("here", "the journal has closed")
+        raise JournalError("here", "the journal is closed")
 
     recorder = Recorder(lambda: 0.0)
     past = RecentPast(recorder, lambda record: CODEC.encode(record, 0.0), refuse)

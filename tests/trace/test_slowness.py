@@ -80,7 +80,7 @@ def test_the_call_that_did_not_stop_is_named(took_s: float, stops_at_once: bool)
     found = [one.text for one in find_slowness(entries)]
 
     named = "" if stops_at_once else "; Crunch did not stop"
-    assert found == ([f"a1 ended 6.7 s after the abort of its turn, and had 2 s{named}"] if took_s > 2 else [])
+    assert found == ([f"a1 ended 6.7 s after the abort of its turn, with a grace of 2 s{named}"] if took_s > 2 else [])
 
 
 def test_what_has_not_ended_is_found_too() -> None:
@@ -91,8 +91,8 @@ def test_what_has_not_ended_is_found_too() -> None:
 
     first, second = find_slowness(entries)
 
-    assert first.text == "a1 has not ended 9 s after the abort of its turn, and had 2 s"
-    assert second.text == "the event loop stood still for 0.1 s: a step of t"
+    assert first.text == "a1 has not ended 9 s after the abort of its turn, with a grace of 2 s"
+    assert second.text == "the event loop was blocked for 0.1 s by a step of t"
 
 
 def test_a_session_puts_a_blocked_loop_on_record(
@@ -124,7 +124,7 @@ def test_a_session_puts_a_blocked_loop_on_record(
     assert (blocked["seconds"], blocked["who"]) == (2.5, main_agent)
 
     assert main(["replay", str(folder), "--check"]) == 0
-    assert "slow: the event loop stood still for 2.5 s: a step of session/main" in capsys.readouterr().out
+    assert "slow: the event loop was blocked for 2.5 s by a step of session/main" in capsys.readouterr().out
 
 
 def open_session_defaults() -> dict[str, Any]:

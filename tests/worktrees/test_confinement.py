@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.containment import clean_environment
-from greenroom.worktrees import Kind, Worktree, confine_path, why_refused
+from greenroom.worktrees import Worktree, WorktreeKind, confine_path, why_refused
 
 ROOT = Path("/nowhere/main")
 TREE = ROOT / ".greenroom" / "worktrees" / "one"
-WORKTREE = Worktree(name="one", path=TREE, branch="worktree-one", base="", root=ROOT, kind=Kind.AGENT)
+WORKTREE = Worktree(name="one", path=TREE, branch="worktree-one", base="", root=ROOT, kind=WorktreeKind.AGENT)
 
 REFUSED = [
     "cd /nowhere/main && git reset --hard",
@@ -148,7 +148,7 @@ def test_links_are_resolved(tmp_path: Path) -> None:
     main, own = tmp_path / "main", tmp_path / "main" / ".greenroom" / "worktrees" / "one"
     own.mkdir(parents=True)
     (own / "link").symlink_to(main)
-    worktree = Worktree(name="one", path=own, branch="b", base="", root=main, kind=Kind.AGENT)
+    worktree = Worktree(name="one", path=own, branch="b", base="", root=main, kind=WorktreeKind.AGENT)
 
     assert why_refused("cd link", cwd=own, worktree=worktree)
     assert confine_path(own / "link" / "file.txt", worktree)

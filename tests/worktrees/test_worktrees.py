@@ -14,14 +14,14 @@ import attrs
 import pytest
 import trio
 
-from greenroom.containment import Git
+from greenroom.containment import GitCalls
 from greenroom.core import Event, Ports, SystemClock, UsageError
 from greenroom.worktrees import (
     BaseRef,
     Fate,
     Hold,
     NoRepository,
-    ProcessEnd,
+    ProcessResult,
     UnsafeWorktree,
     WorktreeBusy,
     WorktreeError,
@@ -39,7 +39,7 @@ from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, liste
 
 pytestmark = NEEDS_GIT
 HEAD = WorktreeSettings(base_ref=BaseRef.HEAD)
-TRUSTED = Git(environ=os.environ, is_trusted=True)
+TRUSTED = GitCalls(environ=os.environ, is_trusted=True)
 AGENT = "a0123456789abcdef"
 
 
@@ -247,7 +247,7 @@ async def test_an_adoption_that_comes_during_a_release_never_gets_a_tree_that_go
     """CL-42: a tree just resumed is not removed. Mechanism: one act at a time; the adoption waits, and finds it gone or there."""
     looks = trio.Event()
 
-    async def slow(command: list[str], **options: object) -> ProcessEnd:
+    async def slow(command: list[str], **options: object) -> ProcessResult:
         if "status" in command:
             looks.set()
             await trio.testing.wait_all_tasks_blocked()
@@ -494,9 +494,9 @@ async def test_all_that_would_be_lost_is_said_at_once(repository: Path) -> None:
 async def test_what_git_refuses_to_remove_is_used_on_and_locked(repository: Path) -> None:
     """RC-76: nothing else is tried; who is in it is in it still."""
 
-    async def refuse(command: list[str], **options: object) -> ProcessEnd:
+    async def refuse(command: list[str], **options: object) -> ProcessResult:
         if "remove" in command:
-            return ProcessEnd(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+            return ProcessResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
         return await run_process(command, **options)  # type: ignore[arg-type]
 
     worktrees = Worktrees(HEAD, run=refuse)  # type: ignore[arg-type]
@@ -516,7 +516,7 @@ async def test_nobody_is_put_into_the_worktree_of_an_agent_that_runs(repository:
     hold = await worktrees.open_for_agent(AGENT, cwd=repository)
     tree = hold.worktree
 
-    with pytest.raises(WorktreeBusy, match="an agent that runs"):
+    with pytest.raises(WorktreeBusy, match="a running agent"):
         await worktrees.open_existing(tree.path, cwd=repository)
     modify(tree.path)
     await hold.release()
@@ -648,12 +648,12 @@ async def test_notes_say_what_the_worktree_does_not_have(repository: Path) -> No
     hold = await Worktrees(HEAD).open_for_agent(AGENT, cwd=repository)
 
     dirty, detached = hold.worktree.notes
-    assert "1 changed file that no commit holds" in dirty
+    assert "1 uncommitted file" in dirty
     assert "detached head" in detached
     await hold.release()
 
 
-async def no_git(*_: object, **__: object) -> ProcessEnd:
+async def no_git(*_: object, **__: object) -> ProcessResult:
     raise FileNotFoundError(2, "No such file", "git")
 
 
@@ -671,7 +671,7 @@ async def test_what_is_no_repository_is_said_in_one_line(tmp_path: Path, reposit
     with pytest.raises(NoRepository, match="git was not found"):
         await Worktrees(run=no_git).open_for_agent(AGENT, cwd=repository)
 
-    assert ["no git repository" in said[0], "no commit yet" in said[1], "no checkout" in said[2]] == [True] * 3
+    assert ["not in a git repository" in said[0], "no commit yet" in said[1], "no checkout" in said[2]] == [True] * 3
     assert all("\n" not in line for line in said)
     assert list((tmp_path / "plain").iterdir()) == []
 
@@ -680,7 +680,7 @@ async def test_our_own_environment_cannot_redirect_git(repository: Path, tmp_pat
     other = make_repository(tmp_path / "other")
     environment = dict(os.environ) | {"GIT_DIR": str(other / ".git"), "GIT_WORK_TREE": str(other)}
 
-    hold = await Worktrees(HEAD, calls=Git(environ=environment)).open_for_agent(AGENT, cwd=repository)
+    hold = await Worktrees(HEAD, calls=GitCalls(environ=environment)).open_for_agent(AGENT, cwd=repository)
 
     assert hold.worktree.root == repository
     assert branches(other) == ["main"]
@@ -731,9 +731,9 @@ async def test_a_cancelled_release_is_carried_out(repository: Path) -> None:
 async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) -> None:
     """RC-76: no recursive delete of ours after git's refusal."""
 
-    async def refuse(command: list[str], **options: object) -> ProcessEnd:
+    async def refuse(command: list[str], **options: object) -> ProcessResult:
         if "remove" in command:
-            return ProcessEnd(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+            return ProcessResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
         return await run_process(command, **options)  # type: ignore[arg-type]
 
     hold = await Worktrees(HEAD, run=refuse).open_for_agent(AGENT, cwd=repository)  # type: ignore[arg-type]
@@ -748,7 +748,7 @@ async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) ->
 async def test_work_that_comes_while_it_is_removed_is_not_lost(repository: Path) -> None:
     """RC-76: git refuses what has changed since it was looked at, and nothing is forced."""
 
-    async def late(command: list[str], **options: object) -> ProcessEnd:
+    async def late(command: list[str], **options: object) -> ProcessResult:
         if "remove" in command:
             (hold.worktree.path / "late.txt").write_text("work")
         return await run_process(command, **options)  # type: ignore[arg-type]
@@ -766,7 +766,7 @@ async def test_a_clean_up_that_hangs_ends_at_its_deadline(repository: Path, auto
     """CL-02."""
     hanging = False
 
-    async def hang(command: list[str], **options: object) -> ProcessEnd:
+    async def hang(command: list[str], **options: object) -> ProcessResult:
         if hanging:
             await trio.sleep_forever()
         return await run_process(command, **options)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from typing import Final
 from tools.house._figure import Figure
 from tools.house._tree import KERNEL, Module, Tree
 
-STATE_HOLDERS: Final = frozenset({"home", "_home"})
+STATE_HOLDERS: Final = frozenset({"home", "_home", "profile", "state", "pending", "review", "turn"})
 """Names of variables that hold the state of an agent."""
 CLI_REACHES: Final = re.compile(r"session\.(runtime|delegation|_)|recorder\.listen")
 WAYS_OUT: Final = re.compile(r"\b(on_message|on_stream|on_shown|on_taken|on_hook|on_elicited|recorder\.listen)\b")

@@ -1,4 +1,4 @@
-"""Sub-agents: started by a call of the tool Agent or by the host, told, gone on with, ended, and heard of."""
+"""Sub-agents: started by a call of the tool Agent or by the host, messaged, resumed, ended, and reported."""
 
 from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, denied_types, is_one_shot
 from greenroom.agents.crew._child import ChildAgent

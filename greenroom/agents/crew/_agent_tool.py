@@ -1,8 +1,8 @@
 """The tool Agent: a model's way to start another agent, in the foreground or the background.
 
-Rule 1: foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
-removes the link and nothing else. Rule 2: a result that was handed out is never changed: what comes later is a notice.
-Rule 3: before success is reported, the start is durable.
+Foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
+removes the link and nothing else. A result that was handed out is never changed: what comes later is a notice.
+Before success is reported, the start is durable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol, final
 import attrs
 
 from greenroom.agents._definition import AgentDefinition
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._fork import FORK, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._orders import ChildWish, Member, Order
@@ -46,14 +47,14 @@ _ONE_SHOT: Final = (EXPLORE, PLAN)
 
 
 class Elsewhere(Protocol):
-    """Where agents are started that do not live in a crew; filled from above."""
+    """The launcher of agents that are not subagents of the pool; filled from above."""
 
     def teams(self) -> Teams:
         """Return the team of the session."""
         ...
 
     async def spawn_teammate(self, route: TeammateRoute, call: AgentCall) -> SpawnResult:
-        """Let a teammate join.
+        """Start a teammate.
 
         Raises:
             ToolError: It cannot.
@@ -62,7 +63,7 @@ class Elsewhere(Protocol):
 
     @property
     def has_remote_hosts(self) -> bool:
-        """Whether a remote host is configured."""
+        """True if a remote host is configured."""
         ...
 
     async def launch_remote(self, route: RemoteRoute, call: AgentCall) -> SpawnResult:
@@ -81,7 +82,7 @@ class AgentTool:
 
     Args:
         crew: Starts what is asked for.
-        elsewhere: Starts what is no part of it; None: there are no teams and no remote hosts.
+        elsewhere: Starts agents that are not part of it; None: there are no teams and no remote hosts.
         wait_durable: Returns when all that was recorded so far survives a crash; None: nothing is kept.
         definitions: Those that the model reads of; they stay the same, so that prompts stay cached.
     """
@@ -94,7 +95,7 @@ class AgentTool:
     input_schema: Mapping[str, Any] = attrs.field(init=False)
     name: str = AGENT_TOOL
     is_read_only: bool = True
-    """Calls run side by side (agents 1.37); what the children change, they ask for themselves."""
+    """Calls run side by side; what the children change, they ask for themselves."""
 
     def __attrs_post_init__(self) -> None:
         gates = self._gates()
@@ -146,18 +147,18 @@ class AgentTool:
 
     # --- which way -------------------------------------------------------------------------------------------------
 
-    def _route(self, call: AgentCall, actor: str, caller: AgentHome, definitions: Definitions) -> Route:
+    def _route(self, call: AgentCall, actor: str, caller: AgentState, definitions: Definitions) -> Route:
         member = self.crew.members.get(actor)
         conversation = caller.conversation
         who = Caller(
-            depth=caller.lineage.depth,
-            is_main=not caller.is_child,
+            depth=caller.profile.lineage.depth,
+            is_main=not caller.profile.is_child,
             is_fork=member is not None and member.order.is_fork,
             has_fork_tag=conversation is not None and is_told_to_be_a_fork(conversation.messages),
             is_teammate=self._is_teammate(actor, caller),
             has_team_context=self.elsewhere is not None and self.elsewhere.teams().team is not None,
         )
-        denied, allowed = denied_types(caller), _allowed_types(caller.definition)
+        denied, allowed = denied_types(caller), _allowed_types(caller.profile.definition)
         return route(call, self._situation_of(who, definitions, denied, allowed=allowed))
 
     def _situation_of(
@@ -193,11 +194,11 @@ class AgentTool:
             return await self.elsewhere.spawn_teammate(way, call)
         return await self.elsewhere.launch_remote(way, call)
 
-    def _order(self, call: AgentCall, way: NamedRoute | ForkRoute, ctx: ToolContext, caller: AgentHome) -> Order:
+    def _order(self, call: AgentCall, way: NamedRoute | ForkRoute, ctx: ToolContext, caller: AgentState) -> Order:
         is_fork = isinstance(way, ForkRoute)
-        definition = caller.definition if isinstance(way, ForkRoute) else way.definition
+        definition = caller.profile.definition if isinstance(way, ForkRoute) else way.definition
 
-        def make(lineage: Lineage) -> AgentHome:
+        def make(lineage: Lineage) -> AgentState:
             if isinstance(way, ForkRoute):
                 return fork_home(caller, lineage)
             return self.crew.ground.make_child(
@@ -209,7 +210,7 @@ class AgentTool:
                     is_background=way.is_background,
                     is_worker=way.is_coordinated,
                     place=caller.cwd if call.cwd is None else ctx.resolve(call.cwd),
-                    own_roots=caller.own_roots,
+                    own_roots=caller.profile.own_roots,
                 )
             )
 
@@ -230,12 +231,12 @@ class AgentTool:
             in_worktree=isolation == "worktree",
         )
 
-    def _is_teammate(self, actor: str, caller: AgentHome) -> bool:
-        return caller.is_child and actor not in self.crew.members
+    def _is_teammate(self, actor: str, caller: AgentState) -> bool:
+        return caller.profile.is_child and actor not in self.crew.members
 
     # --- waiting and answering -------------------------------------------------------------------------------------
 
-    async def _wait(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
+    async def _wait(self, member: Member, ctx: ToolContext, caller: AgentState) -> str:
         task, settings = member.task, self.crew.settings
         may_leave = settings.background and not self._is_teammate(ctx.actor, caller)
         limit_ms = settings.auto_background_ms if may_leave else 0
@@ -246,7 +247,7 @@ class AgentTool:
         ctx.tell_end(task)
         return self._ended(member, ctx, caller)
 
-    def _ended(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
+    def _ended(self, member: Member, ctx: ToolContext, caller: AgentState) -> str:
         """Return the report of a child that was waited for; a part of one says what cut it."""
         task = member.task
         text = whole_or_part(task)
@@ -257,7 +258,7 @@ class AgentTool:
             agent_id=member.id,
             agent_type=member.definition.name,
             content=(text,) if text else (),
-            resolved_model=home.model or home.services.model.name,
+            resolved_model=home.profile.model or home.services.model.name,
             models_used=tuple(progress.models) or None,
             total_tool_use_count=progress.tool_use_count,
             total_duration_ms=task.duration_ms,
@@ -270,26 +271,26 @@ class AgentTool:
         )
         return self._said(result, ctx, caller, is_one_shot=is_one_shot(member.definition))
 
-    def _launched(self, member: Member, caller: AgentHome) -> AsyncLaunched:
+    def _launched(self, member: Member, caller: AgentState) -> AsyncLaunched:
         home = member.home
         return AsyncLaunched(
             is_async=True,
             agent_id=member.id,
             description=member.order.description,
-            resolved_model=home.model or home.services.model.name,
+            resolved_model=home.profile.model or home.services.model.name,
             prompt=member.order.prompt,
             output_file=str(member.task.info.output_file),
             can_read_output_file=_can_read(caller),
         )
 
-    def _said(self, result: SpawnResult, ctx: ToolContext, caller: AgentHome, *, is_one_shot: bool = False) -> str:
+    def _said(self, result: SpawnResult, ctx: ToolContext, caller: AgentState, *, is_one_shot: bool = False) -> str:
         ctx.attach(result.data())
         return text_for_model(result, is_one_shot=is_one_shot, can_read_output=_can_read(caller))
 
 
 def is_one_shot(definition: AgentDefinition) -> bool:
-    """Whether an agent of this kind cannot be gone on with (agents 1.66): the searchers that are always there."""
-    return definition.origin.scope is Scope.BUILTIN and definition.name in {one.name for one in _ONE_SHOT}
+    """Return whether an agent of this kind cannot be resumed: the built-in searchers."""
+    return definition.origin.scope is Scope.BUILTIN and definition.name in {each.name for each in _ONE_SHOT}
 
 
 def limits_of(crew: Crew) -> Limits:
@@ -305,24 +306,24 @@ def limits_of(crew: Crew) -> Limits:
     )
 
 
-def denied_types(caller: AgentHome) -> dict[str, str]:
+def denied_types(caller: AgentState) -> dict[str, str]:
     """Return the types that an agent may not start, each with the rule that says so."""
-    rules = caller.policy.rules if caller.policy is not None else ()
+    rules = caller.profile.policy.rules if caller.profile.policy is not None else ()
     return {
-        one.content: str(one)
-        for one in rules
-        if one.effect is Effect.DENY and one.tool in {"Agent", "Task"} and one.content and ":" not in one.content
+        rule.content: str(rule)
+        for rule in rules
+        if rule.effect is Effect.DENY and rule.tool in {"Agent", "Task"} and rule.content and ":" not in rule.content
     }
 
 
-def _can_read(caller: AgentHome) -> bool:
-    return "Read" in caller.tools or "Bash" in caller.tools
+def _can_read(caller: AgentState) -> bool:
+    return "Read" in caller.profile.tools or "Bash" in caller.profile.tools
 
 
 def _allowed_types(definition: AgentDefinition) -> tuple[str, ...] | None:
     """Return what `Agent(a, b)` in the tools of a definition allows; None where it stands there without such a list."""
-    for one in definition.tools or ():
-        name, parenthesis, types = one.partition("(")
+    for each in definition.tools or ():
+        name, parenthesis, types = each.partition("(")
         if name in {"Agent", "Task"} and parenthesis:
             return tuple(part.strip() for part in types.removesuffix(")").split(",") if part.strip())
     return None

@@ -1,7 +1,7 @@
 """The actor of a sub-agent: one run, from its first message to its report.
 
-Rule 1: the actor ends with the run; whoever goes on with the agent starts another actor under the same id. Rule 2: what
-reached it before it ended is answered before it ends; what comes later is refused, so that its sender knows. Rule 3: an
+The actor ends with the run; resuming the agent starts another actor under the same id. What
+reached it before it ended is answered before it ends; what comes later is refused, so that its sender knows. An
 error of the provider ends the run as failed, an abort of its turn as killed: nobody is there to ask it again.
 """
 
@@ -16,8 +16,9 @@ from greenroom.agents._agent import Agent, agent_spec
 from greenroom.agents._conversation import Appended, OnMessage
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._inputs import Input
-from greenroom.agents._services import AgentHome
-from greenroom.agents._turns import OutOfTurns
+from greenroom.agents._rounds import OutOfTurns
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn_state import TurnState
 from greenroom.agents.side import summaries
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import SubagentStartInput
@@ -42,7 +43,7 @@ class ChildAgent(Agent):
 
     def __init__(
         self,
-        home: AgentHome,
+        home: AgentState,
         is_first_run: bool,  # noqa: FBT001
         on_ready: Callable[[], None],
         on_message: OnMessage,
@@ -56,16 +57,18 @@ class ChildAgent(Agent):
         """Start as an agent does; hooks of `SubagentStart` add to what it reads first."""
         await super().on_start(ctx)
         home = self._home
-        if self._is_first_run and home.hooks is not None and home.hooks.has(HookEvent.SUBAGENT_START):
-            hooking = Hooking(home=home, token=(ctx.ref.id, ctx.incarnation, 0), seq=ctx.seq, recorder=ctx.recorder)
-            await hooking.run(SubagentStartInput(agent_id=home.id, agent_type=home.definition.name))
-            home.openings += tuple(hooking.reminders)  # in front of what it is told first (agents 3.37)
+        if self._is_first_run and home.profile.hooks is not None and home.profile.hooks.has(HookEvent.SUBAGENT_START):
+            turn = TurnState(token=(ctx.ref.id, ctx.incarnation, 0), seq=ctx.seq, recorder=ctx.recorder)
+            await Hooking(home=home, turn=turn).run(
+                SubagentStartInput(agent_id=home.profile.id, agent_type=home.profile.definition.name)
+            )
+            home.pending.open_with(turn.reminders)  # in front of what it is told first
         self._on_ready()
 
     @property
     def on_appended(self) -> OnMessage:
         """The callbacks for each message of the conversation."""
-        mine, shared = self._listener, self._home.services.on_message
+        mine, shared = self._listener, self._home.services.listeners.on_message
         if shared is None:
             return mine
 
@@ -81,10 +84,10 @@ class ChildAgent(Agent):
         before = home.last_text
         try:
             await super().on_message(message, ctx)
-        except OutOfTurns as error:  # it ends with what it has (agents 1.77)
-            home.last_text = f"{home.last_text}\n\n({error})".lstrip()
+        except OutOfTurns as error:  # it ends with what it has
+            home.note_text(f"{home.last_text}\n\n({error})".lstrip())
         finally:
-            home.last_text = home.last_text or before
+            home.note_text(home.last_text or before)
         if not ctx.has_mail:
             ctx.ref.drain(grace_s=DRAIN_S, why="the run has come to its end")
 
@@ -92,7 +95,7 @@ class ChildAgent(Agent):
         """End the run with a turn that was aborted: nobody is there to ask it again."""
         super().on_unfinished(message, outcome, ctx)
         if outcome.state is State.KILLED and outcome.cause is not None:
-            self._home.ended_by = outcome.cause
+            self._home.run.end_by(outcome.cause)
             ctx.ref.kill(outcome.cause.why)
 
 
@@ -108,9 +111,9 @@ class SummarizedChild(ChildAgent):
         ctx.start_soon(partial(summaries, self._home, agent=ctx.ref.id, emit=ctx.recorder.emit_fields))
 
 
-def child_kind(home: AgentHome) -> type[ChildAgent]:
+def child_kind(home: AgentState) -> type[ChildAgent]:
     """Return what kind of actor a sub-agent is."""
-    return SummarizedChild if home.services.progress_summaries else ChildAgent
+    return SummarizedChild if home.services.settings.progress_summaries else ChildAgent
 
 
 def child_spec(as_id: str | None) -> ChildSpec:

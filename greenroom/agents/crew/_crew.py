@@ -1,9 +1,8 @@
-"""The sub-agents of a session: started, linked, found, gone on with, ended, told of, released.
+"""The sub-agents of a session: started, linked, found, resumed, ended, reported, released.
 
-Rule 1: whatever refuses an agent refuses it before its worktree, its task and its name exist. Rule 2: record, actor and first
-message are made in one step. Rule 3: an agent that is killed takes along what descends from it; one that ends by itself does
-not. Rule 4: the end of a run is told to whoever asked for it, else to the nearest living ancestor, at last to main.
-Must not know: how models call it, what the host is.
+Whatever refuses an agent refuses it before its worktree, its task and its name exist. Record, actor and first
+message are made in one step. An agent that is killed takes along what descends from it; one that ends by itself does
+not. The end of a run is reported to the agent that asked for it, else to the nearest living ancestor, at last to main.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from greenroom.actors import EDGE_TO, Down, Ref, State
 from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._child import child_kind, child_spec
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._handoffs import AfterCare, HandOffs
@@ -37,7 +37,7 @@ from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
 from greenroom.core import Cause, Event, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text, message_of
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
+from greenroom.tasks import AGENT, SHELL, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
@@ -114,20 +114,20 @@ class Crew:
         return None if self._main.started is None else self._main.started[0]
 
     @property
-    def main_home(self) -> AgentHome | None:
+    def main_home(self) -> AgentState | None:
         """The main agent's record; None before it has started."""
         return self._main.home
 
     @property
     def running(self) -> int:
-        """How many have a place: those that run, and those that are just being started."""
+        """The number of agents with a place: those that run, and those that are just being started."""
         return self._running + self._reserved
 
     def id_of(self, agent: str) -> str:
         """Return the id of the agent that has a name now; of an id, that id."""
         return self.names.get(agent, [agent])[-1]
 
-    def find_home(self, agent_id: str) -> AgentHome | None:
+    def find_home(self, agent_id: str) -> AgentState | None:
         """Return what belongs to an agent of the session, teammates included."""
         found = self.home_of(agent_id)
         if found is None:
@@ -135,7 +135,7 @@ class Crew:
             return None if other is None else other[1]
         return found
 
-    def home_of(self, agent_id: str) -> AgentHome | None:
+    def home_of(self, agent_id: str) -> AgentState | None:
         """Return what belongs to an agent that is in memory, main included."""
         if self.main is not None and agent_id == self.main.id:
             return self.main_home
@@ -144,13 +144,13 @@ class Crew:
 
     def below(self, agent_id: str) -> list[Member]:
         """Return what descends from an agent, and is in memory."""
-        return [one for one in self.members.values() if agent_id in one.lineage.above]
+        return [member for member in self.members.values() if agent_id in member.lineage.above]
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no agent runs, and the end of each has been told."""
+        """True if no agent runs, and the end of each has been told."""
         is_busy = self.running or self._starting or self._waiting
-        return not is_busy and all(one.task.is_settled for one in self.members.values())
+        return not is_busy and all(member.task.is_settled for member in self.members.values())
 
     # --- starting --------------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Crew:
             self._branch = await self._open_branch()
             agent_id = actor_id(self._ids)
             home = order.home(self._lineage(order))
-            home.id = agent_id
+            home.replace(id=agent_id)
             await home.ports.admit(home)
             above = self.members.get(order.caller_id)
             if order.in_worktree:
@@ -192,22 +192,24 @@ class Crew:
                     await hold.release()
         return member
 
-    def _begin(self, agent_id: str, order: Order, home: AgentHome, hold: Hold | None) -> Member:
+    def _begin(self, agent_id: str, order: Order, home: AgentState, hold: Hold | None) -> Member:
         """Register an agent and send it on its way, or let it wait for a place, in one step."""
         if self._is_closed:
             raise Stopping("session")
         if order.caller is not None:
             self.free_name(order.name)
         task = self._open_task(agent_id, order, home)
-        member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
+        member = Member(id=agent_id, order=order, lineage=home.profile.lineage, task=task, home=home, hold=hold)
         self.members[agent_id] = member
         text = order.prompt if order.caller is None else escape_text(order.prompt)
         if order.is_fork:
-            place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
+            place, parent = (
+                (str(home.profile.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
+            )
             text = directive(text, place=place, parent=parent)
         if order.waits and (self._waiting or self.running >= self.settings.max_running):
             self._waiting.append(member)
-            member.first = text
+            member.wait_with(text)
         else:
             self._launch_or_drop(member, Note(text))
         self.spawned += not order.is_service
@@ -219,21 +221,20 @@ class Crew:
         caller, main = order.caller, self.main
         if caller is None:
             return Lineage(above=(main.id,) if main is not None else ())
-        above = (order.caller_id, *caller.lineage.above)
-        skills = (*caller.lineage.skills, *([order.skill] if order.skill else []))
+        above = (order.caller_id, *caller.profile.lineage.above)
+        skills = (*caller.profile.lineage.skills, *([order.skill] if order.skill else []))
         return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
 
-    def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
-        """Put a run into the table."""
+    def _open_task(self, agent_id: str, order: Order, home: AgentState, *, run: int = 1) -> Task:
+        """Register a run in the table."""
         info, kill = self._info(agent_id, order, home, run=run), partial(self._kill_actor, agent_id)
         task = self.tasks.open(info, is_background=order.is_background, kill=kill)
-        task.progress = Progress()
-        home.task, home.stall_s = task, self.settings.stall_s or math.inf
+        home.begin_run(task, stall_s=self.settings.stall_s or math.inf)
         task.is_silent = order.is_silent
         task.is_told_by_stop = False
         return task
 
-    def _info(self, agent_id: str, order: Order, home: AgentHome, *, run: int) -> TaskInfo:
+    def _info(self, agent_id: str, order: Order, home: AgentState, *, run: int) -> TaskInfo:
         return TaskInfo(
             id=agent_id,
             kind=AGENT,
@@ -242,7 +243,7 @@ class Crew:
             tool_use_id=order.call,
             output_file=self._outputs / f"{agent_id}.output",
             agent_type=order.definition.name,
-            depth=home.lineage.depth,
+            depth=home.profile.lineage.depth,
             run=run,
         )
 
@@ -259,11 +260,11 @@ class Crew:
         return name
 
     def take_name(self, member: Member) -> None:
-        """Let an agent be found by its name from now on."""
+        """Register an agent under its name."""
         self.recall_name(member.order.name, member.id)
 
     def recall_name(self, name: str, agent_id: str) -> None:
-        """Let an agent be found by a name; one of an earlier process, too."""
+        """Register an agent under a name; one of an earlier process, too."""
         holders = self.names.setdefault(name, [])
         if agent_id not in holders:
             holders.append(agent_id)
@@ -287,19 +288,19 @@ class Crew:
             partial(self._write_output, member),
             spec=child_spec(member.id if run == 1 else None),
         )
-        member.ref = Ref(cell)
+        ref = member.launched(Ref(cell))
         self._running += not member.order.is_service
-        member.ref.tell(first, size_bytes=len(first.text))
-        self.ground.adopt(member.ref, member.home)
-        member.ref.watch(partial(self._ended, member, member.task))
+        ref.tell(first, size_bytes=len(first.text))
+        self.ground.adopt(ref, member.home)
+        ref.watch(partial(self._ended, member, member.task))
 
     def _ready(self, member: Member, task: Task) -> None:
-        """Note that a run can begin; the agent reads whom it can write to, as things are now (agents 1.85)."""
+        """Note that a run can begin; the agent reads whom it can write to, as things are now."""
         home = member.home
-        if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.tools:
-            named = [one.order.name for one in self.members.values() if one.order.name and one is not member]
+        if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.profile.tools:
+            named = [each.order.name for each in self.members.values() if each.order.name and each is not member]
             listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
-            home.reminders += (f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.",)
+            home.pending.remind(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
         self.tasks.begin(task)
 
     def _launch_or_drop(self, member: Member, first: Note) -> None:
@@ -308,15 +309,15 @@ class Crew:
             self.launch(member, first)
         except BaseException:
             member.task.is_silent = True
-            if member.task.info.run == 1:  # whoever starts it lets its worktree go
-                member.hold = None
+            if member.task.info.run == 1:  # `start` releases its worktree
+                member.take_hold()
             self._settle(member, member.task, State.KILLED)
             raise
 
     # --- going on with one that has ended --------------------------------------------------------------------------
 
     def claim(self, agent_id: str) -> bool:
-        """Say that an agent is about to be gone on with; False if somebody else does already."""
+        """Claim an agent that is about to be resumed; return False if it is claimed already."""
         if agent_id in self._resuming:
             return False
         self._resuming.add(agent_id)
@@ -329,11 +330,11 @@ class Crew:
     def revive(self, agent_id: str, order: Order, lineage: Lineage, loaded: Loaded, *, run: int) -> Member:
         """Take an agent back into memory; its last run has ended."""
         home = order.home(lineage)
-        home.id, home.lineage, home.loaded = agent_id, lineage, loaded
+        home.replace(id=agent_id, lineage=lineage)
+        home.start_from(loaded)
         task = self.tasks.recall(self._info(agent_id, order, home, run=run))
-        self.tasks.release_later(task)  # unless it is gone on with
-        task.progress = Progress()
-        home.task = task
+        self.tasks.release_later(task)  # unless it is resumed
+        home.begin_run(task)
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
         return member
@@ -349,18 +350,14 @@ class Crew:
         await self.places.take_up(member)
 
     def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
-        """Start another run of an agent in the background, after `get_ready`; it takes a place in any case (agents 1.72).
+        """Start another run of an agent in the background, after `get_ready`; it takes a place in any case.
 
         Raises:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
         order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
-        home = member.home
-        home.last_text, home.open_results, home.ended_by = "", {}, None
-        home.denials = ()
-        member.order = order
-        member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
+        member.begin_again(order, self._open_task(member.id, order, member.home, run=member.task.info.run + 1))
         self._launch_or_drop(member, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------
@@ -382,13 +379,13 @@ class Crew:
 
     def _ended(self, member: Member, task: Task, down: Down) -> None:
         if task.cause is None and down.state is State.KILLED:
-            task.cause = member.home.ended_by or down.cause
+            task.cause = member.home.run.ended_by or down.cause
         if down.state is State.FAILED:
             task.error = words_of(down.error)
         self._running -= not member.order.is_service
         try:
             self._settle(member, task, down.state)
-        except Exception:  # whatever goes wrong with its report, it does not run any more (agents 6.78)
+        except Exception:  # whatever goes wrong with its report, it does not run any more
             if not task.is_finished:
                 self.tasks.end(task, EDGE_TO[down.state])
             raise
@@ -396,7 +393,7 @@ class Crew:
     def _settle(self, member: Member, task: Task, state: State) -> None:
         home, progress = member.home, task.progress
         assert progress is not None
-        task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.denials)
+        task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.run.denials)
         task.said_of_silence = NO_OUTPUT if state is State.COMPLETED else ""
         task.ended_s = trio.current_time()
         task.usage = TaskUsage(
@@ -404,16 +401,16 @@ class Crew:
             tool_uses=progress.tool_use_count,
             duration_ms=task.duration_ms if task.began_s else 0,
         )
-        home.context = None
+        home.end_run()
         if state is State.KILLED:
-            for one in self.below(member.id):
-                one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
+            for child in self.below(member.id):
+                child.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
         with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
             member.write_record(self._run_folder, self._write)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         review = self._hand_offs.begin(member, task, state)
-        is_looked_after = review is not None or member.hold is not None or home.stay is not None
+        is_looked_after = review is not None or member.hold is not None or home.worktree is not None
         after_care = partial(self._look_after, member, task, review) if is_looked_after else None
         self.tasks.end(task, EDGE_TO[state], after_care)
         self._telling.pass_on(home, self._main.started)
@@ -424,7 +421,7 @@ class Crew:
         return report_of(text, output_file, limit=self.settings.report_chars)
 
     def _end_shells(self, member: Member, task: Task, state: State) -> None:
-        """End the commands that an agent left running, or limit how long they may go on (agents 6.69)."""
+        """End the commands that an agent left running, or limit how long they may go on."""
         for shell in self.tasks.running(member.id):
             if shell.info.kind != SHELL:
                 continue
@@ -481,11 +478,11 @@ class Crew:
     # --- telling ---------------------------------------------------------------------------------------------------
 
     def deliver(self, notice: TaskNotice) -> None:
-        """Hand a notice to whoever is to be told, in the step in which the task ended."""
+        """Hand a notice to its reader, in the step in which the task ended."""
         self._telling.deliver(notice, self._main.started)
 
-    def _note_move(self, home: AgentHome) -> None:
-        member = self.members.get(home.id)
+    def _note_move(self, home: AgentState) -> None:
+        member = self.members.get(home.profile.id)
         if member is not None:
             with suppress(JournalError):  # it is written again at the end of its run
                 member.write_record(self._run_folder, self._write)

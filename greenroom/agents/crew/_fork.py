@@ -1,8 +1,8 @@
 """Forks: children that begin with all that their parent knows.
 
-Rule 1: what a fork sends begins with the bytes of its parent's own requests: system prompt, tools, model, messages. Rule 2: the
+What a fork sends begins with the bytes of its parent's own requests: system prompt, tools, model, messages. The
 message that holds the parent's calls is kept whole, and each of its calls has the same placeholder for a result; siblings
-differ in the last text block alone. Rule 3: a fork does not fork: it is known by where it came from, and where that is lost,
+differ in the last text block alone. A fork does not fork: it is known by where it came from, and where that is lost,
 by the tag in what it was told first. The tag counts only in what the runtime said.
 """
 
@@ -13,11 +13,12 @@ from typing import Final
 
 import attrs
 
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import AgentProfile, ConversationStart, Lineage
+from greenroom.agents._state import AgentState
 from greenroom.core import begins_with, wrap
 from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.permissions import Mode, Policy
-from greenroom.tools import ToolSet, Workspace
+from greenroom.tools import ToolSet
 
 FORK: Final = "fork"
 PLACEHOLDER: Final = "Fork started — processing in background"
@@ -49,7 +50,7 @@ def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
 
 
 def is_told_to_be_a_fork(messages: Sequence[Message]) -> bool:
-    """Whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
+    """Return whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
     return any(
         isinstance(block, TextBlock) and begins_with(block.text, TAG)
         for message in messages
@@ -64,49 +65,51 @@ def placeholders(messages: Sequence[Message]) -> dict[str, ToolResultBlock]:
     return {call.id: ToolResultBlock(call.id, PLACEHOLDER) for call in calls}
 
 
-def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
+def fork_home(parent: AgentState, lineage: Lineage) -> AgentState:
     """Return what belongs to a fork: all that its parent sends, as it is in this moment, and copies of what may change.
 
-    Its questions go to whoever answers its parent's (mode `bubble`).
+    Its questions go where its parent's go (mode `bubble`).
     """
     assert parent.conversation is not None
     messages = parent.conversation.messages
-    skill_tool = parent.skill_tool
+    profile = parent.profile
+    skill_tool = profile.skill_tool
     if skill_tool is not None:  # what it was given of skills is its own from here on
         skill_tool = attrs.evolve(skill_tool, invoked=skill_tool.invoked.copy(), on_invoked=None)
     tools = [
-        skill_tool if one is parent.skill_tool and skill_tool is not None else one for one in parent.tools.values()
+        skill_tool if tool is profile.skill_tool and skill_tool is not None else tool for tool in profile.tools.values()
     ]
-    home = AgentHome(
-        definition=attrs.evolve(parent.definition, name=FORK, initial_prompt="", hooks={}, mcp_servers=()),
-        services=parent.services,
-        ports=parent.ports.of_fork(parent),
+    definition = attrs.evolve(profile.definition, name=FORK, initial_prompt="", hooks={}, mcp_servers=())
+    made = AgentProfile(
+        definition=definition,
         tools=ToolSet(tools),
-        history=messages,
-        open_results=placeholders(messages),
-        keeps_history=True,
-        shared=parent.conversation.shared,
-        model=parent.grants.model or parent.model,
-        effort=parent.grants.effort or parent.effort,
-        policy=_bubbling(parent.policy),
-        hooks=parent.hooks,
+        model=parent.grants.model or profile.model,
+        effort=parent.grants.effort or profile.effort,
+        policy=_bubbling(profile.policy),
+        hooks=profile.hooks,
         is_child=True,
         lineage=lineage,
         place=parent.cwd,
-        own_roots=parent.own_roots,
-        more_roots=parent.more_roots,
-        workspace=Workspace(),
+        own_roots=profile.own_roots,
+        more_roots=profile.more_roots,
         skill_tool=skill_tool,
+    )
+    start = ConversationStart(
+        history=messages, open_results=placeholders(messages), keeps_history=True, shared=parent.conversation.shared
+    )
+    return AgentState(
+        profile=made.under(profile),
+        services=parent.services,
+        ports=parent.ports.of_fork(parent),
+        start=start,
         grants=parent.grants,
     )
-    home.stand_under(parent)
-    return home
 
 
-def as_fork(home: AgentHome, lineage: Lineage) -> AgentHome:
-    """Return what was made as its parent is made again, for a fork that is gone on with while that one is not in memory."""
-    home.definition = attrs.evolve(home.definition, name=FORK, initial_prompt="")
-    home.lineage, home.policy = lineage, _bubbling(home.policy)
+def as_fork(home: AgentState, lineage: Lineage) -> AgentState:
+    """Return what was made as its parent is made again, for a fork that is resumed while that one is not in memory."""
+    definition = attrs.evolve(home.profile.definition, name=FORK, initial_prompt="")
+    home.replace(definition=definition, lineage=lineage, policy=_bubbling(home.profile.policy))
     return home
 
 

@@ -1,4 +1,4 @@
-"""What a child is given beside what its definition says, because of who started it and how."""
+"""The profile of a child: its definition, changed by who started it and how."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import final
 
 import attrs
 
-from greenroom.agents._services import AgentHome
+from greenroom.agents._profile import AgentProfile
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings
 from greenroom.agents.delegation._tool_pool import possible_tools, worker_tools
 from greenroom.permissions import Mode
@@ -16,7 +16,7 @@ from greenroom.permissions import Mode
 @final
 @attrs.frozen(kw_only=True)
 class ToolLimits:
-    """Which tools an agent may have because of what it was started for; equal ones leave the same of the same."""
+    """The limits of an agent's tools, by what it was started for; equal ones leave the same of the same."""
 
     is_worker: bool
     is_simple: bool
@@ -36,28 +36,32 @@ class ToolLimits:
         )
 
 
-def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> None:
-    """Give an agent its lineage, its place, its instructions and the limits of its tools; before it gets its tools.
+def furnish(profile: AgentProfile, wish: ChildWish, settings: DelegationSettings) -> AgentProfile:
+    """Return a profile with its lineage, its place, its instructions and the limits of its tools; before it gets its tools.
 
     Args:
-        home: What belongs to it.
-        wish: What it was started for.
+        profile: The profile so far, with its policy.
+        wish: The reason that the agent was started for.
         settings: How agents start others, and what all of them are told.
     """
+    definition = profile.definition
     appended = settings.append_system_prompt.strip()
     if appended:
-        prompts = (home.definition.system_prompt, appended)
-        home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
+        prompts = (definition.system_prompt, appended)
+        definition = attrs.evolve(definition, system_prompt="\n\n".join(prompt for prompt in prompts if prompt))
     if settings.initial_prompt_scope == "main":
-        home.definition = attrs.evolve(home.definition, initial_prompt="")
-    home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
+        definition = attrs.evolve(definition, initial_prompt="")
+    profile = attrs.evolve(
+        profile, definition=definition, lineage=wish.lineage, place=wish.place, own_roots=wish.own_roots
+    )
     if wish.parent is not None:
-        home.stand_under(wish.parent)
-    home.narrow = ToolLimits(
+        profile = profile.under(wish.parent.profile)
+    limits = ToolLimits(
         is_worker=wish.is_worker,
         is_simple=settings.simple_workers,
         is_background=wish.is_background,
         can_spawn=wish.lineage.depth < settings.max_depth,
-        mode=home.policy.mode if home.policy is not None else Mode.DEFAULT,
+        mode=profile.policy.mode if profile.policy is not None else Mode.DEFAULT,
         is_teammate=wish.is_teammate,
     )
+    return attrs.evolve(profile, narrow=limits)

@@ -1,9 +1,8 @@
-"""The review of what an agent did in the mode auto, before its report goes to whoever asked for it (agents 1.70, 6.48, 6.75).
+"""The review of what an agent did in the mode auto, before its report goes to the agent that asked for it.
 
-Rule 1: the end of a run is there to see before it is reviewed; a report that is read until then says that it is not reviewed yet.
-Rule 2: however a review ends, the report goes on, once: as it is, with a warning in front, or as unreviewed. Rule 3: runs that did
-not come to their end are not reviewed, and their reports say so. Rule 4: a session that ends waits for no review.
-Must not know: how the reviewer is asked, who is told of the end.
+The end of a run is there to see before it is reviewed; a report that is read until then says that it is not reviewed yet.
+However a review ends, the report goes on, once: as it is, with a warning in front, or as unreviewed. Runs that did
+not come to their end are not reviewed, and their reports say so. A session that ends waits for no review.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import trio
 
 from greenroom.actors import State
 from greenroom.agents._reviewing import CUT_SHORT, is_in_auto, review_handoff
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Member
 from greenroom.agents.review import Outcome, Review
 from greenroom.tasks import Task
@@ -34,7 +33,7 @@ def unreviewed(report: str, why: str) -> str:
     return f"[harness: what this agent did was not reviewed: {why}. {_UNTRUSTED}]\n\n{report}".rstrip()
 
 
-def report_after_crash(report: str, reader: AgentHome | None) -> str:
+def report_after_crash(report: str, reader: AgentState | None) -> str:
     """Return the report of a run that an earlier process of the session has left: nobody knows whether it was reviewed."""
     return unreviewed(report, _CRASHED) if report and is_in_auto(reader) else report
 
@@ -63,7 +62,7 @@ class HandOffs:
         find_home: Returns what belongs to the agent of an id, or None.
     """
 
-    def __init__(self, find_home: Callable[[str], AgentHome | None]) -> None:
+    def __init__(self, find_home: Callable[[str], AgentState | None]) -> None:
         self._find_home = find_home
         self._open: set[trio.CancelScope] = set()
         self._is_closed = False
@@ -78,9 +77,9 @@ class HandOffs:
         called no tool, there is nothing to review.
         """
         home = member.home
-        auto, hooking, ref = home.services.auto, home.hooking, member.ref
+        auto, turn, ref = home.services.auto, home.turn, member.ref
         reader = self._find_home(member.order.owner)
-        if auto is None or hooking is None or ref is None or reader is None:
+        if auto is None or turn is None or ref is None or reader is None:
             return None
         if not (is_in_auto(home) or is_in_auto(reader)) or not _has_called(home):
             return None
@@ -89,10 +88,10 @@ class HandOffs:
             task.result = unreviewed(report, _NO_END) if report else report
             return None
         task.result = f"{_PENDING}\n\n{report}".rstrip()
-        ask = partial(review_handoff, home, auto, agent=ref.id, emit=hooking.recorder.emit_fields)
+        ask = partial(review_handoff, home, auto, agent=ref.id, emit=turn.recorder.emit_fields)
         return partial(self._review, task, report, reader, ask)
 
-    async def _review(self, task: Task, report: str, reader: AgentHome, ask: Callable[[], Awaitable[Review]]) -> None:
+    async def _review(self, task: Task, report: str, reader: AgentState, ask: Callable[[], Awaitable[Review]]) -> None:
         review = Review(outcome=Outcome.FAILED, reason=CUT_SHORT)
         try:
             with trio.CancelScope() as scope:
@@ -104,7 +103,7 @@ class HandOffs:
             self._open.discard(scope)
             task.result = reviewed(report, review)
             if task.is_answered and review.outcome is Outcome.BLOCKED:  # its report was read while it was under review
-                reader.reminders += (f"{task.info.description!r} ({task.info.id}): {_warning(review)}",)
+                reader.pending.remind(f"{task.info.description!r} ({task.info.id}): {_warning(review)}")
 
     def close(self) -> None:
         """End the reviews that run, and begin no more: the reports of those that end now are unreviewed."""
@@ -113,7 +112,7 @@ class HandOffs:
             scope.cancel()
 
 
-def _has_called(home: AgentHome) -> bool:
-    if home.earlier_calls:
+def _has_called(home: AgentState) -> bool:
+    if home.review.earlier_calls:
         return True
     return home.conversation is not None and any(message.tool_uses for message in home.conversation.messages)

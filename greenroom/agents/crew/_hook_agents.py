@@ -1,9 +1,8 @@
 """Agents that answer hooks: one for each question, with tools that only read, gone when it has answered.
 
-Rule 1: it is a child of the agent whose hook it is, and on record as such; it takes no place and nobody is told of its end.
-Rule 2: it starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Rule 3: nobody is asked
-for it: what is not allowed, is denied. Rule 4: when the hook is left in any way, it has ended.
-Must not know: how its answer is read.
+It is a child of the agent whose hook it is, and on record as such; it takes no place and nobody is told of its end.
+It starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Nobody is asked
+for it: what is not allowed, is denied. When the hook is left in any way, it has ended.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ import attrs
 import trio
 
 from greenroom.agents._definition import AgentDefinition, Origin
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._orders import ChildWish, Order
 from greenroom.core import Cause, PeerError
@@ -61,7 +61,7 @@ class HookAgents:
     """
 
     crew: Crew
-    limit: Callable[[AgentHome], None]
+    limit: Callable[[AgentState], None]
 
     async def ask(self, system: str, prompt: str, *, model: str | None, context: HookContext) -> str:
         """Return what an agent says last that looked for itself. Cancelled, it has ended before this returns.
@@ -75,7 +75,7 @@ class HookAgents:
         caller_id = context.agent_id or context.actor
         caller = self.crew.find_home(caller_id)
 
-        def make(lineage: Lineage) -> AgentHome:
+        def make(lineage: Lineage) -> AgentState:
             wish = ChildWish(
                 definition=definition,
                 parent=caller,
@@ -83,7 +83,7 @@ class HookAgents:
                 model=model,
                 is_background=False,
                 place=context.cwd,
-                own_roots=None if caller is None else caller.own_roots,
+                own_roots=None if caller is None else caller.profile.own_roots,
             )
             home = self.crew.ground.make_child(wish)
             self.limit(home)

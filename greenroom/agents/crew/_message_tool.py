@@ -1,8 +1,7 @@
 """The tool SendMessage: one for sub-agents, and for the members of a team.
 
-Rule 1: what it says was sent is on record; what cannot be put on record is not sent, in the words of the leading coding agent
-(agents 7.31). Rule 2: calls of one message run one after the other, so that messages arrive in the order in which they were written.
-Must not know: how anybody is reached.
+What it says was sent is on record; what cannot be put on record is not sent, in the words of the leading coding agent
+. Calls of one message run one after the other, so that messages arrive in the order in which they were written.
 """
 
 from __future__ import annotations

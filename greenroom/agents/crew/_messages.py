@@ -1,8 +1,8 @@
 """Messages to agents, and going on with those that have ended (agents 6F).
 
-Rule 1: what is said to have been sent has been accepted by a living actor, or has started a new run. Rule 2: an id is for
+What is said to have been sent has been accepted by a living actor, or has started a new run. An id is for
 ever, a name is what the latest agent of that name is called; where that changed, the sender is told instead of the wrong one.
-Rule 3: an agent that a person stopped is gone on with by a person only. Rule 4: one run of an agent at a time.
+An agent that a person stopped is resumed by a person only. One run of an agent at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import attrs
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note, render
 from greenroom.agents._loading import Loaded
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._agent_tool import is_one_shot
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._fork import FORK, as_fork, fork_home
@@ -33,7 +34,7 @@ from greenroom.tools import ToolError
 
 MAIN: Final = "main"
 SESSION: Final = OTHER_SESSION
-"""What the address of another session begins with."""
+"""The prefix of the address of another session."""
 
 Refusal: TypeAlias = Literal[
     "unknown_recipient",
@@ -75,15 +76,15 @@ class SendRefused(ToolError):
 @final
 @attrs.frozen(kw_only=True)
 class Told:
-    """What the sender of a letter is told."""
+    """The reply to the sender of a letter."""
 
     text: str
     target: str
-    """Whom it went to."""
+    """The recipient."""
     sender: str
-    """What those are told of the sender."""
+    """The sender's name for the recipient."""
     more: Mapping[str, Any] = attrs.field(factory=dict)
-    """What programs read besides, such as the `request_id` of a request."""
+    """Further data for programs, such as the `request_id` of a request."""
 
 
 class TeamPost(Protocol):
@@ -95,7 +96,7 @@ class TeamPost(Protocol):
         ...
 
     def is_for(self, letter: Letter, sender: str) -> bool:
-        """Whether a letter of that agent is for members of the team."""
+        """Return whether a letter of that agent is for members of the team."""
         ...
 
     async def send(self, letter: Letter, sender: str, label: str) -> Told:
@@ -120,7 +121,7 @@ class Peers(Protocol):
 
 
 class Archive(Protocol):
-    """Where agents are found that are not in memory."""
+    """The store of agents that are not in memory."""
 
     async def load(self, agent_id: str) -> tuple[Mapping[str, Any], Loaded]:
         """Return what is kept of an agent, and its conversation.
@@ -134,17 +135,17 @@ class Archive(Protocol):
 @final
 @attrs.frozen(kw_only=True)
 class Sent:
-    """What became of a message."""
+    """The result of sending a message."""
 
     to: str
     """Id of the agent."""
     has_resumed: bool
-    """Whether it had ended, and goes on in the background."""
+    """True if it had ended, and goes on in the background."""
     output_file: str = ""
 
     @property
     def text(self) -> str:
-        """What the sender reads."""
+        """The text that the sender reads."""
         if self.to.startswith(SESSION):
             return f"Message sent to the main agent of {self.to}; it answers if it wants to."
         if not self.has_resumed:
@@ -195,7 +196,7 @@ class Post:
             by_user: Whether a person does, to this very agent.
 
         Raises:
-            SendRefused: There is no such agent, or it may not be gone on with.
+            SendRefused: There is no such agent, or it may not be resumed.
         """
         crew = self.crew
         if to == EVERYBODY:
@@ -214,7 +215,7 @@ class Post:
         member = crew.members.get(agent_id)
         if member is not None and member.is_running:
             if member.ref is None:
-                member.first = f"{member.first}\n\n{render(self._note(text, sender))}"
+                member.add_to_first(render(self._note(text, sender)))
                 return Sent(to=agent_id, has_resumed=False)
             delivery = member.ref.tell(self._note(text, sender), Lane.LATER, size_bytes=len(text))
             if delivery is not Delivery.CLOSED:
@@ -228,7 +229,7 @@ class Post:
         """Start another run of an agent that has ended, in the background: same id, conversation, model and place.
 
         Raises:
-            SendRefused: It may not be gone on with, or nothing is left of it.
+            SendRefused: It may not be resumed, or nothing is left of it.
             ToolError: Its worktree is gone.
         """
         crew = self.crew
@@ -292,7 +293,7 @@ class Post:
 
     def _unknown(self, to: str) -> SendRefused:
         members = () if self.team is None else self.team.names
-        known = [*members, *self.crew.names, *(one.id for one in self.crew.members.values() if one.is_running)]
+        known = [*members, *self.crew.names, *(member.id for member in self.crew.members.values() if member.is_running)]
         near = tuple(difflib.get_close_matches(to.partition("@")[0], known, n=3))
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
         return SendRefused("unknown_recipient", f"there is no agent {to!r}; {hint}", near=near)
@@ -319,7 +320,7 @@ class Post:
         lineage = _lineage_of(record)
         if is_fork:
             make = await self._fork_again(record, self.archive, definitions, main)
-            definition = attrs.evolve(main.definition, name=FORK)
+            definition = attrs.evolve(main.profile.definition, name=FORK)
         else:
             definition = definitions.find(str(record.get("agentType")))
             make = partial(self._child_again, record, definition, main)
@@ -336,12 +337,12 @@ class Post:
         )
         member = crew.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
         member.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
-        member.kept_path, member.kept_branch = str(record.get("worktree") or ""), str(record.get("branch") or "")
+        member.keep_worktree(str(record.get("worktree") or ""), str(record.get("branch") or ""))
         return member
 
     async def _fork_again(
-        self, record: Mapping[str, Any], archive: Archive, definitions: Definitions, main: AgentHome
-    ) -> Callable[[Lineage], AgentHome]:
+        self, record: Mapping[str, Any], archive: Archive, definitions: Definitions, main: AgentState
+    ) -> Callable[[Lineage], AgentState]:
         """Return what makes a fork as its parent is: its system prompt, tools and limits are that one's, not main's.
 
         Raises:
@@ -350,19 +351,19 @@ class Post:
         named = str(record.get("parent") or "")
         parent = self.crew.find_home(named) if named else main
         above: Mapping[str, Any] = {}
-        definition = main.definition
+        definition = main.profile.definition
         if parent is None or parent.conversation is None:
             above, _ = await archive.load(named)
             definition = definitions.find(str(above.get("agentType")))
 
-        def make(lineage: Lineage) -> AgentHome:
+        def make(lineage: Lineage) -> AgentState:
             if parent is not None and parent.conversation is not None:
                 home = fork_home(parent, lineage)
             else:
                 is_background = bool(above.get("isBackground", True))
                 made = self._child_again(above, definition, main, _lineage_of(above), is_background=is_background)
                 home = as_fork(made, lineage)
-            home.place, home.own_roots = _place_of(record, main), _roots_of(record)
+            home.replace(place=_place_of(record, main), own_roots=_roots_of(record))
             return home
 
         return make
@@ -371,11 +372,11 @@ class Post:
         self,
         record: Mapping[str, Any],
         definition: AgentDefinition,
-        main: AgentHome,
+        main: AgentState,
         lineage: Lineage,
         *,
         is_background: bool = True,
-    ) -> AgentHome:
+    ) -> AgentState:
         """Return what belongs to an agent that its record tells of."""
         return self.crew.ground.make_child(
             ChildWish(
@@ -391,7 +392,7 @@ class Post:
         )
 
 
-def _place_of(record: Mapping[str, Any], main: AgentHome) -> Path:
+def _place_of(record: Mapping[str, Any], main: AgentState) -> Path:
     return Path(record.get("worktree") or record.get("cwd") or main.cwd)
 
 
@@ -416,4 +417,4 @@ def _accepted(delivery: Delivery, to: str) -> None:
 
 
 def _is_id(text: str) -> bool:
-    return len(text) == 17 and text.startswith("a") and all(one in "0123456789abcdef" for one in text[1:])
+    return len(text) == 17 and text.startswith("a") and all(each in "0123456789abcdef" for each in text[1:])

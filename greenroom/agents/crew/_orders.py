@@ -1,4 +1,4 @@
-"""What is asked of a crew, and what it keeps of each of its agents."""
+"""Orders for subagents, and the record of each subagent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import attrs
 
 from greenroom.actors import Ref
 from greenroom.agents._definition import AgentDefinition
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
@@ -27,54 +28,54 @@ MAX_REPORT_CHARS: Final = 160_000
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class DelegationSettings:
-    """How the agents of a session start others; the defaults are the reference documents' (agents 0.0)."""
+    """Settings of how the agents of a session start others; the defaults are those of the leading coding agent."""
 
     fork: ForkSetting = attrs.field(
         default="off", validator=attrs.validators.in_(("off", "when_type_omitted", "explicit"))
     )
-    """How a model forks: not at all, by leaving the type out, or by the type `fork`."""
+    """The way a model forks: not at all, by leaving the type out, or by the type `fork`."""
     skill_fork: SkillForkSetting = attrs.field(default="wait", validator=attrs.validators.in_(("wait", "background")))
-    """Whether a skill with `context: fork` is waited for, unless it says otherwise; without a person, it always is."""
+    """True if a skill with `context: fork` is waited for, unless it says otherwise; without a person, it always is."""
     background: bool = True
-    """Whether agents may run in the background at all."""
+    """True if agents may run in the background at all."""
     background_by_default: bool = False
-    """Whether an agent runs in the background unless the call says otherwise."""
+    """True if an agent runs in the background unless the call says otherwise."""
     auto_background_ms: int = attrs.field(default=AUTO_BACKGROUND_MS, validator=attrs.validators.ge(0))
-    """Milliseconds that a call waits for an agent before it goes on in the background; 0: for ever."""
+    """Milliseconds that a call waits for an agent before the agent is moved to the background; 0 for no limit."""
     max_depth: int = attrs.field(default=3, validator=attrs.validators.ge(0))
-    """How far below main agents may be started; 0 takes the tool away."""
+    """Maximum depth below main at which agents may be started; 0 takes the tool away."""
     max_running: int = attrs.field(default=20, validator=attrs.validators.ge(1))
-    """How many run at once: a model's further calls are refused, a program's wait."""
+    """Maximum number that run at once: a model's further calls are refused, a program's wait."""
     max_total: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
-    """How many a session starts in all; nothing said: as many as it likes."""
+    """Maximum number that a session starts in all; None for no limit."""
     listing_chars: int = attrs.field(default=LISTING_CHARACTERS, validator=attrs.validators.ge(1_000))
     """Characters of the list of agents that a model reads with each request; beyond that descriptions are cut, then left out."""
     interactive: bool = False
-    """Whether a person watches; without one, nobody forks by leaving the type out."""
+    """True if a person watches; without one, nobody forks by leaving the type out."""
     assistant: bool = False
-    """Whether a child never holds up what comes in: all of them run in the background."""
+    """True if a child never holds up what comes in: all of them run in the background."""
     proactive: bool = False
-    """Whether the main agent goes on by itself, in a loop: all of its children run in the background."""
+    """True if the main agent goes on by itself, in a loop: all of its children run in the background."""
     coordinator: bool = False
-    """Whether the main agent only leads others (agents 8); `GREENROOM_COORDINATOR_MODE` goes before this."""
+    """True if the main agent only leads others; `GREENROOM_COORDINATOR_MODE` goes before this."""
     coordinator_prompt: str = ""
-    """What a coordinator is told in place of the text that is built in."""
+    """The coordinator's prompt, in place of the built-in text."""
     simple_workers: bool = False
-    """Whether a coordinator's workers have a shell, reading and editing, and nothing else."""
+    """True if a coordinator's workers have a shell, reading and editing, and nothing else."""
     scratchpad: bool = True
-    """Whether the workers of a coordinator share a folder in which they write unasked."""
+    """True if the workers of a coordinator share a folder in which they write unasked."""
     append_system_prompt: str = ""
-    """What goes behind the system prompt of each of them, save forks (agents 1.88)."""
+    """Text behind the system prompt of each of them, except forks."""
     initial_prompt_scope: Literal["any", "main"] = attrs.field(
         default="any", validator=attrs.validators.in_(("any", "main"))
     )
-    """Whose `initialPrompt` goes before what it is told first: that of any agent, or of the main agent alone."""
+    """The agents whose `initialPrompt` goes before what they are told first: any agent, or the main agent alone."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
-    """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
+    """Seconds after its end for which an agent is kept in memory; later it is resumed from its transcript."""
     shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
     """Seconds that a command may go on after the agent in the background that started it has ended."""
     stall_s: float = attrs.field(default=600.0, validator=attrs.validators.ge(0))
-    """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0: for ever."""
+    """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0 for no limit."""
     report_chars: int = attrs.field(
         default=REPORT_CHARACTERS,
         validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MAX_REPORT_CHARS)),
@@ -85,22 +86,22 @@ class DelegationSettings:
 @final
 @attrs.frozen(kw_only=True)
 class ChildWish:
-    """What an agent is to be made of."""
+    """The parts that an agent is to be made of."""
 
     definition: AgentDefinition
-    parent: AgentHome | None
+    parent: AgentState | None
     """The agent that asked; None for the host."""
     lineage: Lineage
     model: str | None = None
-    """What the call says."""
+    """The model that the call names."""
     is_background: bool
     is_teammate: bool = False
     is_planning: bool = False
-    """Whether it changes nothing until its plan is approved; of a teammate."""
+    """True if it changes nothing until its plan is approved; of a teammate."""
     is_worker: bool = False
-    """Whether a coordinator leads it."""
+    """True if a coordinator leads it."""
     place: Path | None = None
-    """Where it begins; None for where its parent stands."""
+    """The folder in which it begins; None for where its parent stands."""
     own_roots: tuple[Path, ...] | None = None
     exact_model: str | None = None
     """The model that it had in an earlier run."""
@@ -109,9 +110,9 @@ class ChildWish:
 
 
 class Ground(Protocol):
-    """What a crew stands on; a session fills it."""
+    """The services of the session for its subagents."""
 
-    def make_child(self, wish: ChildWish) -> AgentHome:
+    def make_child(self, wish: ChildWish) -> AgentState:
         """Return what belongs to a new agent.
 
         Raises:
@@ -119,7 +120,7 @@ class Ground(Protocol):
         """
         ...
 
-    def let_go(self, home: AgentHome) -> None:
+    def let_go(self, home: AgentState) -> None:
         """Forget an agent that has ended."""
         ...
 
@@ -127,7 +128,7 @@ class Ground(Protocol):
         """Return the definitions as they are now."""
         ...
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+    def adopt(self, ref: Ref[Any], home: AgentState) -> None:
         """Add an agent that was started."""
         ...
 
@@ -135,16 +136,16 @@ class Ground(Protocol):
         """Release it again; its tokens still count."""
         ...
 
-    def find(self, agent_id: str) -> tuple[Ref[Any], AgentHome] | None:
+    def find(self, agent_id: str) -> tuple[Ref[Any], AgentState] | None:
         """Return an agent of the session by its id, teammates included; None if it is not in memory."""
         ...
 
-    def living(self) -> Iterable[AgentHome]:
+    def living(self) -> Iterable[AgentState]:
         """Return the records of all agents but the main one that have not ended."""
         ...
 
     def has_budget(self) -> bool:
-        """Whether anything may still be spent."""
+        """Return whether anything may still be spent."""
         ...
 
 
@@ -153,31 +154,31 @@ class Ground(Protocol):
 class Order:
     """One agent to start."""
 
-    home: Callable[[Lineage], AgentHome]
+    home: Callable[[Lineage], AgentState]
     """Makes what belongs to it."""
     definition: AgentDefinition
     prompt: str
     description: str
-    caller: AgentHome | None = None
+    caller: AgentState | None = None
     """The agent that asks; None for the host."""
     caller_id: str = ""
     owner: str = ""
-    """Who is told of its end; empty: the host."""
+    """The agent that is notified of its end; empty for the host."""
     call: str = ""
     is_background: bool
     is_fork: bool = False
     is_worker: bool = False
-    """Whether a coordinator leads it."""
+    """True if a coordinator leads it."""
     is_silent: bool = False
-    """Whether its end is told to nobody, because the host looks at the task."""
+    """True if its end is told to nobody, because the host looks at the task."""
     name: str = ""
     in_worktree: bool = False
     waits: bool = False
-    """Whether it waits for a place where too many run."""
+    """True if it waits for a place where too many run."""
     skill: str = ""
     """The skill that it runs; empty for none."""
     is_service: bool = False
-    """Whether the runtime itself asks, for a hook: it takes no place, and does not count as one that was started."""
+    """True if the runtime itself asks, for a hook: it takes no place, and does not count as one that was started."""
     tell: Callable[[Task], bool] | None = None
     """Tells of its end in the place of the notice, and says whether that could be done; None: the notice does."""
 
@@ -191,57 +192,83 @@ class Member:
     order: Order
     lineage: Lineage
     task: Task
-    home: AgentHome
+    home: AgentState
     ref: Ref[Any] | None = None
     """Its actor; None while it waits for a place."""
     hold: Hold | None = None
     """Its worktree, as long as it is used."""
     first: str = ""
-    """What it is told when its turn has come, as long as it waits for a place."""
+    """The first message of an agent that waits for a place."""
     kept_path: str = ""
     """The worktree that was kept at the end of a run."""
     kept_branch: str = ""
     kept_record: dict[str, Any] | None = None
-    """What was written last of it; None before anything was."""
-    record_file: Path | None = None
-    """Where that is written; None before anything was."""
+    """The record that was written last; None before anything was."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id} of {self.definition.name}: run {self.task.info.run}, {self.task.state}>"
 
     @property
     def definition(self) -> AgentDefinition:
-        """What kind of agent it is."""
+        """Its definition."""
         return self.order.definition
 
     @property
     def label(self) -> str:
-        """What people and agents call it."""
+        """Its name for people and agents."""
         return self.order.name or self.id
 
     @property
     def is_running(self) -> bool:
-        """Whether a run of it has not ended."""
+        """True if a run of it has not ended."""
         return not self.task.is_finished
 
     def write_record(self, run_folder: Path, write: Callable[[Path, bytes], None]) -> None:
         """Write what resuming it needs, if that differs from what was written last."""
         record = self.record()
         if record != self.kept_record:
-            if self.record_file is None:
-                self.record_file = run_folder / record_path(self.id)
-            write(self.record_file, encode_line(record))
+            write(run_folder / record_path(self.id), encode_line(record))
             self.kept_record = record
 
+    def wait_with(self, text: str) -> None:
+        """Keep what it is told first until its turn has come."""
+        self.first = text
+
+    def add_to_first(self, text: str) -> None:
+        """Add to what it is told first, while it waits for a place."""
+        self.first = f"{self.first}\n\n{text}"
+
+    def launched(self, ref: Ref[Any]) -> Ref[Any]:
+        """Note the actor of its run, and return it."""
+        self.ref = ref
+        return ref
+
+    def begin_again(self, order: Order, task: Task) -> None:
+        """Begin another run."""
+        self.order, self.task = order, task
+
+    def hold_worktree(self, hold: Hold | None) -> None:
+        """Keep the worktree that it uses."""
+        self.hold = hold
+
+    def take_hold(self) -> Hold | None:
+        """Return the hold on its worktree, and forget it."""
+        hold, self.hold = self.hold, None
+        return hold
+
+    def keep_worktree(self, path: str, branch: str) -> None:
+        """Note the worktree that was kept at the end of a run; empty for none."""
+        self.kept_path, self.kept_branch = path, branch
+
     def record(self) -> dict[str, Any]:
-        """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
+        """Return what is kept of it on disk, to go on with it when nothing of it is in memory."""
         home = self.home
-        roots = home.own_roots
-        held = self.hold if home.stay is None else home.stay.hold
+        roots = home.profile.own_roots
+        held = self.hold if home.worktree is None else home.worktree.hold
         tree = None if held is None else held.worktree
         path = self.kept_path if tree is None else str(tree.path)
         call = self.task.info.tool_use_id
-        # The names that the leading coding agent's own records have (agents 10.3); left out where there is nothing to say.
+        # The names that the leading coding agent's own records have; left out where there is nothing to say.
         shared = {"toolUseId": call} if call else {}
         shared |= {"worktreePath": path} if path else {}
         return {
@@ -249,8 +276,8 @@ class Member:
             "agentType": self.definition.name,
             "name": self.order.name,
             "description": self.order.description,
-            "model": home.model,
-            "cwd": str(home.place or home.services.cwd),
+            "model": home.profile.model,
+            "cwd": str(home.profile.place or home.services.cwd),
             "roots": None if roots is None else list(map(str, roots)),
             "parent": self.lineage.parent,
             "above": list(self.lineage.above),

@@ -1,7 +1,7 @@
-"""Checkouts of their own for agents: made, entered, taken up again, let go (agents 11).
+"""Checkouts of their own for agents: made, entered, taken up again, let go.
 
-Rule 1: whoever is started by an agent in a worktree, and works there, holds it too: it goes with its last user. Rule 2: an agent
-in a worktree is kept out of the main checkout, save in folders that are its own. Rule 3: an agent that goes on finds the worktree
+An agent that is started by one in a worktree, and works there, holds it too: it is released with its last user. An agent
+in a worktree is kept out of the main checkout, save in folders that are its own. An agent that goes on finds the worktree
 that was kept, or gets another one like it.
 """
 
@@ -12,12 +12,12 @@ from typing import final
 
 import attrs
 
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Member
 from greenroom.agents.crew._stays import Stays
 from greenroom.tasks import Task
 from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, Kind, WorktreeError, Worktrees
+from greenroom.worktrees import Fate, Hold, WorktreeError, WorktreeKind, Worktrees
 
 
 @final
@@ -30,7 +30,7 @@ class Places:
     stays: Stays
     """Those that agents have gone into by themselves."""
 
-    def share(self, home: AgentHome, caller: AgentHome | None, above: Member | None) -> Hold | None:
+    def share(self, home: AgentState, caller: AgentState | None, above: Member | None) -> Hold | None:
         """Hold for an agent the worktree in which it is started, because its caller works there; None where that is none.
 
         Args:
@@ -38,11 +38,11 @@ class Places:
             caller: Who starts it; the main agent for the host.
             above: The same, if that is an agent of the crew.
         """
-        stay = None if caller is None else caller.stay
-        held = stay.hold if stay is not None else None if above is None else above.hold
+        entered = None if caller is None else caller.worktree
+        held = entered.hold if entered is not None else None if above is None else above.hold
         return None if held is None or held.is_released else confined(home, held.share())
 
-    async def open(self, agent_id: str, home: AgentHome) -> Hold:
+    async def open(self, agent_id: str, home: AgentState) -> Hold:
         """Make a worktree for an agent, and let it work there.
 
         Raises:
@@ -69,30 +69,30 @@ class Places:
         if member.kept_path:
             try:
                 hold = await self.worktrees.adopt(Path(member.kept_path), cwd=home.services.cwd)
-                member.hold = confined(home, hold)
+                member.hold_worktree(confined(home, hold))
             except WorktreeError as error:
                 raise ToolError(f"its worktree cannot be used any more: {error}") from error
         elif member.order.in_worktree:
             home.move(None, None)
-            member.hold = await self.open(member.id, home)
+            member.hold_worktree(await self.open(member.id, home))
 
     async def let_go(self, member: Member, task: Task) -> None:
-        """Let go of an agent's worktree at the end of a run, and note what is kept."""
-        hold, member.hold = member.hold, None
+        """Release an agent's worktree at the end of a run, and note what is kept."""
+        hold = member.take_hold()
         release = None if hold is None else await hold.release()
         release = await self.stays.let_go(member.home) or release  # what it went into is where it worked last
         if release is None:
             return
         tree = release.worktree
         is_there = release.fate is not Fate.REMOVED
-        member.kept_path, member.kept_branch = (str(tree.path), tree.branch) if is_there else ("", "")
+        member.keep_worktree(*((str(tree.path), tree.branch) if is_there else ("", "")))
         # What others still use is theirs to tell of, unless it was made for this one.
         if is_there and (release.fate is not Fate.IN_USE or member.order.in_worktree):
             task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
 
 
-def confined(home: AgentHome, hold: Hold) -> Hold:
+def confined(home: AgentState, hold: Hold) -> Hold:
     """Keep an agent in the worktree that it holds; returns the hold. In one of the session its folders do."""
-    if hold.worktree.kind is not Kind.SESSION:
-        home.checkout = hold.worktree
+    if hold.worktree.kind is not WorktreeKind.SESSION:
+        home.replace(checkout=hold.worktree)
     return hold

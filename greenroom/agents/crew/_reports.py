@@ -1,4 +1,4 @@
-"""What a run comes to in words: its report, its error, and what people read of it while it goes on."""
+"""The texts of a run: its report, its error, and what people read of it while it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from greenroom.agents._calls import summarize
-from greenroom.agents._services import Denial
+from greenroom.agents._run import Denial
 from greenroom.agents.delegation._results import REPORT_CHARACTERS, truncate_report
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.core import GreenroomError, ProviderError, StartFailed, error_text, message_of
@@ -19,7 +19,7 @@ from greenroom.tools import ToolError
 def report_of(text: str, output_file: Path, *, limit: int = REPORT_CHARACTERS) -> str:
     """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words.
 
-    All of it is in the output file (agents 1.68).
+    All of it is in the output file.
     """
     return scan_report(truncate_report(text, limit, full_path=str(output_file)))
 
@@ -44,13 +44,13 @@ def with_denials(report: str, denials: Sequence[Denial]) -> str:
     """Return the report of a run, with what it was refused: a report may not speak of it."""
     if not denials:
         return report
-    counts = Counter(one.tool for one in denials)
+    counts = Counter(denial.tool for denial in denials)
     names = ", ".join(f"{name} ({count} times)" if count > 1 else name for name, count in counts.items())
     return f"{report}\n\n[harness: calls of this agent were refused: {names}]".lstrip()
 
 
 def words_of(error: BaseException | None) -> str:
-    """Return why a run failed, for whoever is told of it."""
+    """Return why a run failed, for its reader."""
     if error is None:
         return "it was not said why"
     if isinstance(error, StartFailed) and error.__cause__ is not None:

@@ -1,10 +1,9 @@
 """Skills that run as agents of their own: the third way to a sub-agent, beside the tool Agent and the runtime's own services.
 
-Rule 1: the agent is new: it is told the skill's text and nothing of the conversation that called. Rule 2: who waits is linked:
-the turn that waits takes the agent along if it ends first. Rule 3: what the skill grants is the agent's, for all of its run,
-and never its caller's. Rule 4: a skill that runs so is not run again below itself. Rule 5: types, rules and limits are those
+The agent is new: it is told the skill's text and nothing of the conversation that called. Who waits is linked:
+the turn that waits takes the agent along if it ends first. What the skill grants is the agent's, for all of its run,
+and never its caller's. A skill that runs so is not run again below itself. Types, rules and limits are those
 of every other child.
-Must not know: what the host is, what tools there are.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import attrs
 
 from greenroom.agents._calls import summarize
 from greenroom.agents._definition import INHERIT, AgentDefinition
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._agent_tool import denied_types, limits_of
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._orders import ChildWish, Member, Order
@@ -62,7 +62,7 @@ class SkillForks:
     """
 
     crew: Crew
-    equip: Callable[[AgentHome, Rendered], object] = lambda _home, _rendered: None
+    equip: Callable[[AgentState, Rendered], object] = lambda _home, _rendered: None
     wait_durable: Callable[[], Awaitable[None]] | None = None
     hand_in: Callable[[str], bool] = lambda _: False
 
@@ -95,7 +95,7 @@ class SkillForks:
         ctx.attach({**found, "status": "async_launched"})
         return f'Skill "{name}" {_in_background(member)} You are told when it has ended; do not wait for it.'
 
-    async def run_command(self, caller: AgentHome, rendered: Rendered) -> str:
+    async def run_command(self, caller: AgentState, rendered: Rendered) -> str:
         """Run a skill that the user called in a turn of the main agent, and return the output of the command.
 
         Cancelled while it waits for the agent, the agent is killed, and the turn ends after it.
@@ -120,15 +120,15 @@ class SkillForks:
 
     # --- starting --------------------------------------------------------------------------------------------------
 
-    async def _start(self, rendered: Rendered, caller: AgentHome, *, call: str = "", is_user: bool = False) -> Member:
+    async def _start(self, rendered: Rendered, caller: AgentState, *, call: str = "", is_user: bool = False) -> Member:
         crew, skill = self.crew, rendered.skill
-        if skill.name in caller.lineage.skills:
-            chain = " > ".join((*caller.lineage.skills, skill.name))
+        if skill.name in caller.profile.lineage.skills:
+            chain = " > ".join((*caller.profile.lineage.skills, skill.name))
             raise ToolError(
                 f"the skill {skill.name!r} runs above you already ({chain}): do yourself what is left of it"
             )
         definitions = await crew.ground.find_definitions()
-        who = Caller(depth=caller.lineage.depth, is_main=not caller.is_child, is_user=is_user)
+        who = Caller(depth=caller.profile.lineage.depth, is_main=not caller.profile.is_child, is_user=is_user)
         denied = denied_types(caller)
         situation = Situation(definitions=definitions, denied_types=denied, caller=who, limits=limits_of(crew))
         try:
@@ -142,8 +142,8 @@ class SkillForks:
             prompt=rendered.text,
             description=f"/{skill.name} {summarize({'': rendered.arguments})}".rstrip(),
             caller=caller,
-            caller_id=caller.id,
-            owner=caller.id,
+            caller_id=caller.profile.id,
+            owner=caller.profile.id,
             call=call,
             is_background=carrier is not Carrier.OUTPUT,
             in_worktree=definition.isolation == "worktree",
@@ -156,11 +156,11 @@ class SkillForks:
             raise ToolError(str(error)) from error
 
     def _maker(
-        self, rendered: Rendered, definition: AgentDefinition, caller: AgentHome, *, is_background: bool
-    ) -> Callable[[Lineage], AgentHome]:
+        self, rendered: Rendered, definition: AgentDefinition, caller: AgentState, *, is_background: bool
+    ) -> Callable[[Lineage], AgentState]:
         model = rendered.skill.model
 
-        def make(lineage: Lineage) -> AgentHome:
+        def make(lineage: Lineage) -> AgentState:
             wish = ChildWish(
                 definition=definition,
                 parent=caller,
@@ -169,26 +169,26 @@ class SkillForks:
                 is_background=is_background,
                 is_worker=self.crew.settings.coordinator,
                 place=caller.cwd,
-                own_roots=caller.own_roots,
+                own_roots=caller.profile.own_roots,
             )
             home = self.crew.ground.make_child(wish)
-            home.grants = home.grants.after(rendered)
+            home.grant(home.grants.after(rendered))
             self.equip(home, rendered)
             return home
 
         return make
 
-    def _carrier(self, rendered: Rendered, caller: AgentHome, *, is_user: bool) -> Carrier:
+    def _carrier(self, rendered: Rendered, caller: AgentState, *, is_user: bool) -> Carrier:
         settings, skill = self.crew.settings, rendered.skill
         members = self.crew.members
-        is_teammate = caller.is_child and caller.id not in members
+        is_teammate = caller.profile.is_child and caller.profile.id not in members
         situation = SkillSituation(
             setting=settings.skill_fork,
             background_enabled=settings.background and not is_teammate,
             is_interactive=settings.interactive,
             is_assistant=settings.assistant,
-            is_main=not caller.is_child,
-            runs_already=any(one.is_running and one.order.skill == skill.name for one in members.values()),
+            is_main=not caller.profile.is_child,
+            runs_already=any(member.is_running and member.order.skill == skill.name for member in members.values()),
             is_scheduled=not is_user and caller.origin == SCHEDULE,
         )
         return choose_carrier(skill.is_background, situation)

@@ -1,4 +1,4 @@
-"""What a child did, counted by the kind of its calls (`toolStats`, agents 1.60)."""
+"""Statistics of a child's work, by the kind of its calls (`toolStats`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Worktrees of the session: gone into and left by agents that ask for it, or from the beginning (agents 11.14, 11.15, 20.55).
+"""Worktrees of the session: gone into and left by agents that ask for it, or from the beginning.
 
-Rule 1: such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
-Rule 2: who works in it holds it, whoever else does; it is not removed under anybody. Rule 3: an agent that goes in takes its
+Such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
+Every agent that works in it holds it; it is not removed before the last one has left. An agent that goes in takes its
 folders along: what lies outside is outside for its file tools, and its commands are decided about as in any other folder.
-Rule 4: what the record says has happened. Must not know: how models call it.
+What the record says has happened.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents._services import AgentHome
-from greenroom.agents._stay import Stay
+from greenroom.agents._state import AgentState
+from greenroom.agents._worktree_session import WorktreeSession
 from greenroom.core import Event, JournalError, UsageError
 from greenroom.tasks import SHELL, Tasks
 from greenroom.worktrees import (
@@ -38,7 +38,7 @@ Action: TypeAlias = Literal["keep", "remove"]
 @final
 @attrs.frozen(kw_only=True)
 class StayRecord:
-    """What is known on disk of a stay that has not ended."""
+    """The record on disk of a worktree that an agent has entered and not left."""
 
     path: Path
     branch: str
@@ -49,11 +49,11 @@ class StayRecord:
 @final
 @attrs.frozen(kw_only=True)
 class Departure:
-    """What leaving a worktree came to."""
+    """The result of leaving a worktree."""
 
     worktree: Worktree
     original_cwd: Path
-    """Where the agent works now."""
+    """The folder in which the agent works now."""
     release: Release
 
 
@@ -73,13 +73,13 @@ class Stays:
     worktrees: Worktrees | None
     tasks: Tasks
     record: Callable[[Event], Awaitable[None]]
-    others: Callable[[], Iterable[AgentHome]] = tuple
-    on_move: Callable[[AgentHome], object] = lambda _: None
+    others: Callable[[], Iterable[AgentState]] = tuple
+    on_move: Callable[[AgentState], object] = lambda _: None
 
     async def enter(
-        self, home: AgentHome, *, name: str = "", path: Path | None = None, pull: int | None = None
-    ) -> Stay:
-        """Let an agent work in a worktree from now on: a new one, the one of that name, or one that is there.
+        self, home: AgentState, *, name: str = "", path: Path | None = None, pull: int | None = None
+    ) -> WorktreeSession:
+        """Move an agent into a worktree: a new one, the one of that name, or an existing one.
 
         Cancelled, it stays where it is; a worktree that was made then is kept.
 
@@ -101,8 +101,8 @@ class Stays:
             hold = await worktrees.open_for_session(name, cwd=home.cwd, pull=pull)
         return await self._move_in(home, hold, original_cwd=home.cwd, was_there=path is not None)
 
-    async def go_back_in(self, home: AgentHome, stay: StayRecord) -> str:
-        """Let the main agent of a run that is gone on with work again where its record says.
+    async def go_back_in(self, home: AgentState, stay: StayRecord) -> str:
+        """Move the main agent of a resumed run back into the worktree of its record.
 
         Returns:
             Why it cannot, in words; empty if it does. Then it works in the folder of its session.
@@ -118,13 +118,13 @@ class Stays:
         await self._move_in(home, hold, original_cwd=stay.original_cwd, was_there=stay.was_there)
         return ""
 
-    async def leave(self, home: AgentHome, action: Action, *, discard_changes: bool = False) -> Departure:
-        """Let an agent work again where it came from; where that is refused, it stays where it is.
+    async def leave(self, home: AgentState, action: Action, *, discard_changes: bool = False) -> Departure:
+        """Move an agent back to where it came from; if that is refused, it stays where it is.
 
         Args:
             home: The agent's.
             action: What is to become of the worktree and its branch.
-            discard_changes: Whoever asks knows that work is lost.
+            discard_changes: True if the caller accepts that work is lost.
 
         Raises:
             UsageError: It is in none that it went into, or this one is not removed.
@@ -133,7 +133,7 @@ class Stays:
             WorktreeError: Git refused.
             JournalError: It has left, and that cannot be put on record.
         """
-        stay = home.stay
+        stay = home.worktree
         if stay is None or self.worktrees is None:
             raise UsageError(
                 "this agent is in no worktree that it went into with EnterWorktree; there is nothing to leave"
@@ -146,28 +146,28 @@ class Stays:
             try:
                 release = await stay.hold.release(keep=True)
             except JournalError:  # it holds nothing any more
-                _move_back(home, stay, has_origin=has_origin)
+                home.leave_worktree(stay, has_origin=has_origin)
                 self.on_move(home)
                 raise
-        back = _move_back(home, stay, has_origin=has_origin)
+        back = home.leave_worktree(stay, has_origin=has_origin)
         self.on_move(home)
         did = "remove" if release.fate is Fate.REMOVED else "keep"
         with trio.CancelScope(shield=True):  # the journal's own deadline
             await self.record(_left(home, stay.worktree, did))
         return Departure(worktree=stay.worktree, original_cwd=back, release=release)
 
-    async def let_go(self, home: AgentHome) -> Release | None:
-        """Let go of what an agent is in whose run has ended; its worktree is kept. None where it is in none."""
-        stay, home.stay = home.stay, None
+    async def let_go(self, home: AgentState) -> Release | None:
+        """Release the worktree of an agent whose run has ended; it is kept. Return None if it is in none."""
+        stay = home.release_worktree()
         return None if stay is None else await stay.hold.release(keep=True)
 
-    async def let_go_beside(self, home: AgentHome) -> None:
+    async def let_go_beside(self, home: AgentState) -> None:
         """Do the same where nobody is told what came of it."""
         with suppress(JournalError):
             await self.let_go(home)
 
     async def close(self) -> None:
-        """Let go of the worktrees that agents are in still, at the end of the session: they stay, locked, until a sweep.
+        """Release the worktrees that agents are in, at the end of the session: they stay, locked, until a sweep.
 
         Cancellation waits, at most 30 s.
         """
@@ -177,18 +177,18 @@ class Stays:
 
     # --- pieces ------------------------------------------------------------------------------------------------------
 
-    def _free_to_move(self, home: AgentHome) -> Worktrees:
+    def _free_to_move(self, home: AgentState) -> Worktrees:
         if self.worktrees is None:
             raise UsageError("this session starts no programs, so it has no worktrees")
-        if home.stay is not None:
+        if home.worktree is not None:
             raise UsageError(
-                f"this agent is in the worktree {home.stay.worktree.path} already; leave it with ExitWorktree"
+                f"this agent is in the worktree {home.worktree.worktree.path} already; leave it with ExitWorktree"
             )
-        if home.checkout is not None:
+        if home.profile.checkout is not None:
             raise UsageError("this agent works in a worktree of its own, and stays there until its end")
         return self.worktrees
 
-    async def _move_in(self, home: AgentHome, hold: Hold, *, original_cwd: Path, was_there: bool) -> Stay:
+    async def _move_in(self, home: AgentState, hold: Hold, *, original_cwd: Path, was_there: bool) -> WorktreeSession:
         tree = hold.worktree
         entered = WorktreeEntered(
             actor=_whose(home),
@@ -208,30 +208,33 @@ class Stays:
                 await hold.release(keep=True)
                 await self.record(_left(home, tree, "keep"))  # cancelled, it is on record all the same
             raise
-        stay = Stay(
+        stay = WorktreeSession(
             hold=hold,
             original_cwd=original_cwd,
-            place=home.place,
-            own_roots=home.own_roots,
+            place=home.profile.place,
+            own_roots=home.profile.own_roots,
             was_there=was_there,
             began_s=trio.current_time(),
         )
-        home.stay = stay
-        home.move(tree.path, (tree.path,))
+        home.enter_worktree(stay)
         self.on_move(home)
         return stay
 
-    def _check_removable(self, home: AgentHome, stay: Stay) -> None:
+    def _check_removable(self, home: AgentState, stay: WorktreeSession) -> None:
         path = stay.worktree.path
         if stay.was_there:
             raise UsageError(f"{path} was there before this agent went in, so it is not removed; leave it with `keep`")
-        there = [one.label or one.id for one in self.others() if one is not home and one.cwd.is_relative_to(path)]
+        there = [
+            other.profile.label or other.profile.id
+            for other in self.others()
+            if other is not home and other.cwd.is_relative_to(path)
+        ]
         if there:
             raise WorktreeBusy(path, f"{', '.join(there)}: wait for their end, or leave it with `keep`")
         shells = [
-            one.info.id
-            for one in self.tasks.running(home.id)
-            if one.info.kind == SHELL and one.is_background and one.began_s >= stay.began_s
+            task.info.id
+            for task in self.tasks.running(home.profile.id)
+            if task.info.kind == SHELL and task.is_background and task.began_s >= stay.began_s
         ]
         if shells:
             raise WorktreeBusy(
@@ -242,19 +245,10 @@ class Stays:
         await self.record(WorktreeLeft(name=stay.path.name, path=str(stay.path), branch=stay.branch, action="gone"))
 
 
-def _whose(home: AgentHome) -> str:
+def _whose(home: AgentState) -> str:
     """Return the actor that a record is about: none for the main agent, whose stay is the session's."""
-    return home.id if home.is_child else ""
+    return home.profile.id if home.profile.is_child else ""
 
 
-def _left(home: AgentHome, tree: Worktree, action: str) -> WorktreeLeft:
+def _left(home: AgentState, tree: Worktree, action: str) -> WorktreeLeft:
     return WorktreeLeft(actor=_whose(home), name=tree.name, path=str(tree.path), branch=tree.branch, action=action)
-
-
-def _move_back(home: AgentHome, stay: Stay, *, has_origin: bool) -> Path:
-    """Return where an agent works again: where it stood, or, where that is gone, where it began."""
-    home.stay = None
-    home.move(stay.place, stay.own_roots)
-    if stay.original_cwd != home.cwd and has_origin:
-        home.workspace.cwd = stay.original_cwd
-    return home.cwd

@@ -1,7 +1,6 @@
-"""What the environment says about how agents start others; it goes before settings files (DESIGN 12.33).
+"""The environment variables of delegation; they go before settings files.
 
-Rule 1: a switch that says nothing changes nothing. Rule 2: a number that is none is a mistake, and refused. Must not know: where
-variables come from.
+A switch that says nothing changes nothing. A number that is none is a mistake, and refused.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _NUMBERS: Final[Mapping[str, tuple[str, Callable[[int], float]]]] = {
 
 
 def moves_calls(environ: Mapping[str, str], settings: DelegationSettings) -> bool:
-    """Return whether long calls of MCP servers go on in the background by themselves (agents 6.67).
+    """Return whether long calls of MCP servers go on in the background by themselves.
 
     They do where a person watches; without one where the switch of the timer is on; and never where nothing may.
     """

@@ -1,7 +1,4 @@
-"""How a turn waits for an agent: linked to it, so that it takes the agent along if it ends first.
-
-Must not know: who asks, and what it does with the end.
-"""
+"""The wait of a turn for an agent: linked to it, so that it takes the agent along if it ends first."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ from collections.abc import Callable
 
 import trio
 
-from greenroom.actors import Link
-from greenroom.agents._services import AgentHome
+from greenroom.actors import Subscription
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Member
 
 
 async def wait_linked(
-    member: Member, caller: AgentHome, *, cut: Callable[[], object], limit_s: float = math.inf
+    member: Member, caller: AgentState, *, cut: Callable[[], object], limit_s: float = math.inf
 ) -> bool:
     """Wait for the end of an agent, and say whether it has come: False if it goes on in the background.
 
@@ -31,7 +28,7 @@ async def wait_linked(
     task, context = member.task, caller.context
     assert context is not None
     assert member.ref is not None
-    link: Link = context.turn.link(member.ref)
+    link: Subscription = context.turn.link(member.ref)
     try:
         with trio.move_on_after(limit_s):
             await task.wait_released()

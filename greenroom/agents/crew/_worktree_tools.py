@@ -1,7 +1,7 @@
-"""The tools EnterWorktree and ExitWorktree: an agent goes into a worktree, and comes back (agents 11.14).
+"""The tools EnterWorktree and ExitWorktree: an agent goes into a worktree, and comes back.
 
-Rule 1: results have the fields of the reference and no other. Rule 2: whatever is refused leaves the agent where it is, and the
-text says what to do. Must not know: what a worktree is to git.
+Results have the fields of the reference and no other. Whatever is refused leaves the agent where it is, and the
+text says what to do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._stays import Departure, Stays
 from greenroom.core import JournalError, UsageError
 from greenroom.tools import InvalidInput, ToolContext, ToolError, validate
@@ -66,7 +66,7 @@ EXIT_SCHEMA: Final[Mapping[str, Any]] = {
     "additionalProperties": False,
 }
 
-FindHome: TypeAlias = Callable[[str], AgentHome | None]
+FindHome: TypeAlias = Callable[[str], AgentState | None]
 
 
 @final
@@ -86,7 +86,7 @@ class EnterWorktree:
         return f"<tool {self.name}>"
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """Let the caller work in a worktree, and return what it reads of it. Cancelled, it stays where it is.
+        """Move the caller into a worktree, and return what it reads of it. Cancelled, it stays where it is.
 
         Raises:
             ToolError: It stays where it is; the text says why.
@@ -126,7 +126,7 @@ class ExitWorktree:
         return f"<tool {self.name}>"
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """Let the caller work again where it came from, and return what it reads of it.
+        """Move the caller back to where it came from, and return what it reads of it.
 
         Cancelled before anything was removed, it stays where it is.
 
@@ -185,7 +185,7 @@ def _on_branch(tree: Worktree) -> str:
     return f" on the branch {tree.branch}" if tree.branch else ""
 
 
-def _home(find_home: FindHome, ctx: ToolContext) -> AgentHome:
+def _home(find_home: FindHome, ctx: ToolContext) -> AgentState:
     home = find_home(ctx.actor)
     if home is None:
         raise ToolError("this agent is not one that can change its place")

@@ -7,6 +7,7 @@ these two work with lies outside the folder of a session: the user's settings, a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -110,7 +111,8 @@ def builtin_definitions(environ: Mapping[str, str], *, is_headless: bool = False
     searchers = () if environ.get("GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS") == "1" else (EXPLORE, PLAN)
     manual = find_manual()
     guide = () if manual is None else (_guide(manual),)
-    return (GENERAL_PURPOSE, *searchers, _statusline_setup(environ), *guide)
+    folder = environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude"
+    return (GENERAL_PURPOSE, *searchers, _statusline_setup(Path(folder).absolute() / "settings.json"), *guide)
 
 
 def find_manual() -> Path | None:
@@ -123,6 +125,7 @@ def find_manual() -> Path | None:
     return checkout if is_checkout else None
 
 
+@cache
 def _guide(manual: Path) -> AgentDefinition:
     where = f" It lies in {manual / 'docs'}: begin with {manual / _FIRST_PAGE}. Programs to copy from: {manual / 'examples'}."
     return attrs.evolve(
@@ -132,9 +135,8 @@ def _guide(manual: Path) -> AgentDefinition:
     )
 
 
-def _statusline_setup(environ: Mapping[str, str]) -> AgentDefinition:
-    folder = environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude"
-    settings = Path(folder).absolute() / "settings.json"
+@cache
+def _statusline_setup(settings: Path) -> AgentDefinition:
     return attrs.evolve(
         STATUSLINE_SETUP,
         system_prompt=f"{STATUSLINE_SETUP.system_prompt} The file is {settings}.",

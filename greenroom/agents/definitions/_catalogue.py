@@ -1,8 +1,8 @@
-"""Which definition counts where several have one name.
+"""The order of definitions of the same name.
 
-Rule 1: an administrator's before those given to the program, before the project's, the user's, plugins', built-in ones.
-Rule 2: within a project the nearest folder wins, and `.greenroom` before `.claude`. Rule 3: what does not count is never
-silent. Must not know: the disk.
+An administrator's before those given to the program, before the project's, the user's, plugins', built-in ones.
+Within a project the nearest folder wins, and `.greenroom` before `.claude`. What does not count is never
+silent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from greenroom.core.sources import Diagnostic, Kind, Scope
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
 NAMES_ONLY: Final = "({number} agents are too many to describe here: names only. Ask the user which one is meant if a name does not say it.)"
 _MAX_BROKEN: Final = 2
-"""So many broken files are named to whoever looks for an agent that there is not."""
+"""Maximum number of broken files that are named when an unknown agent is looked up."""
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 
 
@@ -59,8 +59,8 @@ class Definitions(Mapping[str, AgentDefinition]):
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
-        """What somebody should change."""
-        return tuple(one for one in self.diagnostics if one.is_problem)
+        """Suggestions for the author of a definition."""
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.is_problem)
 
     def find(self, name: str) -> AgentDefinition:
         """Return the definition that is meant: by its name, or else whatever its case and separators.
@@ -79,27 +79,31 @@ class Definitions(Mapping[str, AgentDefinition]):
         """Return why `find` finds nothing of that name: what there is instead, and what could not be read."""
         meant = self._meant(name)
         there_are = ", ".join(meant or self.by_name) or "none"
-        broken = [] if meant else [one for one in self.diagnostics if one.kind is Kind.BROKEN]
-        # Whoever looks for an agent whose file cannot be read has to hear of that file, and of its name first.
+        broken = [] if meant else [diagnostic for diagnostic in self.diagnostics if diagnostic.kind is Kind.BROKEN]
+        # If the agent's file cannot be read, the error names that file, and the name first.
         broken.sort(key=lambda one: plain_type(Path(one.source).stem) != plain_type(name))
-        left_out = "".join(f"; {one}" for one in broken[:_MAX_BROKEN])
+        left_out = "".join(f"; {each}" for each in broken[:_MAX_BROKEN])
         called = f"{'several agents are' if meant else 'no agent is'} called {name!r}"
         return f"{called}; there are: {there_are}{left_out}"
 
     def _meant(self, name: str) -> list[str]:
-        return [one for one in self.by_name if plain_type(one) == plain_type(name)]
+        return [each for each in self.by_name if plain_type(each) == plain_type(name)]
 
 
 def agent_listing(definitions: Iterable[AgentDefinition], *, most: int = LISTING_CHARACTERS) -> str:
-    """Return one line for each agent, for whoever chooses one: its name, when to use it, its tools in words.
+    """Return one line for each agent, to choose from: its name, when to use it, its tools in words.
 
     Args:
         definitions: In the order in which they are listed.
         most: Characters of the whole text; where they do not suffice, descriptions become shorter, then fall away, then names do.
     """
     entries = [
-        Listed(one.name, " ".join((one.when_to_use or one.description).split()), f" (Tools: {one.tools_in_words()})")
-        for one in definitions
+        Listed(
+            definition.name,
+            " ".join((definition.when_to_use or definition.description).split()),
+            f" (Tools: {definition.tools_in_words()})",
+        )
+        for definition in definitions
     ]
     return bounded_listing(entries, most=most, words=max(most, 1), left_out=NAMES_ONLY.format(number=len(entries)))
 
@@ -114,13 +118,13 @@ def resolve_definitions(given: Iterable[Given], found: Iterable[Diagnostic] = ()
     by_name: dict[str, AgentDefinition] = {}
     folders: dict[str, Path | None] = {}
     diagnostics = list(found)
-    for one in sorted(given, key=lambda each: ORDER.index(each.definition.origin.scope)):
-        name, origin = one.definition.name, one.definition.origin
-        first = by_name.setdefault(name, one.definition)
-        if first is one.definition:
-            folders[name] = one.folder
+    for definition in sorted(given, key=lambda each: ORDER.index(each.definition.origin.scope)):
+        name, origin = definition.definition.name, definition.definition.origin
+        first = by_name.setdefault(name, definition.definition)
+        if first is definition.definition:
+            folders[name] = definition.folder
             continue
-        if one.folder is not None and one.folder == folders[name]:
+        if definition.folder is not None and definition.folder == folders[name]:
             text = f"{name!r} is also in {first.origin.source}, which counts; rename or remove one"
             diagnostics.append(Diagnostic(kind=Kind.DUPLICATE, source=origin.source, text=text))
         else:

@@ -1,7 +1,7 @@
 """The fields of a definition, and the two forms in which they are written: Markdown and JSON.
 
-Rule 1: whatever is read ends as an `AgentDefinition` or as diagnostics, never as an exception. Rule 2: both forms take every
-field. Rule 3: what has no name is documentation that lies among the definitions, and no mistake. Must not know: the disk.
+Whatever is read ends as an `AgentDefinition` or as diagnostics, never as an exception. Both forms take every
+field. What has no name is documentation that lies among the definitions, and no mistake.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from greenroom.agents._definition import AgentDefinition, AgentMcpServer, Memory
 from greenroom.core.sources import (
     BadFrontmatter,
     Diagnostic,
-    Entry,
     Field,
+    FieldEntry,
     Kind,
     Misfit,
     Scope,
@@ -44,17 +44,17 @@ _NOT_FOR_PLUGINS: Final = ("permissionMode", "hooks", "mcpServers")
 Reading: TypeAlias = tuple[AgentDefinition | None, list[Diagnostic]]
 
 
-def _tools(entry: Entry) -> tuple[str, ...] | None:
+def _tools(entry: FieldEntry) -> tuple[str, ...] | None:
     found: tuple[str, ...] = words()(entry)
     return None if "*" in found else found
 
 
-def _permission_mode(entry: Entry) -> str:
+def _permission_mode(entry: FieldEntry) -> str:
     mode: str = one_of(*PERMISSION_MODES)(entry)
     return "default" if mode == "manual" else mode
 
 
-def _effort(entry: Entry) -> str | int:
+def _effort(entry: FieldEntry) -> str | int:
     word = text(entry).lower()
     if word in EFFORTS:
         return word
@@ -64,7 +64,7 @@ def _effort(entry: Entry) -> str | int:
         raise Misfit(f"one of {', '.join(EFFORTS)}, or a whole number") from None
 
 
-def _servers(entry: Entry) -> tuple[AgentMcpServer, ...]:
+def _servers(entry: FieldEntry) -> tuple[AgentMcpServer, ...]:
     value = entry.value
     if isinstance(value, str):
         value = list(words()(entry))
@@ -72,17 +72,17 @@ def _servers(entry: Entry) -> tuple[AgentMcpServer, ...]:
     if not isinstance(listed, list | tuple):
         raise Misfit("a list of names, or of `name: how to start it`")
     found: list[AgentMcpServer] = []
-    for one in listed:
-        if isinstance(one, str) and one.strip():
-            found.append(AgentMcpServer(one.strip()))
-        elif isinstance(one, Mapping) and one and all(isinstance(each, Mapping) for each in one.values()):
-            found += [AgentMcpServer(str(name), config) for name, config in one.items()]
+    for each in listed:
+        if isinstance(each, str) and each.strip():
+            found.append(AgentMcpServer(each.strip()))
+        elif isinstance(each, Mapping) and each and all(isinstance(each, Mapping) for each in each.values()):
+            found += [AgentMcpServer(str(name), config) for name, config in each.items()]
         else:
             raise Misfit("a list of names, or of `name: how to start it`")
     return tuple(found)
 
 
-def _memory(entry: Entry) -> MemoryScope:
+def _memory(entry: FieldEntry) -> MemoryScope:
     return MemoryScope(one_of(*MemoryScope)(entry))
 
 
@@ -101,7 +101,7 @@ _TABLE: Final = (
         read=text,
         takes="text",
         default="needed",
-        note="what whoever chooses an agent reads",
+        note="what is read to choose an agent",
         is_prose=True,
     ),
     Field(
@@ -152,7 +152,7 @@ _TABLE: Final = (
         key="permissionMode",
         attribute="permission_mode",
         read=_permission_mode,
-        takes=", ".join(f"`{one}`" for one in PERMISSION_MODES),
+        takes=", ".join(f"`{each}`" for each in PERMISSION_MODES),
         default="the session's setting",
         note="`manual` is `default`; without effect in plugins",
         restricts=True,
@@ -220,7 +220,7 @@ _TABLE: Final = (
         key="effort",
         attribute="effort",
         read=_effort,
-        takes=", ".join(f"`{one}`" for one in EFFORTS) + ", or a number",
+        takes=", ".join(f"`{each}`" for each in EFFORTS) + ", or a number",
         default="the session's",
         note="how hard the model thinks",
     ),
@@ -237,7 +237,7 @@ _TABLE: Final = (
         key="color",
         attribute="color",
         read=one_of(*COLORS),
-        takes=", ".join(f"`{one}`" for one in COLORS),
+        takes=", ".join(f"`{each}`" for each in COLORS),
         default="given by the view",
         note="of its name where people see it",
     ),
@@ -258,7 +258,7 @@ _TABLE: Final = (
         note="repeated to the model in every turn",
     ),
 )
-FIELDS: Final[Mapping[str, Field]] = {one.key: one for one in _TABLE}
+FIELDS: Final[Mapping[str, Field]] = {each.key: each for each in _TABLE}
 """Every field of a definition by its key."""
 _ALIASES: Final = {"agentType": "name"}
 
@@ -278,7 +278,7 @@ def read_markdown(content: str, *, origin: Origin, fallback_name: str = "") -> R
         return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=error.line, text=error.what)]
     fields = dict(document.fields)
     if document.body:
-        fields["prompt"] = Entry(document.body, document.body, document.body_line)
+        fields["prompt"] = FieldEntry(document.body, document.body, document.body_line)
     definition, found = read_definition(fields, origin=origin, fallback_name=fallback_name)
     return definition, [*notes, *found]
 
@@ -294,12 +294,12 @@ def read_json(values: object, *, origin: Origin) -> list[Reading]:
     found: list[Reading] = []
     for name, fields in values.items():
         if isinstance(fields, Mapping):
-            entries = {**entries_of(fields), "name": Entry(name, str(name))}
+            entries = {**entries_of(fields), "name": FieldEntry(name, str(name))}
             entries.pop("agentType", None)
             definition, notes = read_definition(entries, origin=origin)
-            found.append((definition, [_about(str(name), one) for one in notes]))
+            found.append((definition, [_about(str(name), note) for note in notes]))
         else:
-            text_ = f"{name!r} is no object with the fields of a definition"
+            text_ = f"{name!r} is not an object with the fields of a definition"
             found.append((None, [Diagnostic(kind=Kind.BROKEN, source=source, text=text_)]))
     return found
 
@@ -309,7 +309,7 @@ def _about(name: str, one: Diagnostic) -> Diagnostic:
     return one if repr(name) in one.text else attrs.evolve(one, text=f"{name!r}: {one.text}")
 
 
-def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_name: str = "") -> Reading:
+def read_definition(fields: Mapping[str, FieldEntry], *, origin: Origin, fallback_name: str = "") -> Reading:
     """Return the definition that these fields make, or None; and what was found. It never raises.
 
     Args:
@@ -350,7 +350,7 @@ def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_nam
     return AgentDefinition(**{**values, "name": name, "origin": origin}), found
 
 
-def _is_word(entry: Entry) -> bool:
+def _is_word(entry: FieldEntry) -> bool:
     """True if a value can be a name: text or a number, or nothing at all."""
     if entry.value is None:
         return not (entry.text or "").strip()
@@ -366,7 +366,7 @@ def facts_of(definition: AgentDefinition) -> dict[str, Any]:
         if value == getattr(defaults, field.attribute) and field.attribute not in {"name", "description"}:
             continue
         if field.attribute == "mcp_servers":
-            value = [one.name if one.config is None else {one.name: thawed(one.config)} for one in value]
+            value = [each.name if each.config is None else {each.name: thawed(each.config)} for each in value]
         facts[field.key] = thawed(value)
     return facts
 

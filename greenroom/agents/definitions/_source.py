@@ -1,7 +1,7 @@
 """Reading definitions from where they lie, again and again: only what has changed is read.
 
-Rule 1: a broken file takes only itself out. Rule 2: a definition is a value: who holds one keeps it, whatever becomes of its
-file. Rule 3: the disk is touched in `Blocking` only.
+A broken file takes only itself out. A definition is a value: who holds one keeps it, whatever becomes of its
+file. The disk is touched in `Blocking` only.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from greenroom.core.sources import (
     SKILL_FILE,
     Diagnostic,
     FileCache,
-    Found,
+    FoundFile,
     Kind,
-    Level,
     Places,
     Scope,
+    SourceLevel,
     Unusable,
     find_files,
     read_text,
@@ -39,8 +39,8 @@ FOLDER: Final = "agents"
 _ENDINGS: Final = (".md", ".json")
 _SCOPES: Final = (Scope.MANAGED, Scope.PROJECT, Scope.USER, Scope.PLUGIN)
 _Parsed: TypeAlias = list[Reading]
-_Owner: TypeAlias = tuple[Level, Path]
-"""Whose a file is, and the folder from which its place may go before its name."""
+_Owner: TypeAlias = tuple[SourceLevel, Path]
+"""The owner of a file, and the folder from which its place may go before its name."""
 
 
 @final
@@ -71,15 +71,15 @@ class DefinitionSource:
         self._begun = 0
         self._shown = 0
         self.current = resolve_definitions(self._fixed, self._fixed_found)
-        """What counted at the latest refresh; before the first one, what lies in no file."""
+        """The definitions as of the latest refresh; before the first one, those that are in no file."""
 
     @property
     def parsed(self) -> int:
-        """How many files were read so far; a refresh in which nothing has changed adds none."""
+        """The number of files that were read; a refresh in which nothing has changed adds none."""
         return self._cache.parsed
 
     async def add(self, more: Mapping[str, Any], *, source: str) -> list[Diagnostic]:
-        """Let further definitions count from now on, before those that were given so far, and return what somebody should change in them.
+        """Add definitions that count before those that were given so far, and return what somebody should change in them.
 
         Args:
             more: JSON objects by their names; those that the same source gave before under these names are forgotten.
@@ -89,18 +89,18 @@ class DefinitionSource:
             UsageError: One of them cannot be used; none was added.
         """
         read = read_json(more, origin=Origin(scope=Scope.CLI, source=source))
-        broken = [one for definition, found in read if definition is None for one in found]
+        broken = [diagnostic for definition, found in read if definition is None for diagnostic in found]
         if broken:
             raise UsageError("; ".join(map(str, broken)))
         given = [Given(definition=one) for one, _ in read if one is not None]
-        names = {(one.definition.name, source) for one in given}
-        kept = [one for one in self._fixed if (one.definition.name, one.definition.origin.source) not in names]
-        found = [one for _, notes in read for one in notes]
+        names = {(each.definition.name, source) for each in given}
+        kept = [each for each in self._fixed if (each.definition.name, each.definition.origin.source) not in names]
+        found = [note for _, notes in read for note in notes]
         self._fixed, self._fixed_found = [*given, *kept], list(dict.fromkeys([*self._fixed_found, *found]))
         if self._places is None:
             self.current = resolve_definitions(self._fixed, self._fixed_found)
         await self.refresh()
-        return [one for one in found if one.is_problem]
+        return [each for each in found if each.is_problem]
 
     async def refresh(self) -> Definitions:
         """Look for what is new, changed or gone, and return what counts now; it never fails for a file.
@@ -138,18 +138,20 @@ def read_files(path: Path) -> Definitions:
     Args:
         path: Absolute.
     """
-    level = Level(scope=Scope.PROJECT, folder=path)
+    level = SourceLevel(scope=Scope.PROJECT, folder=path)
     if not path.is_dir():
         readings = _read({path: (level, path)}, path)
     else:
         readings = [
-            reading for one in find_files(path, _is_definition) for reading in _read_among(level, path, one.path)
+            reading
+            for find_file in find_files(path, _is_definition)
+            for reading in _read_among(level, path, find_file.path)
         ]
     given = [Given(definition=one, folder=path) for one, _ in readings if one is not None]
-    return resolve_definitions(given, [one for _, found in readings for one in found])
+    return resolve_definitions(given, [diagnostic for _, found in readings for diagnostic in found])
 
 
-def _read_among(level: Level, folder: Path, path: Path) -> _Parsed:
+def _read_among(level: SourceLevel, folder: Path, path: Path) -> _Parsed:
     """Return what a file holds that lies in a folder of anything: skills, commands and other texts are named as such."""
     inner = path.relative_to(folder).parts[:-1]
     source = shown_path(path)
@@ -182,14 +184,14 @@ def _fixed(
 ) -> tuple[list[Given], list[Diagnostic]]:
     read = read_json(more, origin=Origin(scope=Scope.CLI, source="--agents")) if more is not None else []
     given = [Given(definition=one) for one, _ in read if one is not None]
-    given += [Given(definition=one) for one in (*programs, *builtins)]
-    return given, [one for _, found in read for one in found]
+    given += [Given(definition=program) for program in (*programs, *builtins)]
+    return given, [diagnostic for _, found in read for diagnostic in found]
 
 
 def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[Diagnostic]]:
     # A folder may be reachable twice, through links or as the user's and the project's: the first one counts.
     owners: dict[Path, _Owner] = {}
-    found: list[Found] = []
+    found: list[FoundFile] = []
     deep: list[Path] = []
     for level in places.levels(*_SCOPES):
         wanted = _is_markdown if level.scope is Scope.PLUGIN else _is_definition
@@ -198,7 +200,7 @@ def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[
             found.append(file)
     parsed = cache.parse(found, partial(_read, owners))
     given: list[Given] = []
-    diagnostics = [too_deep(one) for one in deep]
+    diagnostics = [too_deep(each) for each in deep]
     for path, readings in parsed.items():
         folder = owners[path][0].folder
         for definition, notes in readings:

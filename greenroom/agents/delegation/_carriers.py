@@ -1,7 +1,6 @@
-"""How the result of a skill that runs as an agent of its own comes back (agents 4.31, 4.32, 20.9).
+"""The way back of the result of a skill that runs as an agent of its own.
 
-Rule 1: without a person who could be told later, a skill is waited for. Rule 2: an assistant waits for nothing.
-Must not know: how the skill is run, or who is told.
+Without a person who could be told later, a skill is waited for. An assistant waits for nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ SkillForkSetting: TypeAlias = Literal["wait", "background"]
 
 
 class Carrier(StrEnum):
-    """What brings a result."""
+    """The carrier of a result."""
 
     OUTPUT = "output"
     """The command's output, or the result of the call: it is waited for."""
     NOTICE = "notice"
-    """A notice to whoever called; nobody waits."""
+    """A notice to the caller; nobody waits."""
     HIDDEN_PROMPT = "hidden prompt"
     """A prompt that is handed in for the session and shown to nobody; nobody waits."""
 
@@ -29,20 +28,20 @@ class Carrier(StrEnum):
 @final
 @attrs.frozen(kw_only=True)
 class SkillSituation:
-    """What decides how the result of a skill comes back."""
+    """The facts that decide how the result of a skill comes back."""
 
     setting: SkillForkSetting = "wait"
     background_enabled: bool = True
-    """Whether agents may run in the background at all."""
+    """True if agents may run in the background at all."""
     is_interactive: bool = False
-    """Whether a person watches."""
+    """True if a person watches."""
     is_assistant: bool = False
     is_main: bool = True
-    """Whether the session's own agent calls, or the user."""
+    """True if the session's own agent calls, or the user."""
     runs_already: bool = False
-    """Whether the same skill runs."""
+    """True if the same skill runs."""
     is_scheduled: bool = False
-    """Whether a schedule began the turn that calls."""
+    """True if a schedule began the turn that calls."""
 
 
 def choose_carrier(is_background: bool | None, situation: SkillSituation) -> Carrier:  # noqa: FBT001 - what the skill says

@@ -1,7 +1,7 @@
-"""Coordinator mode (agents 8): an agent that only leads others; which mode a session is in, and what the two sides are told.
+"""Coordinator mode: an agent that only leads others; which mode a session is in, and what the two sides are told.
 
-Rule 1: a session keeps the mode that it began with, whatever settings say when it is gone on with. Rule 2: what the coordinator
-is told of its workers is what they have. Must not know: tools themselves, the disk.
+A session keeps the mode that it began with, whatever settings say when it is resumed. What the coordinator
+is told of its workers is what they have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from greenroom.core import read_switch
 
 SessionMode: TypeAlias = Literal["coordinator", "normal"]
-"""Whether the main agent of a session only leads others."""
+"""True if the main agent of a session only leads others."""
 
 COORDINATOR: Final = "coordinator"
 MODE_VARIABLE: Final = "GREENROOM_COORDINATOR_MODE"
@@ -72,7 +72,7 @@ def session_mode(
     Args:
         setting: `delegation.coordinator`.
         environ: `GREENROOM_COORDINATOR_MODE` goes before the setting, both ways.
-        stored: What the session was in that is gone on with; empty for a new one, or where nothing says it.
+        stored: The mode of the session that is resumed; empty for a new one, or where nothing says it.
         run: What people call that session.
     """
     said = read_switch(environ, MODE_VARIABLE)

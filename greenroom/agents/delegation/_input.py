@@ -1,9 +1,9 @@
-"""What a call of the tool Agent says, what a model is shown of it, and what it reads about the tool.
+"""The tool Agent: reading its calls, its schema for models, and its description.
 
-Rule 1: there is one input with all fields; gates only take fields out of what the model sees, so a call that names a withheld
-field is read all the same (agents 1.14, 20.12). Rule 2: the same gates give the same bytes, so that prompts stay cached.
-Rule 3: what a call cannot choose (tools, hooks, skills, servers) is refused, never dropped: a child would do more than was
-asked. Must not know: sessions, definitions, Trio.
+There is one input with all fields; gates only take fields out of what the model sees, so a call that names a withheld
+field is read all the same. The same gates give the same bytes, so that prompts stay cached.
+What a call cannot choose (tools, hooks, skills, servers) is refused, never dropped: a child would do more than was
+asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.models import FAMILIES
+from greenroom.models.choice import FAMILIES
 from greenroom.permissions import Mode
 from greenroom.tools import InvalidInput, Problem, validate
 
@@ -70,7 +70,7 @@ class AgentCall:
     description: str
     """A label of a few words, on one line."""
     prompt: str
-    """What the child is told, as it was written."""
+    """The prompt of the child, as it was written."""
     subagent_type: str | None = None
     model: str | None = None
     run_in_background: bool | None = None
@@ -85,24 +85,24 @@ class AgentCall:
 @final
 @attrs.frozen(kw_only=True)
 class Gates:
-    """What a session lets a model see of the tool."""
+    """The parts of the tool that a session lets a model see."""
 
     has_background: bool = True
-    """Whether tasks may run in the background at all."""
+    """True if tasks may run in the background at all."""
     background_by_default: bool = False
-    """Whether a child runs in the background unless the call says otherwise; for the words only."""
+    """True if a child runs in the background unless the call says otherwise; for the words only."""
     is_fork_open: bool = False
-    """Whether this agent may fork; then every spawn runs in the background."""
+    """True if this agent may fork; then every spawn runs in the background."""
     forks_by_name: bool = False
-    """Whether a fork is asked for as `fork`, and not by leaving the type out; for the words only."""
+    """True if a fork is asked for as `fork`, and not by leaving the type out; for the words only."""
     is_coordinator: bool = False
-    """Whether workers are all that is started, in the background and with the models that they have."""
+    """True if workers are all that is started, in the background and with the models that they have."""
     has_remote: bool = False
-    """Whether a remote host is configured."""
+    """True if a remote host is configured."""
     has_cwd: bool = False
-    """Whether a call may choose the folder."""
+    """True if a call may choose the folder."""
     has_teams: bool = False
-    """Whether a name makes a teammate."""
+    """True if a name makes a teammate."""
 
 
 def agent_schema(gates: Gates) -> Mapping[str, Any]:

@@ -1,8 +1,7 @@
-"""What a call of the tool SendMessage says, and what a model is shown of it (agents 7.40, 7.41, 6.60).
+"""The tool SendMessage: reading its calls, and its schema for models.
 
-Rule 1: there is one input; the words of older models (`type`, `recipient`, `content`) are read as well. Rule 2: what is too long for
-a summary is cut, never refused. Rule 3: an object of a team's protocol that a model wrote down as text is that object.
-Must not know: who can be reached, what such an object means.
+There is one input; the words of older models (`type`, `recipient`, `content`) are read as well. What is too long for
+a summary is cut, never refused. An object of a team's protocol that a model wrote down as text is that object.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ TOOL_NAME: Final = "SendMessage"
 EVERYBODY: Final = "*"
 """Stands for all members of a team but the one who says it."""
 LEAD: Final = "team-lead"
-"""Whom answers are for where nobody is named."""
+"""The recipient of answers where nobody is named."""
 SUMMARY_CHARS: Final = 80
 """A longer summary is cut."""
 SPOKEN: Final = ("shutdown_request", "shutdown_response", "plan_approval_response")
@@ -74,7 +73,7 @@ class Letter:
     body: str | Mapping[str, Any]
     """A text, or an object of a team's protocol."""
     summary: str
-    """What it is about, on one short line."""
+    """Its subject, on one short line."""
 
 
 @cache

@@ -1,7 +1,7 @@
-"""What a call of the tool Agent returns, as data for programs and as text for the model.
+"""The results of the tool Agent, as data for programs and as text for the model.
 
-Rule 1: `status` alone says which of the four it is (agents 20.6). Rule 2: the text is made of the data, never the other way
-round, and the data holds the report without what the text adds to it (agents 1.64). Must not know: how the child ran.
+`status` alone says which of the four it is. The text is made of the data, never the other way
+round, and the data holds the report without what the text adds to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPORT_CHARACTERS: Final = 32_000
 @final
 @attrs.frozen(kw_only=True)
 class ToolStats:
-    """What a child did, counted."""
+    """Statistics of a child's work."""
 
     read_count: int = 0
     search_count: int = 0
@@ -52,7 +52,7 @@ class Completed:
     tool_stats: ToolStats | None = None
     prompt: str
     worktree_path: str | None = None
-    """Where its changes are, if they were kept."""
+    """The place of its changes, if they were kept."""
     worktree_branch: str | None = None
 
     def data(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class AsyncLaunched:
     prompt: str
     output_file: str
     can_read_output_file: bool | None = None
-    """Whether the caller has a tool to read it with."""
+    """True if the caller has a tool to read it with."""
 
     def data(self) -> dict[str, Any]:
         """Return the structured result, `status` first; what is not known is left out."""

@@ -1,11 +1,11 @@
-"""Which way a call of the tool Agent takes, or why it takes none.
+"""Routing of a call of the tool Agent, and the reasons for which it is refused.
 
-The order (agents 1.26), the first that speaks decides:
+The order, the first that speaks decides:
   1. teammate   2. the type that is meant   3. a fork does not fork   4. denied types, types that this agent may start
   5. limits: budget, depth, running, in all   6. remote   7. foreground or background.
-Rule 1: pure, and before anything exists: a refused call leaves no worktree, task or name behind. Rule 2: no refusal becomes
-another agent: only a missing type stands for `general-purpose`, a coordinator's for `worker`. Rule 3: settings choose between
-the older and the newer ways; the defaults are the older ones. Must not know: MCP servers, which are waited for after step 4.
+Pure, and before anything exists: a refused call leaves no worktree, task or name behind. No refusal becomes
+another agent: only a missing type stands for `general-purpose`, a coordinator's for `worker`. Settings choose between
+the older and the newer ways; the defaults are the older ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_RUNNING: Final = 20
 FORK_IN_FORK: Final = "Fork is not available inside a forked worker."
 
 ForkSetting: TypeAlias = Literal["off", "when_type_omitted", "explicit"]
-"""How a model forks: not at all, by leaving the type out, by the type `fork`."""
+"""The way a model forks: not at all, by leaving the type out, by the type `fork`."""
 RefusalKind: TypeAlias = Literal[
     "ambiguous_type",
     "budget",
@@ -70,23 +70,23 @@ class Caller:
     """The agent that calls."""
 
     depth: int = 0
-    """How many agents are above it; 0 for the session's own."""
+    """The number of agents above it; 0 for the session's own."""
     is_main: bool = True
-    """Whether it is the session's own."""
+    """True if it is the session's own."""
     is_fork: bool = False
     has_fork_tag: bool = False
-    """Whether its conversation holds what a fork is told first: the second guard, should `is_fork` be lost."""
+    """True if its conversation holds what a fork is told first: the second guard, should `is_fork` be lost."""
     is_teammate: bool = False
     has_team_context: bool = False
-    """Whether it leads or belongs to `Teams.team`."""
+    """True if it leads or belongs to `Teams.team`."""
     is_user: bool = False
-    """Whether a person starts it by hand, which the number of running agents does not hold up."""
+    """True if a person starts it by hand, which the number of running agents does not hold up."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much is used up, and how much there may be."""
+    """The limits, and how much of them is used up."""
 
     max_depth: int = MAX_DEPTH
     """Levels below the session's own agent."""
@@ -97,7 +97,7 @@ class Limits:
     """Agents that the session has started so far."""
     max_total: int | None = None
     has_budget: bool = True
-    """Whether money is left."""
+    """True if money is left."""
 
 
 @final
@@ -106,11 +106,11 @@ class Teams:
     """The team of the session."""
 
     are_on: bool = False
-    """Whether teams are switched on and can be used in this session."""
+    """True if teams are switched on and can be used in this session."""
     team: str | None = None
     """Its name; None where there is none (yet)."""
     is_implicit: bool = False
-    """Whether the session is a team by itself, so that a name alone makes a teammate."""
+    """True if the session is a team by itself, so that a name alone makes a teammate."""
 
 
 @final
@@ -122,7 +122,7 @@ class Situation:
     denied_types: Mapping[str, str] = attrs.field(factory=dict)
     """Types that may not be started, `*` for any text, each with the rule that says so."""
     allowed_types: tuple[str, ...] | None = None
-    """What `Agent(a, b)` in the definition of the session's own agent allows; None for all. Of others it is ignored."""
+    """The types that `Agent(a, b)` in the definition of the session's own agent allows; None for all. Of others it is ignored."""
     fork: ForkSetting = "off"
     is_interactive: bool = True
     is_coordinator: bool = False
@@ -137,7 +137,7 @@ class Situation:
 
     @property
     def is_fork_open(self) -> bool:
-        """Whether forks can be asked for; the older way never without a person, neither one in coordinator mode."""
+        """True if forks can be asked for; the older way never without a person, neither one in coordinator mode."""
         if self.fork == "off" or self.is_coordinator:
             return False
         return self.fork == "explicit" or self.is_interactive
@@ -146,7 +146,7 @@ class Situation:
 @final
 @attrs.frozen(kw_only=True)
 class TeammateRoute:
-    """A teammate joins; the call's folder, worktree and model are up to whoever starts it."""
+    """A teammate joins; the call's folder, worktree and model are chosen where it is started."""
 
     name: str
     team: str
@@ -172,7 +172,7 @@ class NamedRoute:
     definition: AgentDefinition
     is_background: bool
     is_coordinated: bool = False
-    """Whether it is a coordinator's worker: the call's `model` is dropped."""
+    """True if it is a coordinator's worker: the call's `model` is dropped."""
 
 
 @final
@@ -264,7 +264,7 @@ def _teammate(call: AgentCall, situation: Situation) -> TeammateRoute | None:
 
 
 def _implicit_team(call: AgentCall, situation: Situation) -> str | None:
-    """Return the team that a name alone joins (agents 1.24, the newer way); `team_name` says nothing there."""
+    """Return the team that a name alone joins; `team_name` says nothing there."""
     caller = situation.caller
     if caller.is_teammate:
         return situation.teams.team
@@ -274,7 +274,7 @@ def _implicit_team(call: AgentCall, situation: Situation) -> str | None:
 
 
 def _team_of_call(call: AgentCall, situation: Situation) -> str | None:
-    """Return the team that the call asks for, or else that of whoever leads or belongs to one."""
+    """Return the team that the call asks for, or else the caller's own."""
     caller = situation.caller
     if call.team_name is not None:
         return call.team_name
@@ -352,7 +352,9 @@ def _unknown(asked: str, situation: Situation) -> SpawnRefused:
     if plain_type(asked) == FORK:
         text = f"forks are not available here; {text}"
     by_plain = {plain_type(name): name for name in names}
-    near = [by_plain[one] for one in difflib.get_close_matches(plain_type(asked), by_plain, n=3)]
+    near = [
+        by_plain[get_close_matche] for get_close_matche in difflib.get_close_matches(plain_type(asked), by_plain, n=3)
+    ]
     return SpawnRefused("unknown_type", f"{text}; did you mean {' or '.join(near)}?" if near else text)
 
 
@@ -368,7 +370,7 @@ def _is_allowed(name: str, situation: Situation) -> bool:
     allowed = situation.allowed_types
     if allowed is None or not situation.caller.is_main:
         return True
-    return any(_names_type(one, name) for one in allowed)
+    return any(_names_type(each, name) for each in allowed)
 
 
 def _rule_against(name: str, situation: Situation) -> str | None:

@@ -2,7 +2,7 @@ r"""Reports of children as their parents may read them: what looks like the runt
 
 Rule 1: nothing is taken away; a mark is one backslash, and a line at the top says that there are some. Rule 2: after a scan
 no tag of the runtime, no beginning of a line like `Human:` and no notice like the one at the top is left unmarked. Rule 3: a
-text that was scanned stays as it is. Work is linear in the text. Must not know: who reads it.
+text that was scanned stays as it is. Work is linear in the text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which tools a child has: what the session could give it, less what no child gets, less what its definition leaves out.
+"""The tools of a child: those of the session, less what no child gets, less what its definition leaves out.
 
-The order (agents 1.50 to 1.57): what is never for children, what is not for the background, `disallowedTools`, `tools`.
-Rule 1: what the caller may use in its present turn has no influence. Rule 2: a list that names something and means nothing
-is a mistake, and refused; an empty one, and one that `disallowedTools` empties, are meant. Rule 3: a scoped denial such as
-`Bash(rm *)` takes no tool away; it is a rule of permissions. Must not know: tools themselves, only their names.
+The order: what is never for children, what is not for the background, `disallowedTools`, `tools`.
+What the caller may use in its present turn has no influence. A list that names something and means nothing
+is a mistake, and refused; an empty one, and one that `disallowedTools` empties, are meant. A scoped denial such as
+`Bash(rm *)` takes no tool away; it is a rule of permissions.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ def tools_for_child(
         _is_withheld, is_background=is_background, can_spawn=can_spawn, mode=mode, is_teammate=is_teammate
     )
     possible = [tool for tool in available if not is_withheld(tool)]
-    denied = [_base(one) for one in definition.disallowed_tools if "(" not in one]
+    denied = [_base(disallowed_tool) for disallowed_tool in definition.disallowed_tools if "(" not in disallowed_tool]
     rest = [tool for tool in possible if not _is_named(denied, tool)]
     if definition.tools is None or "*" in definition.tools:
         return rest
-    listed = [_base(one) for one in definition.tools]
+    listed = [_base(each) for each in definition.tools]
     if listed and not any(_is_named(listed, tool) for tool in possible):
-        left = [one for one in definition.tools if not _is_named(denied, _base(one))]
+        left = [each for each in definition.tools if not _is_named(denied, _base(each))]
         if left:  # else its denials emptied it
             raise _zero_tools(definition.name, left, available, is_withheld)
     given = _GIVEN_TO_TEAMMATES if is_teammate else frozenset()
@@ -162,7 +162,7 @@ def _fits_background(tool: str) -> bool:
 
 
 def _is_built_in(tool: str) -> bool:
-    """Whether it is one of the runtime's own; those of MCP servers and of the embedding program are not."""
+    """Return whether it is one of the runtime's own; those of MCP servers and of the embedding program are not."""
     return not tool.startswith(_MCP) and (tool in _BUILT_IN or traits_of(tool).kind is not ToolKind.OTHER)
 
 
@@ -173,21 +173,21 @@ def _base(entry: str) -> str:
 
 
 def _is_named(entries: Iterable[str], tool: str) -> bool:
-    return any(one in {tool, "*"} or (one.startswith(_MCP) and names_tool(one, tool)) for one in entries)
+    return any(entry in {tool, "*"} or (entry.startswith(_MCP) and names_tool(entry, tool)) for entry in entries)
 
 
 def _zero_tools(
     agent: str, entries: Sequence[str], available: Sequence[str], is_withheld: Callable[[str], bool]
 ) -> ZeroTools:
-    unavailable = [one for one in entries if is_withheld(_base(one))]
-    others = [one for one in entries if one not in unavailable]
-    unrecognized = [one for one in others if not (one.startswith(_MCP) or _is_built_in(_base(one)))]
+    unavailable = [entry for entry in entries if is_withheld(_base(entry))]
+    others = [each for each in entries if each not in unavailable]
+    unrecognized = [other for other in others if not (other.startswith(_MCP) or _is_built_in(_base(other)))]
     names = sorted({*_BUILT_IN - _NEVER, *available})
-    near = [close[0] for one in unrecognized if (close := difflib.get_close_matches(_base(one), names, n=1))]
+    near = [close[0] for each in unrecognized if (close := difflib.get_close_matches(_base(each), names, n=1))]
     return ZeroTools(
         agent,
         unrecognized=tuple(unrecognized),
         unavailable=tuple(unavailable),
-        absent=tuple(one for one in others if one not in unrecognized),
+        absent=tuple(each for each in others if each not in unrecognized),
         near=tuple(dict.fromkeys(near)),
     )

@@ -1,4 +1,4 @@
-"""What agents remember: the project's instruction files, and folders of notes that an agent keeps itself."""
+"""The memory of agents: the project's instruction files, and folders of notes that an agent keeps itself."""
 
 from greenroom.agents.memory._by_file import InstructionsByFile
 from greenroom.agents.memory._folders import (

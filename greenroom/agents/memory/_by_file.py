@@ -1,6 +1,6 @@
-"""Instructions that come when a file is worked on (agents 5.6): those of folders below, and rules for files that fit.
+"""Instructions that come when a file is worked on: those of folders below, and rules for files that fit.
 
-Rule 1: each is told once; where a conversation begins anew, so does this. Must not know: agents, tools.
+Each is told once; where a conversation begins anew, so does this.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from greenroom.core.sources import Diagnostic, Places
 
 @final
 class InstructionsByFile:
-    """What an agent has still to be told when it works on files.
+    """The instructions that an agent has still to be told when it works on files.
 
     Args:
         places: Of the session.
@@ -26,18 +26,18 @@ class InstructionsByFile:
 
     def __init__(self, places: Places, told: Instructions) -> None:
         self._places = places
-        self._seen = [*told.files, *(one.file for one in told.rules)]
+        self._seen = [*told.files, *(rule.file for rule in told.rules)]
         self._rules = list(told.rules)
         self._told: set[Path] = set()
         self._known: set[Path] = set()
 
     def is_new(self, path: Path) -> bool:
-        """Whether a file was not worked on before."""
+        """Return whether a file was not worked on before."""
         return path not in self._known
 
     def globs_of(self, file: InstructionFile) -> tuple[str, ...]:
         """Return the patterns of the files that a file of instructions holds for; none for one that holds for a whole folder."""
-        return next((one.patterns for one in self._rules if one.file == file), ())
+        return next((rule.patterns for rule in self._rules if rule.file == file), ())
 
     def take(self, paths: Iterable[Path]) -> tuple[tuple[InstructionFile, ...], tuple[Diagnostic, ...]]:
         """Return what is to be told now that these files are worked on, and what could not be read. It blocks.
@@ -50,10 +50,10 @@ class InstructionsByFile:
         for path in filter(self.is_new, paths):
             self._known.add(path)
             below = instructions_below(self._places, path, self._seen)
-            self._seen += [*below.files, *(one.file for one in below.rules)]
+            self._seen += [*below.files, *(rule.file for rule in below.rules)]
             self._rules += below.rules
             fitting = attrs.evolve(below, rules=tuple(self._rules)).rules_for(path)
-            found += [*below.files, *(one for one in fitting if one.path not in self._told)]
-            self._told.update(one.path for one in fitting)
+            found += [*below.files, *(each for each in fitting if each.path not in self._told)]
+            self._told.update(each.path for each in fitting)
             notes += below.diagnostics
         return tuple(found), tuple(notes)

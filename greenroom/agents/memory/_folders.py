@@ -1,7 +1,7 @@
-"""Where notes lie, and who may write there.
+"""The folder of notes, and who may write there.
 
-Rule 1: an agent writes into its own folder and no other. Rule 2: whatever an agent is called, its folder is one folder right
-below the one for all. Must not know: the disk.
+An agent writes into its own folder and no other. Whatever an agent is called, its folder is one folder right
+below the one for all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from greenroom.core.sources import OWN, Places, Scope
 
 MEMORY_FILE: Final = "MEMORY.md"
 MEMORY_TOOLS: Final = ("Read", "Write", "Edit")
-"""What an agent with memory can always use."""
+"""Tools that an agent with memory can always use."""
 OFF_VARIABLE: Final = "GREENROOM_DISABLE_AUTO_MEMORY"
 _NAME_BYTES: Final = 200
 
@@ -74,7 +74,7 @@ def tools_with_memory(tools: tuple[str, ...] | None, memory: MemoryFolder | None
     """Return the tools of an agent, with those that its memory needs."""
     if memory is None or tools is None:
         return tools
-    return (*tools, *(one for one in MEMORY_TOOLS if one not in tools))
+    return (*tools, *(each for each in MEMORY_TOOLS if each not in tools))
 
 
 def folder_name(name: str) -> str:

@@ -1,6 +1,6 @@
 """Imports of instruction files: `@path` brings in another file, up to four hops away.
 
-Rule 1: not in code. Rule 2: no file twice. Rule 3: a file outside the allowed folders is not read, because what is read goes
+Not in code. No file twice. A file outside the allowed folders is not read, because what is read goes
 to the provider of the model: it becomes a diagnostic.
 """
 
@@ -24,14 +24,14 @@ MAX_FILES: Final = 100
 @final
 @attrs.frozen(kw_only=True)
 class Reading:
-    """What following imports needs, and collects."""
+    """The state of following imports."""
 
     read: Callable[[Path], str | None]
     """Returns the text of a file, None where there is none."""
     roots: tuple[Path, ...]
     """The folders that may be read, with links resolved."""
     user: Path
-    """What `~` stands for."""
+    """The folder that `~` stands for."""
     seen: set[Path] = attrs.field(factory=set)
     found: list[Diagnostic] = attrs.field(factory=list)
 

@@ -2,8 +2,8 @@
 
 An administrator's come first, then the user's, then those of the project from its root down to the working folder; at each
 place `CLAUDE.md` (or `.claude/CLAUDE.md`), `GREENROOM.md` (or `.greenroom/GREENROOM.md`), rules, and what is not shared
-(`CLAUDE.local.md`, `GREENROOM.local.md`). `AGENTS.md` is read where one of these imports it. Rule 1: reading never fails for a
-file. Rule 2: rendering is pure, and the same files give the same bytes.
+(`CLAUDE.local.md`, `GREENROOM.local.md`). `AGENTS.md` is read where one of these imports it. Reading never fails for a
+file. Rendering is pure, and the same files give the same bytes.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ class Rule:
 @final
 @attrs.frozen(kw_only=True)
 class Instructions:
-    """What was written down for agents that work in one folder."""
+    """The instructions of a folder for the agents that work in it."""
 
     files: tuple[InstructionFile, ...] = ()
     """The broadest first."""
     rules: tuple[Rule, ...] = ()
-    """What is added when a file that fits is worked on."""
+    """Instructions that are added when a file that fits is worked on."""
     root: Path = Path()
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -93,7 +93,7 @@ class Instructions:
         from pathspec import GitIgnoreSpec
 
         inner = path.relative_to(self.root).as_posix()
-        return tuple(one.file for one in self.rules if GitIgnoreSpec.from_lines(one.patterns).match_file(inner))
+        return tuple(rule.file for rule in self.rules if GitIgnoreSpec.from_lines(rule.patterns).match_file(inner))
 
 
 def load_instructions(places: Places, *, with_added: bool = False) -> Instructions:
@@ -101,7 +101,7 @@ def load_instructions(places: Places, *, with_added: bool = False) -> Instructio
 
     Args:
         places: Of the session.
-        with_added: Whether those of the added folders count too (agents 5.7); they come before the project's.
+        with_added: Whether those of the added folders count too; they come before the project's.
     """
     reader = _Reader(places)
     for folder in places.managed:
@@ -146,7 +146,7 @@ def render_instructions(files: Sequence[InstructionFile]) -> str:
     """Return what the system prompt says of instruction files; empty where there are none."""
     if not files:
         return ""
-    parts = [f"## {one.path} ({_WHAT[one.kind]})\n\n{one.text.strip()}" for one in files]
+    parts = [f"## {file.path} ({_WHAT[file.kind]})\n\n{file.text.strip()}" for file in files]
     head = "# Instructions\n\nPeople wrote these down for you. Follow them; where two disagree, the later one counts."
     return "\n\n".join([head, *parts])
 
@@ -163,7 +163,7 @@ class _Reader:
             read=self._read,
             roots=tuple(Path(os.path.realpath(root)) for root in (*roots, *places.managed)),
             user=places.user,
-            seen={Path(os.path.realpath(one.path)) for one in seen},
+            seen={Path(os.path.realpath(each.path)) for each in seen},
             found=self._found,
         )
 
@@ -228,6 +228,6 @@ class _Reader:
         self._found.append(Diagnostic(kind=Kind.BROKEN, source=shown_path(path), line=line, text=text))
 
     def instructions(self) -> Instructions:
-        files = tuple(one for one in self._files if one.text.strip())
+        files = tuple(file for file in self._files if file.text.strip())
         root = self._places.root
         return Instructions(files=files, rules=tuple(self._rules), root=root, diagnostics=tuple(self._found))

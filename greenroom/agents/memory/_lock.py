@@ -1,7 +1,7 @@
 """Notes that one run at a time puts in order, whatever process it belongs to.
 
-Rule 1: the system lets go of the lock when its process ends, however it ends. Rule 2: whoever finds it held tries again for a
-while. Rule 3: its file is there while it is held, and not among the notes that people keep. What an agent notes by itself needs no lock: Write and Edit change no file that is not as it was read.
+The system lets go of the lock when its process ends, however it ends. A process that finds it held retries for a
+while. Its file is there while it is held, and not among the notes that people keep. What an agent notes by itself needs no lock: Write and Edit change no file that is not as it was read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The notes that an agent starts with, and what it is told about its memory.
 
-Rule 1: at most the first 200 lines, and at most 25 KB of them: the rest is left for Read. Rule 2: rendering is pure. Must not
+At most the first 200 lines, and at most 25 KB of them: the rest is left for Read. Rendering is pure. Must not
 know: whose notes they are.
 """
 
@@ -36,11 +36,11 @@ _WHOSE: Final = {
 @final
 @attrs.frozen(kw_only=True)
 class Notes:
-    """What is read of `MEMORY.md`."""
+    """The part of `MEMORY.md` that is read."""
 
     text: str = ""
     is_cut: bool = False
-    """Whether there is more in the file."""
+    """True if there is more in the file."""
 
 
 def cut_notes(text: str) -> Notes:

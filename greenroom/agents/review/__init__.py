@@ -2,6 +2,7 @@
 
 from greenroom.agents.review._auto import AutoMode, AutoModeEnded, AutoModeStatistics
 from greenroom.agents.review._counting import IN_A_ROW, IN_ALL, BlockCount, Outcome
+from greenroom.agents.review._notes import ReviewNotes
 from greenroom.agents.review._settings import AutoModeSettings
 from greenroom.agents.review._words import (
     History,
@@ -26,6 +27,7 @@ __all__ = [
     "History",
     "Outcome",
     "Review",
+    "ReviewNotes",
     "Unreviewable",
     "call_lines",
     "call_system",

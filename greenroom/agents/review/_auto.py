@@ -1,8 +1,7 @@
-"""What auto mode knows of its session: how it reviews, what the user said, how often it has blocked.
+"""Auto mode in one session: its settings, what the user said, how often it has blocked.
 
-Rule 1: there is one of these in a session, for all of its agents: they share the count, as they share the person who would be asked.
-Rule 2: what the user said is handed in by whoever takes it in, never read out of a conversation.
-Must not know: how models are asked.
+There is one of these in a session, for all of its agents: they share the count, as they share the person who would be asked.
+What the user said is handed in by the intake, never read out of a conversation.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from greenroom.core import PeerError
 from greenroom.models import Usage
 
 MAX_WORDS: Final = 1_000
-"""So many messages of the user are remembered, the latest."""
+"""Maximum number of messages of the user that are remembered, the latest."""
 MAX_CHARS: Final = 20_000
 """So much is remembered of each: its beginning and its end."""
 _ADVICE: Final = "allow such calls by rules, say in `autoMode` what may be trusted, or let somebody answer questions (can_use_tool, has_approver)"
@@ -45,7 +44,7 @@ class AutoModeEnded(PeerError):
 @final
 @attrs.frozen(kw_only=True)
 class AutoModeStatistics:
-    """What the reviewer of a session has done so far."""
+    """Statistics of the reviewer of a session."""
 
     allowed: int
     """Calls that it allowed."""
@@ -54,9 +53,9 @@ class AutoModeStatistics:
     failed: int
     """Reviews of calls without a verdict: nothing was allowed by them."""
     count: BlockCount
-    """How near it is to being paused."""
+    """The count that leads to a pause."""
     usage: Usage
-    """What its requests have used, those about agents that have ended included; it is part of what the agents have used."""
+    """The tokens that its requests have used, those about agents that have ended included; part of what the agents have used."""
 
 
 @final
@@ -73,7 +72,7 @@ class AutoMode:
         self.model = model
         self.count = BlockCount()
         self.usage = Usage()
-        """What the requests of its reviews have used; whoever makes them adds to it."""
+        """The tokens that its reviews have used."""
         self._user: list[str] = []
         self._outcomes = dict.fromkeys(Outcome, 0)
         self._has_ended = False
@@ -83,11 +82,11 @@ class AutoMode:
 
     @property
     def user(self) -> tuple[str, ...]:
-        """What the user said, oldest first."""
+        """The user's messages, oldest first."""
         return tuple(self._user)
 
     def hear(self, text: str) -> None:
-        """Take down what the user says. After an end because nobody could be asked, this is leave to try again."""
+        """Record what the user says. After an end because nobody could be asked, this permits another attempt."""
         if len(text) > MAX_CHARS:
             half = MAX_CHARS // 2
             text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here]\n{text[-half:]}"
@@ -98,12 +97,12 @@ class AutoMode:
             self.resume()
 
     def recall(self, texts: Iterable[str]) -> None:
-        """Take down what the user said in an earlier process of the run."""
+        """Record what the user said in an earlier process of the run."""
         for text in texts:
             self.hear(text)
 
     def note(self, outcome: Outcome) -> None:
-        """Take down what came of the review of a call; it may pause the reviewer."""
+        """Record the outcome of the review of a call; it may pause the reviewer."""
         self._outcomes[outcome] += 1
         self.count = self.count.after(outcome)
 
@@ -115,6 +114,10 @@ class AutoMode:
         """Return the error that ends a turn in which nobody can be asked; it goes on when the user says something."""
         self._has_ended = True
         return AutoModeEnded(tool, reason)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count what a review has used."""
+        self.usage += usage
 
     def statistics(self) -> AutoModeStatistics:
         """Return the counters as of now."""

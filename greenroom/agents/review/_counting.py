@@ -1,10 +1,9 @@
 """When the reviewer of auto mode has blocked so often that a person is asked instead.
 
-Rule 1: three blocks in a row, or twenty in all, pause it; while it is paused, whoever can be asked is. Rule 2: what the reviewer
-allows begins a new row; what a person allows ends the pause. The blocks in all are counted on until they are twenty. Rule 3: a review
-without a verdict counts in the row, so that a reviewer that cannot be reached ends in questions, not in refusals for ever; it is none
+Three blocks in a row, or twenty in all, pause it; while it is paused, people are asked. What the reviewer
+allows begins a new row; what a person allows ends the pause. The blocks in all are counted on until they are twenty. A review
+without a verdict counts in the row, so that a reviewer that cannot be reached ends in questions, not in endless refusals; it is not one
 of the blocks in all. (The limits are the leading coding agent's, documented for its permission modes; the last rule is ours.)
-Must not know: calls, models, who is asked.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ IN_ALL: Final = 20
 
 
 class Outcome(StrEnum):
-    """What came of a review."""
+    """The outcome of a review."""
 
     ALLOWED = "allowed"
     BLOCKED = "blocked"
@@ -30,14 +29,14 @@ class Outcome(StrEnum):
 @final
 @attrs.frozen(kw_only=True)
 class BlockCount:
-    """How often the reviewer has blocked."""
+    """The number of times that the reviewer has blocked."""
 
     in_a_row: int = 0
     """Blocks, and reviews without a verdict, since the last call that was allowed."""
     in_all: int = 0
     """Blocks since they last came to the limit."""
     is_paused: bool = False
-    """Whether a person is asked instead."""
+    """True if a person is asked instead."""
 
     def after(self, outcome: Outcome) -> BlockCount:
         """Return the count after one more review."""

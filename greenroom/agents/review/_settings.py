@@ -1,4 +1,4 @@
-"""How calls are reviewed in the mode auto."""
+"""Settings of the reviewer of calls in the mode auto."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class AutoModeSettings:
     timeout_s: float = attrs.field(default=TIMEOUT_S, validator=attrs.validators.gt(0))
     """Seconds that a review may take; then the call counts as not allowed."""
     environment: tuple[str, ...] = ()
-    """What belongs to you and may be trusted: repositories, hosts, buckets, services."""
+    """Things that belong to you and may be trusted: repositories, hosts, buckets, services."""
     allow: tuple[str, ...] = ()
-    """What may run although `soft_deny` speaks against it."""
+    """Calls that may run although `soft_deny` speaks against it."""
     soft_deny: tuple[str, ...] = ()
-    """What is blocked unless the user has asked for just that."""
+    """Calls that are blocked unless the user has asked for just that."""
     hard_deny: tuple[str, ...] = ()
-    """What is blocked whatever the user has said."""
+    """Calls that are blocked whatever the user has said."""

@@ -1,10 +1,9 @@
-"""What a reviewer reads, and how its answer is read.
+"""The texts that a reviewer reads, and the reading of its answer.
 
-Rule 1: it reads what the user said, what the agent was told to do, and the calls; never the results of calls, nor what the agent
-says: what a tool returned cannot talk to it. Rule 2: each thing is one line of JSON, so that no text can pass for another line.
-Rule 3: the call that is reviewed is shown whole or not reviewed. Rule 4: an answer that is not exactly in the form that was asked
+It reads what the user said, what the agent was told to do, and the calls; never the results of calls, nor what the agent
+says: what a tool returned cannot talk to it. Each thing is one line of JSON, so that no text can pass for another line.
+The call that is reviewed is shown whole or not reviewed. An answer that is not exactly in the form that was asked
 for is none.
-Must not know: models, agents, clock, Trio.
 """
 
 from __future__ import annotations
@@ -77,16 +76,16 @@ class Unreviewable(Exception):
 @final
 @attrs.frozen(kw_only=True)
 class History:
-    """What is known of an agent when something of it is reviewed."""
+    """The facts about an agent that a reviewer is shown."""
 
     cwd: str
-    """Where it works."""
+    """The folder in which it works."""
     user: Sequence[str] = ()
-    """What the user said in the session, oldest first."""
+    """The user's messages in the session, oldest first."""
     tasks: Sequence[str] = ()
-    """What it was told by others."""
+    """Messages of others."""
     hooks: Sequence[str] = ()
-    """What hooks say about its calls."""
+    """Remarks of hooks about its calls."""
     earlier: Sequence[str] = ()
     """Lines of calls that its conversation does not hold any more, as `call_lines` has returned them."""
     calls: Sequence[ToolUseBlock] = ()
@@ -96,7 +95,7 @@ class History:
 @final
 @attrs.frozen(kw_only=True)
 class Review:
-    """What a reviewer found."""
+    """The finding of a reviewer."""
 
     outcome: Outcome
     reason: str = ""
@@ -140,7 +139,7 @@ def call_lines(earlier: Sequence[str], calls: Iterable[ToolUseBlock]) -> list[st
 
 
 def read_review(text: str) -> Review:
-    """Return what an answer says; anything but the form that was asked for is no verdict."""
+    """Return what an answer says; only the form that was asked for is a verdict."""
     body = text.strip()
     if body.startswith("```") and body.endswith("```") and len(body) > len("``````"):
         body = body.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
@@ -170,8 +169,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _added(settings: AutoModeSettings) -> str:
     parts = []
     for name, heading in _LISTS.items():
-        said = [one.strip() for one in getattr(settings, name) if one.strip()]
-        parts += ["\n".join([heading, *(f"- {one}" for one in said)])] if said else []
+        said = [each.strip() for each in getattr(settings, name) if each.strip()]
+        parts += ["\n".join([heading, *(f"- {each}" for each in said)])] if said else []
     return "".join(f"\n\n{part}" for part in parts)
 
 
@@ -216,5 +215,5 @@ def _line(**values: Any) -> str:
     return json.dumps(values, ensure_ascii=False).translate(_BREAKS)
 
 
-_BREAKS: Final = {ord(one): f"\\u{ord(one):04x}" for one in "\x85\u2028\u2029"}
+_BREAKS: Final = {ord(each): f"\\u{ord(each):04x}" for each in "\x85\u2028\u2029"}
 """Ends of lines that JSON leaves as they are."""

@@ -1,4 +1,4 @@
-"""What the runtime lets an agent's model answer beside its turns: side questions, suggestions, summaries, notes."""
+"""Requests to an agent's model beside its turns: side questions, suggestions, summaries, notes."""
 
 from greenroom.agents._beside import Beside, beside, quietly
 from greenroom.agents.side._notes import MemoryChanges, NoteKeeper

@@ -1,8 +1,8 @@
 """The calls of a service that keeps an agent's notes: Read, Write and Edit, inside the folder of the notes.
 
-Rule 1: every other call is refused and not run: other tools, tools of other people by the same names, paths outside the folder
-and links that lead there. Rule 2: nobody is asked: what the settings deny, or want somebody asked about, is refused as well.
-Rule 3: a call is on record, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
+Every other call is refused and not run: other tools, tools of other people by the same names, paths outside the folder
+and links that lead there. Nobody is asked: what the settings deny, or want somebody asked about, is refused as well.
+A call is on record, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
 the calls are not the agent's.
 """
 
@@ -23,7 +23,7 @@ from greenroom.permissions import Effect, Mode, Request, check
 from greenroom.tools import Tool, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 
-_OURS: Final[Mapping[str, Tool]] = {one.name: one for one in (read_tool, write_tool, edit_tool)}
+_OURS: Final[Mapping[str, Tool]] = {each.name: each for each in (read_tool, write_tool, edit_tool)}
 """Tools that are known to open nothing but what their context has resolved."""
 
 
@@ -36,7 +36,7 @@ class Confined:
     folder: Path
     """Of the notes, absolute."""
     written: dict[Path, None] = attrs.field(factory=dict)
-    """What calls have written, in order."""
+    """The files that calls have written, in order."""
     _context: ToolContext = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -71,7 +71,7 @@ class Confined:
         return ToolResultBlock(call.id, text or "(no output)", is_error=state is FAILED)
 
     async def _run(self, call: ToolUseBlock) -> str:
-        tool = self.place.home.tools.get(call.name)
+        tool = self.place.home.profile.tools.get(call.name)
         if tool is None or tool is not _OURS.get(call.name):
             raise ToolError(f"{call.name} is not run here: {', '.join(_OURS)}, inside {self.folder}, are all there is")
         context = self._context.for_call(call.id)
@@ -89,16 +89,16 @@ class Confined:
         return text
 
     async def _check(self, name: str, values: Mapping[str, Any]) -> None:
-        """Let rules take away what they take away from the agent.
+        """Apply the rules that take something away from the agent.
 
         Raises:
             ToolError: They do.
         """
         home = self.place.home
-        if home.policy is None:
+        if home.profile.policy is None:
             return
-        # Whoever has the notes kept has allowed edits of them; what is asked about in particular still is not allowed.
-        policy = attrs.evolve(home.policy, mode=Mode.ACCEPT_EDITS)
+        # Keeping notes allows edits of them; what is asked about in particular still is not allowed.
+        policy = attrs.evolve(home.profile.policy, mode=Mode.ACCEPT_EDITS)
         verdict = await check(
             Request(tool=name, input=values, cwd=str(home.cwd), policy=policy), home.services.blocking
         )
@@ -116,5 +116,5 @@ class Confined:
 
 
 def can_write(tools: Mapping[str, Tool]) -> bool:
-    """Whether an agent's model knows the tools that its notes are written with."""
+    """Return whether an agent's model knows the tools that its notes are written with."""
     return all(tools.get(name) is tool for name, tool in _OURS.items())

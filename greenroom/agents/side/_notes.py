@@ -1,7 +1,7 @@
 """Keeping an agent's notes: what was learned goes into them, and on demand they are merged and pruned.
 
-Rule 1: a run over the notes can write inside their folder and do nothing else. Rule 2: one at a time, in this process and in
-others. Rule 3: it begins like the agent's own requests and leaves the conversation alone; the agent starts with what was noted
+A run over the notes can write inside their folder and do nothing else. One at a time, in this process and in
+others. It begins like the agent's own requests and leaves the conversation alone; the agent starts with what was noted
 the next time, not now.
 """
 
@@ -17,7 +17,7 @@ import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
 from greenroom.agents._forked import ForkFailed, run_forked
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.memory import MEMORY_FILE, NOTES_LINES, MemoryFolder, hold_notes
 from greenroom.agents.side._confined import Confined, can_write
 from greenroom.core import UsageError, reminder
@@ -53,14 +53,14 @@ _CONSOLIDATE: Final = (
 @final
 @attrs.frozen(kw_only=True)
 class MemoryChanges:
-    """What a run over the notes of an agent did."""
+    """The result of a run over the notes of an agent."""
 
     written: tuple[Path, ...]
     """Files that were made or changed, in order."""
     removed: tuple[Path, ...]
     """Files that were left empty, and are gone."""
     text: str
-    """What the model says of it; empty where it did not come to its end."""
+    """The model's account of it; empty where it did not complete."""
 
 
 def extraction_directive(folder: Path, files: Sequence[str], new: int) -> str:
@@ -93,8 +93,8 @@ def since(messages: Sequence[Message], last: Message | None) -> Sequence[Message
 
 
 def has_written(messages: Sequence[Message], folder: Path) -> bool:
-    """Whether an agent asked for notes to be written itself."""
-    paths = [call.input.get("file_path") for one in messages for call in one.tool_uses if call.name in _WRITERS]
+    """Return whether an agent asked for notes to be written itself."""
+    paths = [call.input.get("file_path") for message in messages for call in message.tool_uses if call.name in _WRITERS]
     return any(isinstance(path, str) and Path(path).is_relative_to(folder) for path in paths)
 
 
@@ -108,7 +108,7 @@ class NoteKeeper:
         emit: Puts an event on record.
     """
 
-    def __init__(self, home: AgentHome, agent: str, emit: Emit) -> None:
+    def __init__(self, home: AgentState, agent: str, emit: Emit) -> None:
         self._home = home
         self._agent = agent
         self._emit = emit
@@ -133,7 +133,7 @@ class NoteKeeper:
             messages = place.conversation.messages
             new = since(messages, self._seen)
             changes: MemoryChanges | None = None
-            if any(one.role == "assistant" for one in new) and not has_written(new, memory.folder):
+            if any(message.role == "assistant" for message in new) and not has_written(new, memory.folder):
                 async with hold_notes(memory, self._home.services.blocking):
                     files = await self._home.services.blocking.run(list_notes, memory.folder)
                     directive = extraction_directive(memory.folder, files, len(new))
@@ -162,10 +162,10 @@ class NoteKeeper:
             return await self._run(place, memory, directive, CONSOLIDATION, CONSOLIDATION_ROUNDS)
 
     def _memory(self) -> MemoryFolder:
-        memory = self._home.memory
+        memory = self._home.profile.memory
         if memory is None:
             raise UsageError("this agent keeps no notes: its session reads no sources, or memory is switched off")
-        if not can_write(self._home.tools):
+        if not can_write(self._home.profile.tools):
             raise UsageError(
                 "notes are written with the tools Read, Write and Edit, and this agent does not have all three"
             )
@@ -183,7 +183,7 @@ class NoteKeeper:
             if not calls.written:
                 raise
         removed = await self._home.services.blocking.run(remove_blank, tuple(calls.written))
-        written = tuple(one for one in calls.written if one not in removed)
+        written = tuple(each for each in calls.written if each not in removed)
         return MemoryChanges(written=written, removed=removed, text=text)
 
 

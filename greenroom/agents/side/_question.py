@@ -1,6 +1,6 @@
 """Side questions (`/btw`): one answer from what the agent knows now, while its turn goes on.
 
-Rule 1: one response, no tools. Rule 2: neither question nor answer becomes part of the conversation.
+One response, no tools. Neither question nor answer becomes part of the conversation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a person may want to say next, for an input line that proposes it.
+"""Suggestions of what a person may say next, for an input line.
 
-Rule 1: the model is asked only when it has finished: in the middle of a turn there is nothing to suggest. Rule 2: what is no
-line that a person would write is no suggestion. Must not know: where it is shown.
+The model is asked only when it has finished: in the middle of a turn there is nothing to suggest. Only a
+line that a person would write is a suggestion.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DIRECTIVE: Final = reminder(
 
 
 def has_finished(messages: Sequence[Message]) -> bool:
-    """Whether a conversation ends with what the model had to say."""
+    """Return whether a conversation ends with what the model had to say."""
     return bool(messages) and messages[-1].role == "assistant" and not messages[-1].tool_uses
 
 

@@ -1,7 +1,7 @@
-"""What an agent is doing, in a few words of its own, kept up to date while it runs.
+"""Progress summaries: what an agent is doing, in a few words of its own, while it runs.
 
-Rule 1: at most one request in every so many seconds, and none where nothing happened since the last one. Rule 2: a summary that
-cannot be had leaves the one before; the first failure of several in a row is a notice. Must not know: who shows it.
+At most one request in every period, and none where nothing happened since the last one. A summary that
+cannot be had leaves the one before; the first failure of several in a row is a notice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import trio
 from greenroom.agents._beside import Beside, Emit, beside, notice
 from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.core import error_text, reminder
 from greenroom.models import Message
 
@@ -55,13 +55,13 @@ async def summarize(place: Beside) -> str:
         ProviderError: The model could not be asked.
         ForkFailed: It called tools and said nothing.
     """
-    progress = place.home.progress
+    progress = place.home.run.progress
     directive = summary_directive("" if progress is None else progress.summary)
     return read_summary((await run_forked(place, directive, purpose=SUMMARY, max_rounds=1)).text)
 
 
-async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
-    """Keep `home.progress.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
+async def summaries(home: AgentState, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
+    """Keep `home.run.progress.summary` up to date; started with the agent's run, and cancelled when that ends.
 
     It never returns and fails nothing. Cancelled, it leaves the summary as it is.
 
@@ -75,7 +75,7 @@ async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float =
     has_failed = False
     while True:
         await trio.sleep(every_s)
-        progress = home.progress
+        progress = home.run.progress
         now = None if home.conversation is None else latest(home.conversation.messages)
         if progress is None or now is None or now is seen:
             continue

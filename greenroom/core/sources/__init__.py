@@ -1,7 +1,7 @@
-"""Files that people write for agents: the folders they lie in, how they are read, and what was wrong with them."""
+"""Files that people write for agents: their folders, reading them, and diagnostics for their authors."""
 
 from greenroom.core.sources._diagnostics import Diagnostic, Kind, too_deep
-from greenroom.core.sources._fields import (
+from greenroom.core.sources._field_table import (
     Field,
     Misfit,
     flag,
@@ -15,23 +15,9 @@ from greenroom.core.sources._fields import (
     thawed,
     words,
 )
-from greenroom.core.sources._files import (
-    FILE_BYTES,
-    FileCache,
-    Found,
-    Missing,
-    Unusable,
-    find_files,
-    is_file,
-    read_start,
-    read_text,
-    shown_path,
-    stamp_of,
-)
-from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
+from greenroom.core.sources._frontmatter import BadFrontmatter, Document, FieldEntry, entries_of, read_frontmatter
 from greenroom.core.sources._headers import read_header
-from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Scope, find_places, managed_folders
-from greenroom.core.sources._plugins import (
+from greenroom.core.sources._plugin_folders import (
     MANIFEST,
     SKILL_FILE,
     BrokenPlugin,
@@ -40,6 +26,20 @@ from greenroom.core.sources._plugins import (
     PluginPart,
     find_plugins,
     read_plugin,
+)
+from greenroom.core.sources._source_folders import OWN, THEIRS, Places, Scope, SourceLevel, find_places, managed_folders
+from greenroom.core.sources._text_files import (
+    FILE_BYTES,
+    FileCache,
+    FoundFile,
+    MissingFile,
+    Unusable,
+    find_files,
+    is_file,
+    read_start,
+    read_text,
+    shown_path,
+    stamp_of,
 )
 
 __all__ = [
@@ -52,19 +52,19 @@ __all__ = [
     "BrokenPlugin",
     "Diagnostic",
     "Document",
-    "Entry",
     "Field",
+    "FieldEntry",
     "FileCache",
-    "Found",
+    "FoundFile",
     "FoundPlugins",
     "Kind",
-    "Level",
     "Misfit",
-    "Missing",
+    "MissingFile",
     "Places",
     "Plugin",
     "PluginPart",
     "Scope",
+    "SourceLevel",
     "Unusable",
     "entries_of",
     "find_files",

@@ -1,4 +1,4 @@
-"""What reading found that its author should know: where it is, what it means, what to do."""
+"""Diagnostics for the authors of files: the place, the problem, and the remedy."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import attrs
 
 
 class Kind(StrEnum):
-    """What became of the thing that a diagnostic is about."""
+    """Outcome for the thing that a diagnostic is about."""
 
     BROKEN = "broken"
-    """It was skipped, because it cannot be used as it stands."""
+    """Skipped because it cannot be used."""
     DUPLICATE = "duplicate"
-    """It was skipped, because another one in the same folder has its name; which one counts is chance."""
+    """Skipped because another one in the same folder has its name; which one counts is undefined."""
     IGNORED = "ignored"
-    """It was loaded, and a part of it has no effect."""
+    """Loaded, but a part of it has no effect."""
     SHADOWED = "shadowed"
-    """It was skipped, because one of the same name comes first; that is how things are replaced."""
+    """Skipped because one of the same name takes precedence; this is how things are overridden."""
     NOTE = "note"
-    """It was passed over, as it should be."""
+    """Skipped, as intended."""
 
 
 @final
@@ -32,15 +32,15 @@ class Diagnostic:
 
     kind: Kind
     source: str
-    """The file, or what else it came from, such as `--agents`."""
+    """The file, or another origin such as `--agents`."""
     line: int = 0
-    """Counted from 1; 0 where it is about the whole."""
+    """Line number from 1; 0 if the diagnostic is about the whole file."""
     text: str
-    """What is wrong and what to do, on one line."""
+    """The problem and the remedy, on one line."""
 
     @property
     def is_problem(self) -> bool:
-        """Whether somebody should change something."""
+        """True if somebody should change something."""
         return self.kind not in {Kind.SHADOWED, Kind.NOTE}
 
     def __str__(self) -> str:
@@ -49,6 +49,6 @@ class Diagnostic:
 
 
 def too_deep(folder: Path) -> Diagnostic:
-    """Return the diagnostic about a folder that lies too deep to be looked at."""
-    text = "this folder lies too deep and is not read; move it up"
+    """Return the diagnostic for a folder below the maximum depth."""
+    text = "this folder is nested too deeply and is not read; move it up"
     return Diagnostic(kind=Kind.IGNORED, source=os.fsencode(folder).decode("utf-8", "replace"), text=text)

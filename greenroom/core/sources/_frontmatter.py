@@ -1,8 +1,8 @@
 """Frontmatter: the YAML between two `---` lines at the head of a Markdown file.
 
-Rule 1: YAML 1.2's plain words. `on`, `off`, `yes`, `no` and dates are text, because YAML 1.1 makes a boolean of a key named
-`on`; what takes a flag reads those words itself. Rule 2: nothing grows: no anchors, no aliases, no tags, bounded size.
-Rule 3: whatever is wrong is one `BadFrontmatter` with its line. Must not know: which fields there are.
+Words follow YAML 1.2: `on`, `off`, `yes`, `no` and dates are text, because YAML 1.1 would turn a key named `on` into a
+boolean; fields that take a flag read those words themselves. Anchors, aliases and tags are refused and the size is
+bounded, so nothing can expand. Every problem is one `BadFrontmatter` with its line.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class BadFrontmatter(Exception):
     """Frontmatter that cannot be read.
 
     Attributes:
-        line: In the file, counted from 1.
-        what: What is wrong and what to do.
+        line: Line in the file, from 1.
+        what: The problem and the remedy.
     """
 
     def __init__(self, line: int, what: str) -> None:
@@ -38,24 +38,24 @@ class BadFrontmatter(Exception):
 
 @final
 @attrs.frozen
-class Entry:
-    """One field as it was written."""
+class FieldEntry:
+    """A field as it was written."""
 
     value: Any
-    """As YAML or JSON understands it."""
+    """The value as parsed from YAML or JSON."""
     text: str | None
-    """As it stands in the file, for a plain value: `007` and `1.10` lose nothing. None for lists and mappings."""
+    """The literal text of a scalar: `007` and `1.10` lose nothing. None for lists and mappings."""
     line: int = 0
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Document:
-    """A Markdown file in its two parts."""
+    """A Markdown file in two parts."""
 
-    fields: Mapping[str, Entry]
+    fields: Mapping[str, FieldEntry]
     body: str
-    """What follows the frontmatter, without white space around it; all of the file where there is no frontmatter."""
+    """The text after the frontmatter, without white space around it; the whole file if it has no frontmatter."""
     body_line: int = 1
     has_frontmatter: bool = False
 
@@ -64,24 +64,24 @@ def read_frontmatter(content: str) -> Document:
     """Return the fields and the body of a Markdown file.
 
     Raises:
-        BadFrontmatter: It has no end, is no mapping, or is no YAML.
+        BadFrontmatter: The frontmatter has no end, is not a mapping, or is not valid YAML.
     """
     head, document = split_frontmatter(content)
     return document if head is None else attrs.evolve(document, fields=parse_fields(head))
 
 
 def split_frontmatter(content: str) -> tuple[str | None, Document]:
-    """Return the frontmatter of a Markdown file, None where there is none, and the file without its fields.
+    """Return the frontmatter of a Markdown file, or None, and the file without its fields.
 
     Raises:
-        BadFrontmatter: It has no end, or is too long.
+        BadFrontmatter: The frontmatter has no end, or is too long.
     """
     lines = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if not _FENCE.fullmatch(lines[0]):
         return None, Document(fields={}, body="\n".join(lines).strip())
     end = next((at for at, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
     if end is None:
-        raise BadFrontmatter(1, "the frontmatter has no end; put a line of its own with --- behind it")
+        raise BadFrontmatter(1, "the frontmatter has no end; add a line with --- after it")
     head = "\n".join(lines[1:end])
     if len(head) > FRONTMATTER_CHARACTERS:
         raise BadFrontmatter(1, f"the frontmatter has more than {FRONTMATTER_CHARACTERS:,} characters; shorten it")
@@ -89,9 +89,11 @@ def split_frontmatter(content: str) -> tuple[str | None, Document]:
     return head, Document(fields={}, body=body, body_line=end + 2, has_frontmatter=True)
 
 
-def entries_of(values: Mapping[str, Any]) -> dict[str, Entry]:
+def entries_of(values: Mapping[str, Any]) -> dict[str, FieldEntry]:
     """Return the fields of a JSON object as if they had been written in frontmatter."""
-    return {key: Entry(value, value if isinstance(value, str) else _plain_text(value)) for key, value in values.items()}
+    return {
+        key: FieldEntry(value, value if isinstance(value, str) else _plain_text(value)) for key, value in values.items()
+    }
 
 
 def _plain_text(value: Any) -> str | None:
@@ -100,11 +102,11 @@ def _plain_text(value: Any) -> str | None:
     return str(value) if isinstance(value, int | float) else ("" if value is None else None)
 
 
-def parse_fields(head: str) -> dict[str, Entry]:
-    """Return the fields of frontmatter that is YAML.
+def parse_fields(head: str) -> dict[str, FieldEntry]:
+    """Return the fields of YAML frontmatter.
 
     Raises:
-        BadFrontmatter: It is no mapping, or no YAML.
+        BadFrontmatter: It is not a mapping, or not valid YAML.
     """
     from yaml import MappingNode, MarkedYAMLError, ScalarNode, YAMLError
 
@@ -115,19 +117,17 @@ def parse_fields(head: str) -> dict[str, Entry]:
             if root is None:
                 return {}
             if not isinstance(root, MappingNode):
-                raise BadFrontmatter(2, "the frontmatter is no list of fields; write one `field: value` a line")
-            fields: dict[str, Entry] = {}
+                raise BadFrontmatter(2, "the frontmatter is not a list of fields; write one `field: value` per line")
+            fields: dict[str, FieldEntry] = {}
             for key_node, node in root.value:
                 line = key_node.start_mark.line + 2
                 if not isinstance(key_node, ScalarNode):
-                    raise BadFrontmatter(line, "the name of a field is no plain word")
+                    raise BadFrontmatter(line, "a field name must be a plain word")
                 key = _whole(key_node.value)
                 if key in fields:
-                    raise BadFrontmatter(
-                        line, f"{key!r} stands here again; the first one is in line {fields[key].line}"
-                    )
+                    raise BadFrontmatter(line, f"{key!r} is repeated; it first appears in line {fields[key].line}")
                 text = _whole(node.value) if isinstance(node, ScalarNode) else None
-                fields[key] = Entry(loader.construct_object(node, deep=True), text, line)
+                fields[key] = FieldEntry(loader.construct_object(node, deep=True), text, line)
             return fields
         finally:
             loader.dispose()
@@ -135,24 +135,24 @@ def parse_fields(head: str) -> dict[str, Entry]:
         mark = error.problem_mark or error.context_mark
         raise BadFrontmatter((mark.line if mark is not None else 0) + 2, _advice(error.problem or "")) from None
     except YAMLError as error:
-        raise BadFrontmatter(2, f"this is no YAML: {' '.join(str(error).split())}") from None
+        raise BadFrontmatter(2, f"not valid YAML: {' '.join(str(error).split())}") from None
     except (ValueError, TypeError) as error:
         raise BadFrontmatter(2, f"a value cannot be read: {' '.join(str(error).split())}") from None
     except RecursionError:
-        raise BadFrontmatter(2, "values are nested too deep") from None
+        raise BadFrontmatter(2, "values are nested too deeply") from None
 
 
 def _whole(text: str) -> str:
-    """Return text without halves of characters, which an escape can write and no encoding can hold."""
+    """Return text without unpaired surrogates, which an escape can produce and no encoding can represent."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _advice(problem: str) -> str:
     if "mapping values are not allowed" in problem:
-        return "the value holds ': ' and has to stand in quotes"
+        return "the value contains ': ' and must be quoted"
     if "cannot start any token" in problem or "did not find expected" in problem or "expected <block end>" in problem:
-        return f"this is no YAML ({problem}); put the value in quotes, indent with spaces"
-    return f"this is no YAML: {' '.join(problem.split()) or 'it cannot be parsed'}"
+        return f"not valid YAML ({problem}); quote the value, indent with spaces"
+    return f"not valid YAML: {' '.join(problem.split()) or 'it cannot be parsed'}"
 
 
 @functools.cache
@@ -162,29 +162,31 @@ def _loader_class() -> type[SafeLoader]:
     from yaml.constructor import ConstructorError
 
     class Loader(yaml.SafeLoader):
-        """YAML 1.2's core words, and nothing that refers to something else."""
+        """YAML 1.2's core words, without references and tags."""
 
         yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the library's own form
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             event = self.peek_event()  # type: ignore[no-untyped-call]
             if getattr(event, "anchor", None) is not None:
-                raise ComposerError(None, None, "anchors and aliases are not read here; write it out", event.start_mark)
+                raise ComposerError(
+                    None, None, "anchors and aliases are not supported; write the value out", event.start_mark
+                )
             return super().compose_node(parent, index)
 
     def construct_mapping(loader: Any, node: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise ConstructorError(None, None, "a key is no plain word", key_node.start_mark)
+                raise ConstructorError(None, None, "a key must be a plain word", key_node.start_mark)
             key = _whole(key_node.value)
             if key in found:
-                raise ConstructorError(None, None, f"{key!r} stands here again", key_node.start_mark)
+                raise ConstructorError(None, None, f"{key!r} is repeated", key_node.start_mark)
             found[key] = loader.construct_object(value_node, deep=True)
         return found
 
     def refuse(_: Any, node: Any) -> Any:
-        raise ConstructorError(None, None, f"the tag {node.tag!r} is not read here", node.start_mark)
+        raise ConstructorError(None, None, f"the tag {node.tag!r} is not supported", node.start_mark)
 
     Loader.yaml_constructors = {
         None: refuse,
@@ -193,7 +195,7 @@ def _loader_class() -> type[SafeLoader]:
         "tag:yaml.org,2002:int": lambda _, node: int(node.value),
         "tag:yaml.org,2002:float": lambda _, node: float(node.value),
         "tag:yaml.org,2002:str": lambda _, node: _whole(node.value),
-        "tag:yaml.org,2002:seq": lambda loader, node: [loader.construct_object(one, deep=True) for one in node.value],
+        "tag:yaml.org,2002:seq": lambda loader, node: [loader.construct_object(item, deep=True) for item in node.value],
         "tag:yaml.org,2002:map": construct_mapping,
     }
     for name, pattern, first in (

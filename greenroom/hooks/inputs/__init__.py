@@ -9,7 +9,7 @@ from greenroom.hooks.inputs._changed_files import (
     WorktreeCreateInput,
     WorktreeRemoveInput,
 )
-from greenroom.hooks.inputs._encoding import INPUTS, HookContext, HookInput, as_json, plain
+from greenroom.hooks.inputs._encoding import HookContext, HookInput, as_json, plain
 from greenroom.hooks.inputs._session_inputs import (
     NotificationInput,
     PostCompactInput,
@@ -32,7 +32,6 @@ from greenroom.hooks.inputs._tool_calls import (
 )
 from greenroom.hooks.inputs._turn_ends import (
     BackgroundTask,
-    SessionCron,
     StopFailureInput,
     StopInput,
     SubagentStartInput,
@@ -41,7 +40,6 @@ from greenroom.hooks.inputs._turn_ends import (
 from greenroom.hooks.inputs._user_dialogs import ElicitationInput, ElicitationResultInput, MessageDisplayInput
 
 __all__ = [
-    "INPUTS",
     "BackgroundTask",
     "BatchedCall",
     "ConfigChangeInput",
@@ -63,7 +61,6 @@ __all__ = [
     "PostToolUseInput",
     "PreCompactInput",
     "PreToolUseInput",
-    "SessionCron",
     "SessionEndInput",
     "SessionStartInput",
     "SetupInput",

@@ -12,7 +12,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents import AgentHome, Hooking, StoppedByHook
+from greenroom.agents import AgentState, Hooking, StoppedByHook
 from greenroom.agents.crew import MainAgent
 from greenroom.core import GreenroomError, Recorder
 from greenroom.hooks import ElicitationReply, HookEvent, HookOutcome
@@ -96,7 +96,7 @@ class Elicitations:
 
     # --- hooks -----------------------------------------------------------------------------------------------------
 
-    async def _ask_hooks(self, home: AgentHome, asked: Elicitation) -> ElicitationAnswer | None:
+    async def _ask_hooks(self, home: AgentState, asked: Elicitation) -> ElicitationAnswer | None:
         """Return what hooks answer in the place of a person; None where they leave it to one.
 
         Raises:
@@ -117,7 +117,7 @@ class Elicitations:
         return None if outcome is None else self._read(home, asked, outcome)
 
     async def _tell_hooks(
-        self, home: AgentHome, asked: Elicitation, said: ElicitationAnswer
+        self, home: AgentState, asked: Elicitation, said: ElicitationAnswer
     ) -> tuple[ElicitationAnswer, str]:
         """Return what the server is told of a person's answer, and whose word it is. Raises as `_ask_hooks` does."""
         outcome = await self._run(
@@ -134,7 +134,7 @@ class Elicitations:
         return (said, _PERSON) if answer is None else (answer, _HOOK)
 
     def _read(
-        self, home: AgentHome, asked: Elicitation, outcome: HookOutcome, said: ElicitationAnswer | None = None
+        self, home: AgentState, asked: Elicitation, outcome: HookOutcome, said: ElicitationAnswer | None = None
     ) -> ElicitationAnswer | None:
         """Return what hooks answer; None where they do not, or with what does not fit."""
         if outcome.is_blocked:
@@ -150,18 +150,18 @@ class Elicitations:
             return None
         return answer
 
-    async def _run(self, home: AgentHome, told: HookInput) -> HookOutcome | None:
+    async def _run(self, home: AgentState, told: HookInput) -> HookOutcome | None:
         event: HookEvent = told.event
-        if home.hooks is None or not home.hooks.has(event):
+        if home.profile.hooks is None or not home.profile.hooks.has(event):
             return None
         return await self._hooking(home).run(told)
 
     # --- the host --------------------------------------------------------------------------------------------------
 
-    async def _ask_host(self, home: AgentHome, asked: Elicitation, host: Elicit) -> ElicitationAnswer | None:
+    async def _ask_host(self, home: AgentState, asked: Elicitation, host: Elicit) -> ElicitationAnswer | None:
         """Return what the person in front of the host answers; None where there is none."""
         before, waits = home.activity, f"waits for an answer to {asked.server}"
-        home.activity = waits
+        home.note_activity(waits)
         try:
             said = await host(asked)
         except Exception as problem:  # noqa: BLE001 - the host's own function; a server waits, and gets an answer
@@ -169,21 +169,21 @@ class Elicitations:
             return None
         finally:
             if home.activity == waits:  # else it does something else by now
-                home.activity = before
+                home.note_activity(before)
         why = "" if said is None else misfit(asked, said)
         if why:
             self._notice(home, f"the host's answer to {asked.server} does not fit: {why}")
             return _DECLINED
         return said
 
-    def _notify(self, home: AgentHome, message: str, kind: str) -> None:
-        if home.hooks is not None and home.hooks.has(HookEvent.NOTIFICATION):
+    def _notify(self, home: AgentState, message: str, kind: str) -> None:
+        if home.profile.hooks is not None and home.profile.hooks.has(HookEvent.NOTIFICATION):
             self._hooking(home).tell(NotificationInput(message=message, notification_type=kind))
 
-    def _notice(self, home: AgentHome, text: str) -> None:
+    def _notice(self, home: AgentState, text: str) -> None:
         self._hooking(home).notice(HookEvent.ELICITATION.value, text)
 
-    def _hooking(self, home: AgentHome) -> Hooking:
+    def _hooking(self, home: AgentState) -> Hooking:
         return hooking_of(home, self.recorder)
 
 

@@ -5,12 +5,13 @@ A callback that watches may only store and wake; one that answers may take the t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypedDict, final
 
 import attrs
 
 from greenroom.agents import CanUseTool, OnMessage, OnStream
+from greenroom.core import Event
 from greenroom.hooks import OnHook
 from greenroom.mcp import Elicit
 from greenroom.tools import AskUser
@@ -19,23 +20,19 @@ from greenroom.tools import AskUser
 @final
 @attrs.frozen(kw_only=True)
 class Watch:
-    """Callbacks for what happens; each may only store and wake."""
+    """Callbacks of a session besides `on_message`; they may only store and wake."""
 
     on_stream: OnStream | None = None
-    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    """Called with an agent's id and each event of a model's answer in one of its turns."""
     on_shown: OnMessage | None = None
-    """Hears of each message of the main agent's that hooks of `MessageDisplay` have looked at, as it is to be shown; `on_message` has
-    heard of it before, as it is, with `is_shown_later`."""
+    """Called with each message of the main agent that hooks of `MessageDisplay` have looked at, as it is to be shown; `on_message` was
+    called with the original before, with `is_shown_later`."""
     on_taken: Callable[[str], object] | None = None
-    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
+    """Called with the id of each message of `session.send` when the main agent takes it up."""
     on_hook: OnHook | None = None
-    """Hears of each run of a hook's handler from its beginning to its end."""
+    """Called when the handler of a hook starts, makes progress or ends."""
     on_elicited: Callable[[str, str], object] | None = None
-    """Hears the name of an MCP server and the id of a question of its: what a person was to do at an address is done."""
-
-
-def _watch_of(watch: Watch | None) -> Watch:
-    return watch or Watch()
+    """Called with the name of an MCP server and the id of its question when a user has completed it at a URL."""
 
 
 class HostArguments(TypedDict, total=False):
@@ -51,8 +48,8 @@ class HostArguments(TypedDict, total=False):
     """Puts questions of MCP servers before a person; else they are declined, unless a hook answers them."""
     on_message: OnMessage | None
     """Hears of each message of an agent in the step in which it is appended."""
-    watch: Watch | None
-    """Callbacks for what else happens."""
+    live: Collection[type[Event]]
+    """Classes of `LIVE_EVENTS` that `session.events()` carries besides the journal's; none by default."""
 
 
 @final
@@ -65,4 +62,6 @@ class Hosted:
     ask_user: AskUser | None = None
     elicit: Elicit | None = None
     on_message: OnMessage | None = None
-    watch: Watch = attrs.field(factory=Watch, converter=_watch_of)
+    live: Collection[type[Event]] = ()
+    watch: Watch = attrs.field(factory=Watch)
+    """Callbacks that publish the live events; made by `LiveEvents.wire`."""

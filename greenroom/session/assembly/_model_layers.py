@@ -8,18 +8,8 @@ from pathlib import Path
 
 from greenroom.agents import AgentDefined, ModelEnded, ModelRetried
 from greenroom.core import Ports
-from greenroom.models import (
-    MODEL_FILE,
-    Budget,
-    BudgetExceeded,
-    Model,
-    Pricing,
-    RetryBudget,
-    Spent,
-    Usage,
-    recording,
-    with_settings,
-)
+from greenroom.models import Budget, BudgetExceeded, Model, Pricing, RetryBudget, Spent, Usage, with_settings
+from greenroom.models.recordings import MODEL_FILE, recording
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import JOURNAL, Journal

@@ -13,7 +13,7 @@ import attrs
 from greenroom.agents import compaction_from_environment
 from greenroom.agents.crew import delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
-from greenroom.containment import Git
+from greenroom.containment import GitCalls
 from greenroom.core import Ports
 from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.session.assembly._main_definition import chosen_main
@@ -93,4 +93,4 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
 
 def _standing(cwd: Path, places: Places | None, environ: Mapping[str, str], settings: Settings) -> str:
     """Return the state of the repository, in words; empty if agents are not told. It blocks."""
-    return git_status(cwd, Git(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""
+    return git_status(cwd, GitCalls(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""

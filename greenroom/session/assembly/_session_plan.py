@@ -10,11 +10,12 @@ import attrs
 
 from greenroom.agents import AgentDefinition, CompactionSettings
 from greenroom.agents.definitions import DefinitionSource
-from greenroom.containment import Git, MaskedDisk, Secrets
+from greenroom.containment import GitCalls, MaskedDisk, Secrets
 from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.mcp import FoundServers, McpSettings
-from greenroom.models import Model, ModelNames
+from greenroom.models import Model
+from greenroom.models.choice import ModelNames
 from greenroom.permissions import Policy
 from greenroom.session._events import SessionBegan
 from greenroom.session.assembly._run_place import RunPlace
@@ -70,10 +71,10 @@ class Plan:
         return self.spec.cwd
 
     @property
-    def calls(self) -> Git:
+    def calls(self) -> GitCalls:
         """The settings with which git is called."""
         passed = (*self.settings.scalars.pass_env, *self.variables)
-        return Git(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
+        return GitCalls(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
 
     def masking(self, ports: Ports) -> Ports:
         """Return ports whose disk masks known secrets in what is recorded beside the conversations."""

@@ -22,6 +22,7 @@ from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_title import Title
 from greenroom.session.equipment._coordinator_mode import SCRATCHPAD
 from greenroom.session.parts._event_stream import Streams
+from greenroom.session.parts._live_events import LiveEvents
 from greenroom.session.record._file_rewind import open_checkpoints
 from greenroom.session.settings._session_environment import exported_variables
 from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime
@@ -42,6 +43,8 @@ class Services:
     runtime: Runtime
     branch: Supervisor
     """The supervisor of the session's actors."""
+    live: LiveEvents
+    """The session's events that are not journaled."""
     streams: Streams
     """The readers of the session's events."""
     nursery: trio.Nursery
@@ -72,7 +75,9 @@ class Services:
 
 
 @asynccontextmanager
-async def open_services(plan: Plan, journal: Journal, streams: Streams, ports: Ports) -> AsyncIterator[Services]:
+async def open_services(
+    plan: Plan, journal: Journal, live: LiveEvents, streams: Streams, ports: Ports
+) -> AsyncIterator[Services]:
     """Open the services of a session; its MCP servers have been started, and may not be connected yet.
 
     Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
@@ -114,6 +119,7 @@ async def open_services(plan: Plan, journal: Journal, streams: Streams, ports: P
             journal=journal,
             runtime=runtime,
             branch=branch,
+            live=live,
             streams=streams,
             nursery=nursery,
             processes=processes,

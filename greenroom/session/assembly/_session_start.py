@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentHome, Loaded, agent_spec
+from greenroom.agents import Agent, AgentState, Loaded, agent_spec
 from greenroom.core import Cause, Ports, SystemClock
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits
@@ -46,6 +46,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     door = open_door(plan.run.folder, session.inbox, settings, recording=services.journal, ports=ports)
     with _watched_steps(services.runtime, ports):
         async with door:
+            services.live.opened()
             try:
                 yield
                 await session.asides.finish()
@@ -55,7 +56,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
                 session.tasks.end_calls(Cause("session", "the session ends"))
 
 
-async def _start_main(session: Session, services: Services, loaded: Loaded | None) -> AgentHome:
+async def _start_main(session: Session, services: Services, loaded: Loaded | None) -> AgentState:
     """Start the main agent with the conversation of the run that is continued, in the session's worktree if it has one."""
     plan, blocking, agents, folder = services.plan, services.ports.blocking, session.agents, services.run_folder
     composition = agents.composition
@@ -67,14 +68,16 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
         on_said=None if services.checkpoints is None else services.checkpoints.begin,
     )
     home = composition.make_home(plan.main, is_child=False, ports=ports)
-    home.loaded = loaded
+    if loaded is not None:
+        home.start_from(loaded)
     auto = composition.services.auto
     if loaded is not None and auto is not None:
         auto.recall(loaded.said)
     await settle(home, stays=agents.crew.stays, plan=plan, problems=composition.problems, blocking=blocking)
     unanswered = await find_unanswered(folder, loaded, blocking)
-    home.deferred = await find_deferred(folder, loaded, blocking)
-    home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
+    deferred = await find_deferred(folder, loaded, blocking)
+    home.put_off(deferred)
+    home.keep_open(call.id for call in (*unanswered, deferred) if call is not None)
     spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
     ref: Ref[Any] = await services.branch.spawn(Agent, home, name="main", spec=spec)
     agents.known.adopt(ref, home)
@@ -101,16 +104,16 @@ def _watched_steps(runtime: Runtime, ports: Ports) -> AbstractContextManager[obj
     return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False, is_logged=False)
 
 
-async def _watch_settings(services: Services, composition: Composition, home: AgentHome) -> None:
+async def _watch_settings(services: Services, composition: Composition, home: AgentState) -> None:
     """Apply edits of the settings files as long as the session runs; nothing if it reads none."""
     plan = services.plan
     if plan.places is not None:
         await SettingsWatch(plan, composition, home, ports=services.ports, recorder=services.recorder).run()
 
 
-async def _watch_files(services: Services, composition: Composition, home: AgentHome) -> None:
+async def _watch_files(services: Services, composition: Composition, home: AgentState) -> None:
     """Notify hooks of changes of the files that they watch, if there are such hooks when the session begins."""
-    if home.hooks is not None and home.hooks.has(HookEvent.FILE_CHANGED):
+    if home.profile.hooks is not None and home.profile.hooks.has(HookEvent.FILE_CHANGED):
         blocking = services.ports.blocking
         await composition.files.look(home, blocking)
         services.nursery.start_soon(partial(composition.files.run, home, blocking=blocking, recorder=services.recorder))

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import attrs
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core.sources import Scope
 from greenroom.hooks import (
     AgentAsker,
@@ -52,8 +52,8 @@ class AgentHooks:
         self._settings = tuple(settings)
         self._services = services
         self._problems = problems
-        self._limited: WeakSet[AgentHome] = WeakSet()
-        self._homes: WeakSet[AgentHome] = WeakSet()
+        self._limited: WeakSet[AgentState] = WeakSet()
+        self._homes: WeakSet[AgentState] = WeakSet()
         self._given: tuple[ParsedHooks, ...] = ()
         """Hooks that the program added while the session ran."""
 
@@ -62,30 +62,30 @@ class AgentHooks:
         """Those that hold for every agent."""
         return (*self._settings, *self._given)
 
-    def put_in_force(self, settings: Sequence[ParsedHooks], homes: Iterable[AgentHome]) -> None:
+    def put_in_force(self, settings: Sequence[ParsedHooks], homes: Iterable[AgentState]) -> None:
         """Apply other settings; present agents keep the hooks of their definitions and skills."""
         for_all = {one.source for one in (*self._always, *settings)}
         self._settings = tuple(settings)
         for home in homes:
-            there_are = () if home.hooks is None else home.hooks.hooks.parsed
+            there_are = () if home.profile.hooks is None else home.profile.hooks.hooks.parsed
             own = [one for one in there_are if one.source not in for_all]
-            if home.hooks is not None:
-                home.hooks.hooks = merge_hooks((*self._always, *own))
+            if home.profile.hooks is not None:
+                home.profile.hooks.hooks = merge_hooks((*self._always, *own))
             elif any(alway.hooks for alway in self._always):
-                home.hooks = self._runner(home, own)
+                home.replace(hooks=self._runner(home, own))
             if home in self._limited:
                 self.limit(home)
 
-    def limit(self, home: AgentHome) -> None:
+    def limit(self, home: AgentState) -> None:
         """Take away the hooks of an agent that would start agents, for good."""
         self._limited.add(home)
-        if home.hooks is not None:
-            home.hooks.hooks = home.hooks.hooks.without(HandlerType.AGENT)
+        if home.profile.hooks is not None:
+            home.profile.hooks.hooks = home.profile.hooks.hooks.without(HandlerType.AGENT)
 
-    def of(self, home: AgentHome, trusted: Sequence[Path]) -> HookRunner | None:
+    def of(self, home: AgentState, trusted: Sequence[Path]) -> HookRunner | None:
         """Return what runs the hooks of an agent; None where there are none."""
         self._homes.add(home)
-        definition = home.definition
+        definition = home.profile.definition
         own = []
         if definition.hooks and not definition.runs_own_code(trusted):
             why = f"{definition.origin.folder} is not trusted (--trust, is_trusted=True)"
@@ -93,7 +93,7 @@ class AgentHooks:
             if said not in self._problems:
                 self._problems.append(said)
         elif definition.hooks:
-            kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
+            kind = SourceKind.AGENT if home.profile.is_child else SourceKind.HOST
             is_managed = definition.origin.scope is Scope.MANAGED
             source = HookSource(f"agent {definition.name}", kind, is_managed=is_managed)
             own.append(self._parsed(definition.hooks, source))
@@ -109,32 +109,32 @@ class AgentHooks:
         """Add hooks as if the settings held them, for all present and future agents."""
         self._given += (more,)
         for home in self._homes:
-            if home.hooks is None:
-                home.hooks = self._runner(home, [])
+            if home.profile.hooks is None:
+                home.replace(hooks=self._runner(home, []))
             else:
-                home.hooks.hooks = home.hooks.hooks.with_more(more)
+                home.profile.hooks.hooks = home.profile.hooks.hooks.with_more(more)
 
-    def add(self, home: AgentHome, rendered: Rendered) -> None:
+    def add(self, home: AgentState, rendered: Rendered) -> None:
         """Run the hooks of a skill for an agent from now on, until it ends."""
         if not rendered.hooks:
             return
         hooks = rendered.hooks
-        if home.is_child and "Stop" in hooks:
+        if home.profile.is_child and "Stop" in hooks:
             stops = [*hooks.get("SubagentStop", ()), *hooks["Stop"]]
             hooks = {**{name: one for name, one in hooks.items() if name != "Stop"}, "SubagentStop": stops}
         skill = rendered.skill
         source = HookSource(f"skill {skill.name}", SourceKind.SKILL, is_managed=skill.scope is Scope.MANAGED)
         parsed = self._parsed(hooks, source)
-        if home.hooks is None:
-            home.hooks = self._runner(home, [parsed])
+        if home.profile.hooks is None:
+            home.replace(hooks=self._runner(home, [parsed]))
         else:
-            home.hooks.hooks = home.hooks.hooks.with_more(parsed)
+            home.profile.hooks.hooks = home.profile.hooks.hooks.with_more(parsed)
 
     def _parsed(self, hooks: Mapping[str, Any], source: HookSource) -> ParsedHooks:
         parsed = parse_hooks({"hooks": hooks}, source)
         self._problems += map(str, parsed.problems)
         return parsed
 
-    def _runner(self, home: AgentHome, own: Sequence[ParsedHooks]) -> HookRunner:
+    def _runner(self, home: AgentState, own: Sequence[ParsedHooks]) -> HookRunner:
         services = attrs.evolve(self._services, deliver=late_delivery(home), agent=self._hook_agents())
         return HookRunner(merge_hooks((*self._always, *own)), services)

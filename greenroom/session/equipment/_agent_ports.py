@@ -9,9 +9,10 @@ from typing import TypeAlias, final
 import attrs
 
 from greenroom.actors import Context
-from greenroom.agents import AgentDefinition, AgentHome
+from greenroom.agents import INHERIT, AgentDefinition, AgentState
 from greenroom.core import UsageError
 from greenroom.models import ToolUseBlock
+from greenroom.models.choice import ModelNames
 from greenroom.permissions import Update
 from greenroom.skills import Rendered
 
@@ -56,15 +57,15 @@ class Prepared:
         return is_new
 
 
-async def _read_as_text(_agent: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+async def _read_as_text(_agent: AgentState, text: str) -> tuple[str, tuple[Rendered, ...]]:
     return text, ()
 
 
-async def _refuse(_agent: AgentHome, rendered: Rendered) -> str:
+async def _refuse(_agent: AgentState, rendered: Rendered) -> str:
     raise UsageError(f"/{rendered.skill.name} runs as an agent of its own, and no agent can be started here")
 
 
-async def _keep_none(_agent: AgentHome, _updates: Sequence[Update]) -> None:
+async def _keep_none(_agent: AgentState, _updates: Sequence[Update]) -> None:
     return None
 
 
@@ -86,19 +87,19 @@ class SessionAgentPorts:
         on_said: Called with the uuid of each message of the user's that was taken up.
     """
 
-    _admit: Callable[[AgentHome], Awaitable[None]] | None = None
-    _prepare: Callable[[Prepared, AgentHome, Context], Awaitable[None]] | None = None
-    _renew: Callable[[Prepared, AgentHome], Awaitable[str]] | None = None
-    _take_up: Callable[[Prepared, AgentHome, Rendered], object] | None = None
-    _keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] = _keep_none
+    _admit: Callable[[AgentState], Awaitable[None]] | None = None
+    _prepare: Callable[[Prepared, AgentState, Context], Awaitable[None]] | None = None
+    _renew: Callable[[Prepared, AgentState], Awaitable[str]] | None = None
+    _take_up: Callable[[Prepared, AgentState, Rendered], object] | None = None
+    _keep_updates: Callable[[AgentState, Sequence[Update]], Awaitable[None]] = _keep_none
     _survivors: Callable[[], Sequence[str]] = tuple
-    _read_prompt: Callable[[AgentHome, str], Awaitable[tuple[str, tuple[Rendered, ...]]]] = _read_as_text
-    _run_skill: Callable[[AgentHome, Rendered], Awaitable[str]] = _refuse
+    _read_prompt: Callable[[AgentState, str], Awaitable[tuple[str, tuple[Rendered, ...]]]] = _read_as_text
+    _run_skill: Callable[[AgentState, Rendered], Awaitable[str]] = _refuse
     _on_taken: Callable[[str], object] | None = None
     _on_said: Callable[[str], object] | None = None
     prepared: Prepared = attrs.field(factory=Prepared, init=False)
 
-    async def admit(self, agent: AgentHome) -> None:
+    async def admit(self, agent: AgentState) -> None:
         """Wait for the servers that the agent needs, and refuse one that would have no tools.
 
         Raises:
@@ -107,18 +108,18 @@ class SessionAgentPorts:
         if self._admit is not None:
             await self._admit(agent)
 
-    async def prepare(self, agent: AgentHome, ctx: Context) -> None:
+    async def prepare(self, agent: AgentState, ctx: Context) -> None:
         """Read the agent's instructions, notes, skills and servers."""
         if self._prepare is not None:
             await self._prepare(self.prepared, agent, ctx)
 
-    async def renew_prompt(self, agent: AgentHome) -> str | None:
+    async def renew_prompt(self, agent: AgentState) -> str | None:
         """Return the system prompt from files as they are now; None where it was not made from files."""
         if self._renew is None:
             return None
         return await self._renew(self.prepared, agent)
 
-    def survivors(self, agent: AgentHome) -> Sequence[str]:
+    def survivors(self, agent: AgentState) -> Sequence[str]:
         """Return what a compacted conversation has to be told again."""
         return self._survivors()
 
@@ -126,12 +127,12 @@ class SessionAgentPorts:
         """Return the instructions and skills that hold where these calls have worked."""
         return [] if self.prepared.follow is None else await self.prepared.follow(calls)
 
-    def take_up(self, agent: AgentHome, rendered: Rendered) -> None:
+    def take_up(self, agent: AgentState, rendered: Rendered) -> None:
         """Put in force what a skill grants."""
         if self._take_up is not None:
             self._take_up(self.prepared, agent, rendered)
 
-    async def read_prompt(self, agent: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+    async def read_prompt(self, agent: AgentState, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a command of the user's stands for, and the skills that it calls.
 
         Raises:
@@ -139,7 +140,7 @@ class SessionAgentPorts:
         """
         return await self._read_prompt(agent, text)
 
-    async def run_skill(self, agent: AgentHome, rendered: Rendered) -> str:
+    async def run_skill(self, agent: AgentState, rendered: Rendered) -> str:
         """Run a skill of the user's as an agent of its own, and return the output of the command.
 
         Raises:
@@ -158,21 +159,32 @@ class SessionAgentPorts:
         if self._on_said is not None:
             self._on_said(uuid)
 
-    async def keep_updates(self, agent: AgentHome, updates: Sequence[Update]) -> None:
+    async def keep_updates(self, agent: AgentState, updates: Sequence[Update]) -> None:
         """Put lasting answers in force for the whole session."""
         await self._keep_updates(agent, updates)
 
-    def of_fork(self, parent: AgentHome) -> SessionAgentPorts:
+    def of_fork(self, parent: AgentState) -> SessionAgentPorts:
         """Return the ports of a fork: its prompt is renewed as its parent's is; it takes up nothing by itself."""
         renew = None if self._renew is None else partial(_renew_as, self._renew, self.prepared, parent)
         return SessionAgentPorts(keep_updates=self._keep_updates, renew=renew)
 
 
 async def _renew_as(
-    renew: Callable[[Prepared, AgentHome], Awaitable[str]],
+    renew: Callable[[Prepared, AgentState], Awaitable[str]],
     prepared: Prepared,
-    parent: AgentHome,
+    parent: AgentState,
     _of_fork: Prepared,
-    _fork: AgentHome,
+    _fork: AgentState,
 ) -> str:
     return await renew(prepared, parent)
+
+
+def take_up(
+    add_hooks: Callable[[AgentState, Rendered], object], prepared: Prepared, agent: AgentState, rendered: Rendered
+) -> None:
+    """Put in force what a skill grants an agent: rules, a model, and, once, its hooks."""
+    skill = rendered.skill
+    model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
+    agent.grant(agent.grants.after(rendered, model=model))
+    if prepared.register(skill.name):
+        add_hooks(agent, rendered)

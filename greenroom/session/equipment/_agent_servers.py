@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from greenroom.actors import Context
-from greenroom.agents import AgentHome, AgentServers, open_agent_servers
+from greenroom.agents import AgentServers, AgentState, open_agent_servers
 from greenroom.core import UsageError
 from greenroom.mcp import McpError, McpServers, McpTool, ResourceTool, ServerStatus, prompt_call
 from greenroom.permissions import hidden_tools
 
 ServerTool: TypeAlias = McpTool | ResourceTool
-Give: TypeAlias = Callable[[AgentHome, Sequence[ServerTool]], None]
+Give: TypeAlias = Callable[[AgentState, Sequence[ServerTool]], None]
 """Gives an agent other tools of servers in the place of those that it has."""
 
 
 async def reach_servers(
-    home: AgentHome,
+    home: AgentState,
     ctx: Context,
     session: McpServers,
     *,
@@ -46,9 +46,9 @@ async def reach_servers(
     Raises:
         MissingServers: One that it requires is not there.
     """
-    if not home.definition.required_mcp_servers:  # else it waits for these
+    if not home.profile.definition.required_mcp_servers:  # else it waits for these
         await session.wait_settled()
-    mine = await open_agent_servers(home.definition, session, environ=environ, trusted=trusted)
+    mine = await open_agent_servers(home.profile.definition, session, environ=environ, trusted=trusted)
     mine.end_with(ctx.ref)
     had = _tools_of(home, mine)
 
@@ -62,7 +62,7 @@ async def reach_servers(
     stop = mine.on_change(follow)
     ctx.ref.watch(lambda _: stop())
     problems = [str(diagnostic) for diagnostic in mine.diagnostics if diagnostic.is_problem]
-    if not home.is_child:  # once, not for every agent
+    if not home.profile.is_child:  # once, not for every agent
         problems += [f"MCP server {server.name!r}: {line}" for server in session.states() for line in server.left_out]
     return had, problems
 
@@ -71,11 +71,11 @@ _SAYS_ALL: Final = frozenset((ServerStatus.CONNECTED, ServerStatus.DISABLED))
 """Of a server of this status, an agent has what it lists and nothing else."""
 
 
-def _tools_of(home: AgentHome, mine: AgentServers) -> list[ServerTool]:
+def _tools_of(home: AgentState, mine: AgentServers) -> list[ServerTool]:
     def may_reach(name: str) -> bool:
-        return home.policy is None or not hidden_tools(home.policy, [name])
+        return home.profile.policy is None or not hidden_tools(home.profile.policy, [name])
 
-    return [*mine.tools(home.definition), *mine.resource_tools(home.definition, may_reach)]
+    return [*mine.tools(home.profile.definition), *mine.resource_tools(home.profile.definition, may_reach)]
 
 
 def after_change(had: list[ServerTool], listed: Sequence[ServerTool]) -> list[ServerTool]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from greenroom._version import __version__
-from greenroom.agents import AgentServices
+from greenroom.agents import AgentServices, Listeners, TurnSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox
 from greenroom.hooks import HookServices
-from greenroom.mcp import HookCaller
 from greenroom.models import ModelSettings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue
+from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._environment_text import branch_in
 from greenroom.session.equipment._file_watch import FileWatch
@@ -31,12 +31,26 @@ def hook_services(services: Services) -> HookServices:
         ports=services.ports,
         emit=journal.recorder.emit_fields,
         rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
-        mcp=HookCaller(services.servers),
+        mcp=services.servers,
         model=Judge(services.model, plan.names, journal.commit),
         overflow_folder=journal.folder / "hooks",
         start_soon=services.nursery.start_soon,
         on_hook=plan.spec.host.watch.on_hook,
         session_end_limit_s=plan.limits.session_end_s,
+    )
+
+
+def _turn_settings(plan: Plan) -> TurnSettings:
+    scalars = plan.settings.scalars
+    models = scalars.models or ModelSettings()
+    return TurnSettings(
+        thinking=models.thinking,
+        continuation=models.continuation,
+        compaction=plan.compaction,
+        side_by_side=plan.limits.side_by_side,
+        repetition=scalars.limits.repetition,
+        stop_blocks=plan.limits.stop_blocks,
+        progress_summaries=scalars.agent_progress_summaries,
     )
 
 
@@ -50,7 +64,6 @@ def agent_services(services: Services, files: FileWatch, problems: list[str]) ->
     """
     plan, host, ports, journal = services.plan, services.plan.spec.host, services.ports, services.journal
     run_folder, model = services.run_folder, services.model
-    models = plan.settings.scalars.models or ModelSettings()
     deadline_s = plan.settings.scalars.approval_deadline_s
     reviewing = plan.settings.scalars.autoMode
     reviewer, note = reviewing_model(model, plan.names, reviewing.model)
@@ -81,20 +94,16 @@ def agent_services(services: Services, files: FileWatch, problems: list[str]) ->
         can_use_tool=host.can_use_tool,
         approvals=approvals,
         auto=AutoMode(reviewing, model=reviewer),
-        thinking=models.thinking,
-        continuation=models.continuation,
-        compaction=plan.compaction,
-        side_by_side=plan.limits.side_by_side,
-        repetition=plan.settings.scalars.limits.repetition,
-        stop_blocks=plan.limits.stop_blocks,
-        progress_summaries=plan.settings.scalars.agent_progress_summaries,
+        settings=_turn_settings(plan),
         processes=services.processes,
         background=services.tasks,
         ask_user=host.ask_user,
-        on_message=host.on_message,
-        on_shown=host.watch.on_shown,
-        on_stream=host.watch.on_stream,
-        on_taken=host.watch.on_taken,
+        listeners=Listeners(
+            on_message=host.on_message,
+            on_shown=host.watch.on_shown,
+            on_stream=host.watch.on_stream,
+            on_taken=host.watch.on_taken,
+        ),
         watch_files=files.ask_for,
         set_title=services.title.change,
     )

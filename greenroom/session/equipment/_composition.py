@@ -6,20 +6,22 @@ An agent gets its parts once, before its first turn, and keeps them. What a defi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, final
 
 import attrs
 
-from greenroom.agents import AgentDefinition, AgentHome, AgentServices, ForkSkill
+from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
 from greenroom.agents.crew import ChildWish, furnish
 from greenroom.agents.delegation import coordinator_tools
 from greenroom.hooks import AgentAsker
 from greenroom.mcp import MissingServers
-from greenroom.models import choose_model, read_effort
+from greenroom.models import Effort, read_effort
+from greenroom.models.choice import choose_model
 from greenroom.permissions import ApprovalQueue
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_hooks import AgentHooks
-from greenroom.session.equipment._agent_ports import SessionAgentPorts
+from greenroom.session.equipment._agent_ports import SessionAgentPorts, take_up
 from greenroom.session.equipment._agent_services import agent_services, hook_services
 from greenroom.session.equipment._coordinator_mode import as_coordinator, give_scratchpad
 from greenroom.session.equipment._file_watch import FileWatch
@@ -103,7 +105,7 @@ class Composition:
         is_child: bool = True,
         wish: ChildWish | None = None,
         ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
-    ) -> AgentHome:
+    ) -> AgentState:
         """Return the record of a new agent.
 
         Args:
@@ -130,34 +132,33 @@ class Composition:
             admit=self._admit if wish is not None and has_servers else None,
             prepare=preparation.prepare if reads else None,
             renew=preparation.compose if reads else None,
-            take_up=preparation.take_up if has_places else None,
+            take_up=partial(take_up, self.rules.hooks.add) if has_places else None,
             keep_updates=self.rules.keep_updates,
         )
-        home = AgentHome(definition=definition, services=self.services, ports=ports, tools=ToolSet(), is_child=is_child)
-        scalars = self._scalars
-        effort = definition.effort if definition.effort is not None else scalars.effort
-        if effort is None and scalars.models is not None:
-            effort = scalars.models.effort
-        home.effort = None if effort is None else read_effort(effort)
-        home.model = self._model_of(definition, wish) if is_child else ""
-        home.policy = self.rules.policy_for(definition, is_child=is_child, wish=wish)
+        profile = AgentProfile(
+            definition=definition,
+            tools=ToolSet(),
+            model=self._model_of(definition, wish) if is_child else "",
+            effort=self._effort_of(definition),
+            policy=self.rules.policy_for(definition, is_child=is_child, wish=wish),
+            is_child=is_child,
+            narrow=coordinator_tools if is_leading else None,
+        )
         if wish is not None:
-            furnish(home, wish, self._scalars.delegation)
-            if wish.is_worker and self._services.scratchpad is not None:
-                give_scratchpad(home, self._services.scratchpad)
-        elif is_leading:
-            home.narrow = coordinator_tools
-        home.tools = self.toolbox.choose(home, more)
-        home.hooks = self.rules.hooks.of(home, self._preparation.trusted)
+            profile = furnish(profile, wish, self._scalars.delegation)
+        home = AgentState(profile=profile, services=self.services, ports=ports)
+        if wish is not None and wish.is_worker and self._services.scratchpad is not None:
+            give_scratchpad(home, self._services.scratchpad)
+        home.replace(tools=self.toolbox.choose(home, more), hooks=self.rules.hooks.of(home, preparation.trusted))
         if not reads:
             self.problems += self.toolbox.missing(home, more, may_grow=self._services.servers.may_grow)
-        ports.prepared.begin(home.definition)
+        ports.prepared.begin(home.profile.definition)
         self.rules.take_in(home)
         return home
 
-    async def _admit(self, home: AgentHome) -> None:
+    async def _admit(self, home: AgentState) -> None:
         """Wait for the servers that the agent needs, and refuse an agent that would have no tools."""
-        definition = home.definition
+        definition = home.profile.definition
         servers = self._services.servers
         try:
             if definition.required_mcp_servers:
@@ -169,6 +170,11 @@ class Composition:
             known = [*self.toolbox.tools, *(tool.name for tool in servers.tools)]
             self.toolbox.check(definition, known, are_all_there=True)
 
+    def _effort_of(self, definition: AgentDefinition) -> Effort | None:
+        models = None if self._scalars.models is None else self._scalars.models.effort
+        effort = next((value for value in (definition.effort, self._scalars.effort, models) if value is not None), None)
+        return None if effort is None else read_effort(effort)
+
     def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
         """Return the exact name of a child's model; empty for the session's own."""
         own = self.services.model.name
@@ -176,7 +182,7 @@ class Composition:
         if wish is not None:
             if wish.exact_model is not None:
                 return wish.exact_model
-            call, parent = wish.model, wish.parent.model if wish.parent is not None else None
+            call, parent = wish.model, wish.parent.profile.model if wish.parent is not None else None
         environment = self._services.plan.environ.get(SUBAGENT_MODEL)
         models = self._scalars.models
         chosen = choose_model(

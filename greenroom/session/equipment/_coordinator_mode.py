@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.agents import AgentDefinition, AgentHome
+from greenroom.agents import AgentDefinition, AgentState
 from greenroom.agents.crew import AGENT_TOOLS, DelegationSettings
 from greenroom.agents.definitions import WORKER
 from greenroom.agents.delegation import (
@@ -96,21 +96,23 @@ def workers_in_words(
     )
 
 
-def give_scratchpad(home: AgentHome, folder: Path) -> None:
+def give_scratchpad(home: AgentState, folder: Path) -> None:
     """Open the folder that all workers share to a worker, and tell it so."""
     open_folders(home, (folder,))
-    prompt = "\n\n".join(part for part in (home.definition.system_prompt, about_scratchpad(str(folder))) if part)
-    home.definition = attrs.evolve(home.definition, system_prompt=prompt)
+    prompt = "\n\n".join(
+        part for part in (home.profile.definition.system_prompt, about_scratchpad(str(folder))) if part
+    )
+    home.replace(definition=attrs.evolve(home.profile.definition, system_prompt=prompt))
 
 
-def open_folders(home: AgentHome, folders: Sequence[Path]) -> None:
+def open_folders(home: AgentState, folders: Sequence[Path]) -> None:
     """Open folders to an agent for reading and writing without asking."""
-    home.more_roots = (*home.more_roots, *folders)
-    policy = home.policy
+    home.replace(more_roots=(*home.profile.more_roots, *folders))
+    policy = home.profile.policy
     if policy is not None:
         texts = tuple(map(str, folders))
         added: dict[str, Any] = {
             "directories": tuple(dict.fromkeys((*policy.directories, *texts))),
             "own_folders": tuple(dict.fromkeys((*policy.own_folders, *texts))),
         }
-        home.policy = attrs.evolve(policy, **added)
+        home.replace(policy=attrs.evolve(policy, **added))

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from greenroom.containment import Git, GitTooOld, run_git
+from greenroom.containment import GitCalls, GitTooOld, run_git
 from greenroom.core import escape_text
 
 GIT: Final = "# Git"
@@ -37,7 +37,7 @@ def environment_text(folder: Path, day: date, git: str = "") -> str:
     return f"{said}\n\n{git}" if git else said
 
 
-def git_status(folder: Path, git: Git) -> str:
+def git_status(folder: Path, git: GitCalls) -> str:
     """Return how the repository around a folder stands; empty where there is none. Looks at the disk; blocks."""
     status = _ask(git, folder, "status", "--short", "--branch", "--untracked-files=normal")
     if not status:
@@ -62,7 +62,7 @@ def branch_in(git: str) -> str:
     return "" if found is None else found["name"]
 
 
-def _ask(git: Git, folder: Path, *arguments: str) -> str:
+def _ask(git: GitCalls, folder: Path, *arguments: str) -> str:
     try:
         done = run_git(git, folder, *arguments, timeout_s=TIMEOUT_S)
     except (OSError, GitTooOld, subprocess.TimeoutExpired):

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, final
 
 import trio
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Blocking, Recorder
 from greenroom.core.sources import stamp_of
 from greenroom.hooks import HookEvent, HookSet
@@ -77,16 +77,16 @@ class FileWatch:
         names = (self._cwd / name for name in listed_names(hooks))
         return tuple(dict.fromkeys((*names, *self._asked)))[:MAX_FILES]
 
-    async def run(self, home: AgentHome, *, blocking: Blocking, recorder: Recorder) -> None:
+    async def run(self, home: AgentState, *, blocking: Blocking, recorder: Recorder) -> None:
         """Look again and again, until it is cancelled, and tell the hooks of the main agent."""
         while True:
             await trio.sleep(LOOK_S)
             for path, change in await self.look(home, blocking):
                 await tell_of_file(home, recorder, path=path, change=change)
 
-    async def look(self, home: AgentHome, blocking: Blocking) -> list[tuple[Path, str]]:
+    async def look(self, home: AgentState, blocking: Blocking) -> list[tuple[Path, str]]:
         """Look once; returns what has changed, and how. A session begins with a look, so that nothing of it is missed."""
-        paths = () if home.hooks is None else self.watched(home.hooks.hooks)
+        paths = () if home.profile.hooks is None else self.watched(home.profile.hooks.hooks)
         return self._looks.look(await blocking.run(_stamps, paths))
 
 

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.agents import AgentHome, Note
+from greenroom.agents import AgentState, Note
 from greenroom.core import reminder
 from greenroom.hooks import LateAnswer
 from greenroom.inbox import HOOK
@@ -52,13 +52,13 @@ class HookRules:
         return verdict.effect is Effect.DENY
 
 
-def late_delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
+def late_delivery(home: AgentState) -> Callable[[LateAnswer], object]:
     """Return what takes the answers of hooks that come when nobody waits for them any more."""
 
     def deliver(late: LateAnswer) -> None:
         if late.wakes and home.ref is not None and late.contexts:
             home.ref.tell(Note("\n".join(map(reminder, late.contexts)), is_hidden=True, origin=HOOK), Lane.LATER)
         else:
-            home.reminders += late.contexts
+            home.pending.remind(*late.contexts)
 
     return deliver

@@ -10,7 +10,8 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.models import Message, Model, ModelNames, ModelRequest
+from greenroom.models import Message, Model, ModelRequest
+from greenroom.models.choice import ModelNames
 
 FAST: Final = "haiku"
 """The alias of the model that hooks ask by themselves."""

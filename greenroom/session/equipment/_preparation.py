@@ -13,15 +13,7 @@ from typing import final
 import attrs
 
 from greenroom.actors import Context
-from greenroom.agents import (
-    INHERIT,
-    AgentDefinition,
-    AgentHome,
-    ForkSkill,
-    SkillTool,
-    compose_system_prompt,
-    preload_skills,
-)
+from greenroom.agents import AgentDefinition, AgentState, ForkSkill, SkillTool, compose_system_prompt, preload_skills
 from greenroom.agents.memory import (
     Instructions,
     MemoryFolder,
@@ -36,10 +28,9 @@ from greenroom.agents.memory import (
     render_memory,
     tools_with_memory,
 )
-from greenroom.containment import Git
+from greenroom.containment import GitCalls
 from greenroom.core.sources import Places
 from greenroom.mcp import ServerStatus
-from greenroom.models import ModelNames
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.assembly._source_places import describes_place
 from greenroom.session.equipment._agent_ports import Prepared
@@ -51,7 +42,7 @@ from greenroom.session.equipment._session_rules import Rules
 from greenroom.session.equipment._skill_ports import skill_ports, taking_up_by
 from greenroom.session.equipment._tool_lists import check_tool_list
 from greenroom.session.equipment._toolbox import Toolbox
-from greenroom.skills import Rendered, Skills, SkillSource
+from greenroom.skills import Skills, SkillSource
 from greenroom.tools import Tool
 
 
@@ -95,10 +86,10 @@ class Preparation:
             return ()
         return (places.root, places.main_root, *places.project)
 
-    async def compose(self, prepared: Prepared, home: AgentHome) -> str:
+    async def compose(self, prepared: Prepared, home: AgentState) -> str:
         """Return the system prompt of an agent, with files as they are now."""
         definition, places = prepared.definition, self._plan.places
-        leading = "" if home.is_child else self._about_workers(home)
+        leading = "" if home.profile.is_child else self._about_workers(home)
         if places is None:
             return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
         memory = self._memory_of(home, definition, places)
@@ -107,12 +98,12 @@ class Preparation:
         instructions = await self._load_instructions(places) if reads else Instructions()
         if reads:
             run, found = self._ports.blocking, self._problems
-            home.instructions = instructions.files
+            home.replace(instructions=instructions.files)
             prepared.note_follow(follow_files(home, places, instructions, self._skills, run, found))
         git = self._plan.git
-        if home.stay is not None:  # it works in another checkout
-            calls = Git(environ=self._plan.environ, is_trusted=self._plan.settings.is_trusted)
-            git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
+        if home.worktree is not None:  # it works in another checkout
+            calls = GitCalls(environ=self._plan.environ, is_trusted=self._plan.settings.is_trusted)
+            git = await self._ports.blocking.run(git_status, home.worktree.worktree.path, calls)
         return compose_system_prompt(
             definition,
             environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
@@ -121,10 +112,10 @@ class Preparation:
             skills=prepared.preloaded,
         )
 
-    async def prepare(self, prepared: Prepared, home: AgentHome, ctx: Context) -> None:
+    async def prepare(self, prepared: Prepared, home: AgentState, ctx: Context) -> None:
         """Read what an agent starts with, and give it the tools of its servers."""
         definition, places, servers = prepared.definition, self._plan.places, self._services.servers
-        more = [tool for name, tool in home.tools.items() if name not in self._toolbox.tools]
+        more = [tool for name, tool in home.profile.tools.items() if name not in self._toolbox.tools]
         reached, problems = await reach_servers(
             home, ctx, servers, environ=self._plan.environ, trusted=self.trusted, give=self._give
         )
@@ -138,36 +129,39 @@ class Preparation:
             self._problems += [str(diagnostic) for diagnostic in skills.diagnostics if diagnostic.is_problem]
             prepared.note_skills(await self._take_up_skills(home, skills, definition))
         known = [*self._toolbox.tools, *(tool.name for tool in more)]
-        check_tool_list(home.definition, known, are_all_there=not servers.may_grow)
-        home.tools = self._toolbox.choose(home, more)
+        check_tool_list(home.profile.definition, known, are_all_there=not servers.may_grow)
+        home.replace(tools=self._toolbox.choose(home, more))
         self._problems += self._toolbox.missing(home, more, may_grow=servers.may_grow)
-        home.definition = attrs.evolve(home.definition, system_prompt=await self.compose(prepared, home))
+        home.replace(definition=attrs.evolve(home.profile.definition, system_prompt=await self.compose(prepared, home)))
 
-    def _give(self, home: AgentHome, tools: Sequence[Tool]) -> None:
+    def _give(self, home: AgentState, tools: Sequence[Tool]) -> None:
         """Give an agent other tools of its MCP servers in the place of those that it has."""
         kept = [one for one in self._toolbox.own(home) if not isinstance(one, ServerTool)]
-        home.tools = self._toolbox.choose(home, [*kept, *tools])
+        home.replace(tools=self._toolbox.choose(home, [*kept, *tools]))
 
-    def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
+    def _memory_of(self, home: AgentState, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
         is_on = is_memory_on(self._plan.environ, setting=self._plan.settings.scalars.autoMemoryEnabled)
-        return agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
+        return (
+            agent_memory(definition, places, is_on=is_on) if home.profile.is_child else main_memory(places, is_on=is_on)
+        )
 
-    def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
+    def _open_memory(self, home: AgentState, memory: MemoryFolder) -> None:
         """Open the folder of its notes to an agent."""
-        home.memory = memory
+        home.replace(memory=memory)
         open_folders(home, memory.writable)
-        if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
-            tools = tools_with_memory(home.definition.tools, memory)
-            home.definition = attrs.evolve(home.definition, tools=tools)
+        if home.profile.is_child:  # the main agent has the tools that it was given; its notes are read in any case
+            tools = tools_with_memory(home.profile.definition.tools, memory)
+            home.replace(definition=attrs.evolve(home.profile.definition, tools=tools))
 
-    async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
+    async def _take_up_skills(self, home: AgentState, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
         assert self._plan.places is not None
         ports = skill_ports(home, self._plan.places, is_trusted=self._plan.settings.is_trusted)
         if any(skill.for_models for skill in skills.values()):
-            home.skill_tool = SkillTool(
+            skill_tool = SkillTool(
                 skills=lambda: self._skills.current, ports=ports, on_invoked=taking_up_by(home), fork=self._fork_skill
             )
+            home.replace(skill_tool=skill_tool)
         if not definition.skills:
             return ""
         rendering = ports(home.tool_context())
@@ -175,31 +169,23 @@ class Preparation:
         self._problems += preloaded.skipped
         return preloaded.text
 
-    def take_up(self, prepared: Prepared, home: AgentHome, rendered: Rendered) -> None:
-        """Apply what a skill grants an agent."""
-        skill = rendered.skill
-        model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
-        home.grants = home.grants.after(rendered, model=model)
-        if prepared.register(skill.name):
-            self._rules.hooks.add(home, rendered)
-
     async def _load_instructions(self, places: Places) -> Instructions:
         run, with_added = self._ports.blocking.run, reads_added(self._plan.environ)
         instructions = await run(load_instructions, places, with_added=with_added)
         self._problems += [str(diagnostic) for diagnostic in instructions.diagnostics if diagnostic.is_problem]
         return instructions
 
-    def _about_workers(self, home: AgentHome) -> str:
+    def _about_workers(self, home: AgentState) -> str:
         if not self._plan.settings.scalars.delegation.coordinator:
             return ""
-        names = [*self._toolbox.tools, *([home.skill_tool.name] if home.skill_tool is not None else [])]
+        names = [*self._toolbox.tools, *([home.profile.skill_tool.name] if home.profile.skill_tool is not None else [])]
         servers = [server.name for server in self._services.servers.states() if server.status is ServerStatus.CONNECTED]
         return workers_in_words(
             names, servers, self._plan.settings.scalars.delegation, self._rules.policy, self._services.scratchpad
         )
 
-    def _environment(self, home: AgentHome, git: str) -> str:
+    def _environment(self, home: AgentState, git: str) -> str:
         if not describes_place(self._plan.places):
             return ""
-        told = git if home.definition.reads_instructions else ""
-        return environment_text(home.place or self._plan.cwd, self._ports.clock.wall().date(), told)
+        told = git if home.profile.definition.reads_instructions else ""
+        return environment_text(home.profile.place or self._plan.cwd, self._ports.clock.wall().date(), told)

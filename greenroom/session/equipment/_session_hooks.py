@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from greenroom.agents import AgentHome, Hooking, StoppedByHook
+from greenroom.agents import AgentState, Hooking, StoppedByHook, TurnState
 from greenroom.agents.memory import InstructionFile
 from greenroom.core import Recorder
 from greenroom.hooks import HookEvent
@@ -22,7 +22,7 @@ from greenroom.hooks.inputs import (
 )
 
 
-async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str, title: str = "", setup: str = "") -> str:
+async def tell_of_start(home: AgentState, recorder: Recorder, *, source: str, title: str = "", setup: str = "") -> str:
     """Run the hooks of the start, and return what one of them wants to be the first prompt.
 
     Those of `Setup` come first, where that is asked for.
@@ -35,26 +35,25 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str, tit
         setup: `init` or `maintenance`, where things are to be set up first; empty for nothing.
     """
     hooking = hooking_of(home, recorder)
-    tell_of_instructions(hooking, [(instruction, ()) for instruction in home.instructions])
+    tell_of_instructions(hooking, [(instruction, ()) for instruction in home.profile.instructions])
     if setup and hooking.has(HookEvent.SETUP):
         await hooking.run(SetupInput(trigger=setup))
-        home.reminders += tuple(hooking.reminders)
-        hooking.reminders.clear()
+        home.pending.remind(*hooking.turn.take_reminders())
     if not hooking.has(HookEvent.SESSION_START):
         return ""
     outcome = await hooking.run(
         SessionStartInput(
             source=source,
             model=home.services.model.name,
-            agent_type=home.told_type,
+            agent_type=home.profile.hook_type,
             session_title=title or None,
         )
     )
-    home.reminders += tuple(hooking.reminders)
+    home.pending.remind(*hooking.turn.take_reminders())
     return outcome.extras.initial_user_message or ""
 
 
-async def ask_of_change(home: AgentHome, recorder: Recorder, *, source: str, path: Path) -> str:
+async def ask_of_change(home: AgentState, recorder: Recorder, *, source: str, path: Path) -> str:
     """Ask the hooks of settings whether an edit of a file may count; returns why not, empty where it may.
 
     Args:
@@ -63,13 +62,13 @@ async def ask_of_change(home: AgentHome, recorder: Recorder, *, source: str, pat
         source: `user_settings`, `project_settings`, `local_settings` or `policy_settings`.
         path: The file.
     """
-    if home.hooks is None or not home.hooks.has(HookEvent.CONFIG_CHANGE):
+    if home.profile.hooks is None or not home.profile.hooks.has(HookEvent.CONFIG_CHANGE):
         return ""
     outcome = await hooking_of(home, recorder).run(ConfigChangeInput(source=source, file_path=path))
     return outcome.reason
 
 
-async def tell_of_file(home: AgentHome, recorder: Recorder, *, path: Path, change: str) -> None:
+async def tell_of_file(home: AgentState, recorder: Recorder, *, path: Path, change: str) -> None:
     """Tell hooks of a file that is watched.
 
     Args:
@@ -109,14 +108,14 @@ def tell_of_instructions(
 _MEMORY_TYPES: Final = {"user": "User", "local": "Local", "managed": "Managed"}
 
 
-def notice(home: AgentHome, recorder: Recorder, source: str, text: str) -> None:
+def notice(home: AgentState, recorder: Recorder, source: str, text: str) -> None:
     """Tell people something of the session."""
     hooking_of(home, recorder).notice(source, text)
 
 
-async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:
+async def tell_of_end(home: AgentState, recorder: Recorder) -> None:
     """Run the hooks of the end, within their limit."""
-    if home.hooks is None or not home.hooks.has(HookEvent.SESSION_END):
+    if home.profile.hooks is None or not home.profile.hooks.has(HookEvent.SESSION_END):
         return
     with trio.CancelScope(shield=True):  # bounded by the limit that these hooks share
         try:
@@ -125,6 +124,6 @@ async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:
             pass  # it stops
 
 
-def hooking_of(home: AgentHome, recorder: Recorder) -> Hooking:
+def hooking_of(home: AgentState, recorder: Recorder) -> Hooking:
     """Return what runs the hooks of the main agent where no turn of its own does."""
-    return Hooking(home=home, token=(home.id, 0, 0), seq=0, recorder=recorder)
+    return Hooking(home=home, turn=TurnState(token=(home.profile.id, 0, 0), seq=0, recorder=recorder))

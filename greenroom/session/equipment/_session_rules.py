@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, final
 
-from greenroom.agents import AgentDefinition, AgentHome
+from greenroom.agents import AgentDefinition, AgentState
 from greenroom.agents.crew import ChildWish
 from greenroom.core import Ports, UsageError
 from greenroom.hooks import ParsedHooks
@@ -57,20 +57,20 @@ class Rules:
         self._has_mode = plan.has_mode
         self._kept = plan.sources
         self._child_permission = plan.settings.scalars.child_permission
-        self._homes: dict[AgentHome, None] = {}
+        self._homes: dict[AgentState, None] = {}
         self._policies: dict[tuple[int, bool], tuple[AgentDefinition, Policy, Policy]] = {}
         """By definition and whether it is a child's: the definition, the session's policy then, and what was made of both."""
 
     @property
-    def homes(self) -> Iterable[AgentHome]:
+    def homes(self) -> Iterable[AgentState]:
         """The records of the agents that the rules apply to."""
         return self._homes
 
-    def take_in(self, home: AgentHome) -> None:
+    def take_in(self, home: AgentState) -> None:
         """Apply changes to an agent from now on."""
         self._homes[home] = None
 
-    def let_go(self, home: AgentHome) -> None:
+    def let_go(self, home: AgentState) -> None:
         """Forget an agent that has ended."""
         self._homes.pop(home, None)
 
@@ -85,13 +85,13 @@ class Rules:
         """
         self.policy = change(self.policy)
         made: dict[int, Policy] = {}  # agents of one kind continue to share theirs
-        for home, policy in [(home, home.policy) for home in self._homes if home.policy is not None]:
+        for home, policy in [(home, home.profile.policy) for home in self._homes if home.profile.policy is not None]:
             if id(policy) not in made:
                 made[id(policy)] = change(policy)
-            home.policy = made[id(policy)]
+            home.replace(policy=made[id(policy)])
         self.hooks.put_in_force(hooks, self._homes)
 
-    async def keep_updates(self, agent_home: AgentHome, updates: Sequence[Update]) -> None:
+    async def keep_updates(self, agent_home: AgentState, updates: Sequence[Update]) -> None:
         """Apply lasting answers to the session, and keep them where they say.
 
         A mode applies to the agent that asked; if that is the main agent, to the session.
@@ -101,13 +101,13 @@ class Rules:
         """
         others = [update for update in updates if update.mode is None]
         changed = [
-            (home, apply_updates(home.policy, updates if home is agent_home else others, cwd=str(self._cwd)))
+            (home, apply_updates(home.profile.policy, updates if home is agent_home else others, cwd=str(self._cwd)))
             for home in self._homes
-            if home.policy is not None
+            if home.profile.policy is not None
         ]
-        self.policy = apply_updates(self.policy, others if agent_home.is_child else updates, cwd=str(self._cwd))
+        self.policy = apply_updates(self.policy, others if agent_home.profile.is_child else updates, cwd=str(self._cwd))
         for home, policy in changed:
-            home.policy = policy
+            home.replace(policy=policy)
         for scope, source in KEPT_IN.items():
             mine = [update for update in updates if update.destination is scope]
             if mine and self._places is not None and source in self._kept:

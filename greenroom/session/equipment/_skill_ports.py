@@ -8,7 +8,7 @@ from typing import final
 
 import attrs
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import make_private_folder
 from greenroom.core.sources import Places, Unusable, read_start
 from greenroom.permissions import Effect, Request, Scope, Source, check, parse_rule
@@ -16,11 +16,11 @@ from greenroom.skills import Rendered, RenderPorts, ShellCommand, ShellOutcome
 from greenroom.tools import ToolContext, ToolError
 
 
-def skill_ports(home: AgentHome, places: Places, *, is_trusted: bool) -> Callable[[ToolContext], RenderPorts]:
+def skill_ports(home: AgentState, places: Places, *, is_trusted: bool) -> Callable[[ToolContext], RenderPorts]:
     """Return what makes the ports of one rendering, given the context of the call that asks for it."""
 
     def made(context: ToolContext) -> RenderPorts:
-        effort = home.definition.effort
+        effort = home.profile.definition.effort
 
         async def make_folder(path: Path) -> None:
             await home.services.blocking.run(make_private_folder, path)
@@ -44,11 +44,11 @@ def skill_ports(home: AgentHome, places: Places, *, is_trusted: bool) -> Callabl
 @final
 @attrs.frozen
 class _MayRun:
-    home: AgentHome
+    home: AgentState
 
     async def __call__(self, command: str, allowed: Sequence[str]) -> bool:
         """Say whether the agent's rules, and those of the skill, allow a command without asking."""
-        policy = self.home.policy
+        policy = self.home.profile.policy
         if policy is None:
             return True
         source = Source(scope=Scope.SESSION, name="the skill")
@@ -93,7 +93,7 @@ def _read(path: Path, most: int) -> str:
     return read_start(path, most)
 
 
-def taking_up_by(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
+def taking_up_by(home: AgentState) -> Callable[[Rendered], Awaitable[None]]:
     """Return what puts in force for an agent what a skill grants that its model has called."""
 
     async def on_invoked(rendered: Rendered) -> None:

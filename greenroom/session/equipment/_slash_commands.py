@@ -6,7 +6,7 @@ from typing import final
 
 import attrs
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.agents.definitions import DefinitionSource
 from greenroom.core import UsageError
 from greenroom.core.sources import Places
@@ -48,7 +48,7 @@ class Commands:
             prompt_call(text) is not None or (is_slash and read_command_line(text, self._source.current) is not None)
         )
 
-    async def read(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+    async def read(self, home: AgentState, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return the prompt that a text of the user's stands for, and the skills that it calls by `/name`.
 
         A skill that runs as an agent of its own is the only one. `/mcp__server__prompt` stands for the text of the server's prompt.

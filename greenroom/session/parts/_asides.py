@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 import trio
 
 from greenroom.actors import Down
-from greenroom.agents import AgentHome, AgentSpoke
+from greenroom.agents import AgentSpoke, AgentState
 from greenroom.agents.crew import MainAgent
 from greenroom.agents.side import Beside, MemoryChanges, NoteKeeper, ask_aside, beside, quietly, suggest_prompt
 from greenroom.core import CLASS, ActorEnded, Record, Recorder, event_of
@@ -86,7 +86,7 @@ class Asides:
         return await self._run(self._keeper.consolidate)
 
     @property
-    def _home(self) -> AgentHome:
+    def _home(self) -> AgentState:
         assert self._main.home is not None
         return self._main.home
 
@@ -108,7 +108,11 @@ class Asides:
         self._recorder.listen(self._note)
 
     def _note(self, record: Record) -> None:
-        if record[CLASS] is not AgentSpoke or event_of(record).actor != self._main.ref.id or self._home.memory is None:
+        if (
+            record[CLASS] is not AgentSpoke
+            or event_of(record).actor != self._main.ref.id
+            or self._home.profile.memory is None
+        ):
             return
         self._wants_extraction = True
         if not self._is_extracting:

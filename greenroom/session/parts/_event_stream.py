@@ -9,6 +9,7 @@ from typing import Any, Final, Self, final
 import trio
 
 from greenroom.core import Busy, Event, Record, Recorder, event_of
+from greenroom.session.parts._live_events import LiveEvents
 
 KEPT: Final = 10_000
 """Events that wait for a slow reader; then the oldest are dropped, and counted."""
@@ -21,7 +22,7 @@ class EventStream:
     It never holds the session up: a reader that is too slow loses the oldest events and is told how many.
     """
 
-    def __init__(self, capacity: int = KEPT) -> None:
+    def __init__(self, capacity: int | None = KEPT) -> None:
         self._records: deque[Record] = deque(maxlen=capacity)
         self._arrived = trio.Event()
         self._is_closed = False
@@ -70,7 +71,24 @@ class EventStream:
         record = await self._next_record()
         return record[0], record[1], event_of(record)
 
-    async def _next_record(self) -> Record:
+    @property
+    def waiting(self) -> int:
+        """Number of events that wait to be read."""
+        return len(self._records)
+
+    def next_nowait(self) -> tuple[int, float, Event] | None:
+        """Return the next event like `next_numbered`; None if none waits."""
+        if not self._records:
+            return None
+        record = self._records.popleft()
+        return record[0], record[1], event_of(record)
+
+    async def wait_next(self) -> bool:
+        """Wait until an event waits to be read; return False if the stream has ended.
+
+        Raises:
+            Busy: Another task is waiting for the next event.
+        """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._is_being_read:
             raise Busy("somebody else is reading these events; each reader calls session.events() for its own")
@@ -78,11 +96,20 @@ class EventStream:
         try:
             while not self._records:
                 if self._is_closed:
-                    raise StopAsyncIteration
+                    return False
                 self._arrived = trio.Event()
                 await self._arrived.wait()
         finally:
             self._is_being_read = False
+        return True
+
+    def discard(self) -> None:
+        """Discard all events that wait."""
+        self._records.clear()
+
+    async def _next_record(self) -> Record:
+        if not await self.wait_next():
+            raise StopAsyncIteration
         record: tuple[Any, ...] = self._records.popleft()
         return record
 
@@ -92,27 +119,31 @@ class Streams:
     """The streams that are open; all of them end with the session.
 
     Args:
-        recorder: Where the events are.
+        recorder: Holds the journal's events.
+        live: The live events.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, live: LiveEvents) -> None:
         self._recorder = recorder
+        self._live = live
         self._open: dict[EventStream, None] = {}
         self._has_ended = False
 
-    def open(self, *, from_start: bool) -> EventStream:
+    def open(self, *, from_start: bool, capacity: int | None = KEPT) -> EventStream:
         """Return a stream of the events from now on, or from the oldest one that the recorder still holds."""
-        stream = EventStream()
-        for record in self._recorder.latest() if from_start else ():
-            if record[0] > 0:  # the others are for the recorder only
+        stream = EventStream(capacity)
+        if from_start:
+            numbered = [record for record in self._recorder.latest() if record[0] > 0]  # others are the recorder's only
+            for record in self._live.merged(numbered):
                 stream.put(record)
         if self._has_ended:
             stream.close()
             return stream
-        stop_listening = self._recorder.listen(stream.put)
+        unsubscribe = self._recorder.listen(stream.put), self._live.subscribe(stream.put)
 
         def forget() -> None:
-            stop_listening()
+            for stop in unsubscribe:
+                stop()
             self._open.pop(stream, None)
 
         self._open[stream] = None

@@ -9,7 +9,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentHome, Loaded
+from greenroom.agents import AgentState, Loaded
 from greenroom.agents.crew import ChildWish
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, UsageError
@@ -35,7 +35,7 @@ class SessionGround:
         self._known = known
         self._budget = budget
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+    def adopt(self, ref: Ref[Any], home: AgentState) -> None:
         """Add an agent that was started; lasting answers apply to it too."""
         self._composition.rules.take_in(home)
         self._known.adopt(ref, home)
@@ -44,19 +44,19 @@ class SessionGround:
         """Release an agent; its tokens still count."""
         self._known.drop(agent_id)
 
-    def find(self, agent_id: str) -> tuple[Ref[Any], AgentHome] | None:
+    def find(self, agent_id: str) -> tuple[Ref[Any], AgentState] | None:
         """Return an agent of the session by its id, teammates included; None if it is not in memory."""
         return self._known.find(agent_id)
 
-    def living(self) -> Iterable[AgentHome]:
+    def living(self) -> Iterable[AgentState]:
         """Return the records of all agents but the main one that have not ended."""
         return self._known.living_children()
 
-    def make_child(self, wish: ChildWish) -> AgentHome:
+    def make_child(self, wish: ChildWish) -> AgentState:
         """Return the record of a new agent."""
         return self._composition.make_home(wish.definition, wish=wish)
 
-    def let_go(self, home: AgentHome) -> None:
+    def let_go(self, home: AgentState) -> None:
         """Forget an agent that has ended."""
         self._composition.rules.let_go(home)
 

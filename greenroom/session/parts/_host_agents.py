@@ -8,7 +8,7 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, Lineage, Note, agent_spec
+from greenroom.agents import Agent, AgentDefinition, AgentState, Lineage, Note, agent_spec
 from greenroom.agents.crew import FORK, ChildWish, Crew, Member, Order, denied_types, fork_home
 from greenroom.core import Cause, UsageError
 from greenroom.inbox import AUTO_CONTINUATION
@@ -34,21 +34,21 @@ async def spawn_for_host(
     """Start an agent for the host; see `Session.spawn`."""
     if not prompt.strip():
         raise UsageError("an agent needs a prompt; this one is blank")
-    forked: AgentHome | None = None
+    forked: AgentState | None = None
     if isinstance(definition, str):
         known = await crew.ground.find_definitions()
         if definition == FORK and FORK not in known:
             forked = _to_fork(crew, model)
-        definition = known.find(definition) if forked is None else attrs.evolve(forked.definition, name=FORK)
+        definition = known.find(definition) if forked is None else attrs.evolve(forked.profile.definition, name=FORK)
     kind: AgentDefinition = definition
 
-    def make(lineage: Lineage) -> AgentHome:
+    def make(lineage: Lineage) -> AgentState:
         if forked is not None:
             return fork_home(forked, lineage)
         wish = ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
         home = crew.main_home
-        if home is not None and home.stay is not None:  # it works where the session does
-            wish = attrs.evolve(wish, place=home.place, own_roots=home.own_roots)
+        if home is not None and home.worktree is not None:  # it works where the session does
+            wish = attrs.evolve(wish, place=home.profile.place, own_roots=home.profile.own_roots)
         return crew.ground.make_child(wish)
 
     main = crew.main
@@ -80,7 +80,7 @@ async def spawn_for_host(
     return member
 
 
-def _to_fork(crew: Crew, model: str | None) -> AgentHome:
+def _to_fork(crew: Crew, model: str | None) -> AgentState:
     """Return the record of the main agent, of which a person wants a fork."""
     main = crew.main_home
     if main is None or main.conversation is None:
@@ -97,18 +97,18 @@ def _to_fork(crew: Crew, model: str | None) -> AgentHome:
 
 async def start_again(
     services: Services, composition: Composition, agent_id: str, definition: AgentDefinition
-) -> tuple[Ref[Any], AgentHome]:
+) -> tuple[Ref[Any], AgentState]:
     """Start an agent of an earlier process with its conversation; see `SessionAgents.resume`."""
     home = composition.make_home(definition)
-    home.loaded = await load_agent(services.run_folder, agent_id, services.ports.blocking)
+    home.start_from(await load_agent(services.run_folder, agent_id, services.ports.blocking))
     spec = agent_spec(Restart.TEMPORARY, agent_id)
     ref: Ref[Any] = await services.branch.spawn(Agent, home, spec=spec)
     return ref, home
 
 
-def tell_first(ref: Ref[Any], home: AgentHome, text: str, resume_prompt: str) -> None:
+def tell_first(ref: Ref[Any], home: AgentState, text: str, resume_prompt: str) -> None:
     """Send an agent of an earlier process its first message: `text`, or `resume_prompt` if its last turn was cut."""
     if text:
         ref.tell(Note(text))
-    elif home.loaded is not None and home.loaded.was_cut:
+    elif home.start.loaded is not None and home.start.loaded.was_cut:
         ref.tell(Note(resume_prompt, is_hidden=True, origin=AUTO_CONTINUATION))

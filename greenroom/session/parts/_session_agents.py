@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Final, final
 
@@ -10,7 +11,7 @@ import trio
 from greenroom.actors import Ref
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import Crew, HookAgents, Post, SkillForks
-from greenroom.agents.definitions import Definitions
+from greenroom.agents.definitions import Definitions, agent_listing
 from greenroom.core import Event, JournalError, StartFailed, Stopping, UsageError
 from greenroom.models import Usage
 from greenroom.session.assembly._session_services import Services
@@ -113,6 +114,13 @@ class SessionAgents:
     def definitions(self) -> Definitions:
         """The kinds of agents."""
         return self.composition.definitions.current
+
+    @property
+    def described_chars(self) -> tuple[int, int] | None:
+        """Number of characters of the descriptions of agents, and of those that the model reads; None if it reads all."""
+        size = len(agent_listing(self.definitions.values(), most=sys.maxsize))
+        shown = self._services.plan.settings.scalars.delegation.listing_chars
+        return (size, shown) if size > shown else None
 
     @property
     def usage(self) -> Usage:

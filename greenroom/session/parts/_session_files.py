@@ -49,13 +49,13 @@ class SessionFiles:
     def cwd(self) -> Path:
         """The folder that the agents work in; that of the worktree while the main agent is in one."""
         home = self._main.home
-        return self._composition.services.cwd if home is None or home.place is None else home.place
+        return self._composition.services.cwd if home is None or home.profile.place is None else home.profile.place
 
     @property
     def worktree(self) -> Path | None:
         """The worktree that the main agent has entered; None if it is in none."""
         home = self._main.home
-        return None if home is None or home.stay is None else home.stay.worktree.path
+        return None if home is None or home.worktree is None else home.worktree.worktree.path
 
     async def add_folder(self, folder: Path | str, *, source: FolderSource = "register_repo_root") -> Path:
         """Add a folder that all agents of the session may work in from their next call on, and return its path.

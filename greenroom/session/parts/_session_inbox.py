@@ -18,10 +18,18 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
-from greenroom.agents import AgentHome, CallDeferred, Loaded, PermissionAnswered, PermissionAsked, ToolBegan, open_calls
+from greenroom.agents import (
+    AgentState,
+    CallDeferred,
+    Loaded,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolBegan,
+    open_calls,
+)
 from greenroom.agents.crew import MainAgent
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
-from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late_answer, make_item
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
@@ -66,7 +74,7 @@ class Passed(Request[None]):
 
 
 @final
-class Queue(Behavior[Item | Passed]):
+class Queue(Behavior[InboxItem | Passed]):
     """Forwards what was handed in, one thing after the other.
 
     Args:
@@ -79,7 +87,7 @@ class Queue(Behavior[Item | Passed]):
     def __init__(self, inbox: SessionInbox) -> None:
         self._inbox = inbox
 
-    def on_message(self, message: Item | Passed, ctx: Context) -> None:
+    def on_message(self, message: InboxItem | Passed, ctx: Context) -> None:
         """Forward an item with the commit of this turn."""
         if isinstance(message, Passed):
             ctx.reply(None)
@@ -112,7 +120,7 @@ class SessionInbox:
         self._is_command = is_command
         self._approvals = approvals
         self._unanswered: dict[str, ToolUseBlock] = {}
-        self._waiting: dict[str, Item] = {}
+        self._waiting: dict[str, InboxItem] = {}
 
     def __repr__(self) -> str:
         return f"<SessionInbox: {len(self._waiting)} waiting>"
@@ -138,7 +146,7 @@ class SessionInbox:
         return self._main_agent.ref
 
     @property
-    def _home(self) -> AgentHome:
+    def _home(self) -> AgentState:
         home = self._main_agent.home
         assert home is not None
         return home
@@ -197,7 +205,7 @@ class SessionInbox:
             return Receipt.TAKEN
         return Receipt.UNKNOWN
 
-    def _hand_in(self, item: Item) -> None:
+    def _hand_in(self, item: InboxItem) -> None:
         if self._main.is_gone:
             raise ActorEnded(self._main.id, self._main.state.value, path=self._main.path)
         if len(self._waiting) >= MAX_WAITING and len(self.queued()) >= MAX_WAITING:
@@ -210,7 +218,7 @@ class SessionInbox:
 
     # --- handing on ------------------------------------------------------------------------------------------------
 
-    def forward(self, item: Item, ctx: Context) -> None:
+    def forward(self, item: InboxItem, ctx: Context) -> None:
         """Hand an item to the main agent with the commit of the queue's turn; what is urgent ends the turn that runs."""
         delivery = ctx.tell_on_commit(self._main, item, lane=item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
@@ -233,13 +241,13 @@ class SessionInbox:
         """Forget an item that the main agent has taken up."""
         if self._waiting.pop(uuid, None) is not None:
             self._note("dequeue")
-            on_taken = self._home.services.on_taken
+            on_taken = self._home.services.listeners.on_taken
             if on_taken is not None:
                 on_taken(uuid)
 
     # --- what waits ------------------------------------------------------------------------------------------------
 
-    def queued(self) -> tuple[Item, ...]:
+    def queued(self) -> tuple[InboxItem, ...]:
         """Return what waits, in the order in which it came in."""
         items = list(self._waiting.values())
         there = {one.uuid for ref in (self.ref, self._main) for one in ref.still_waiting(items)}
@@ -256,7 +264,7 @@ class SessionInbox:
         kept = [item.uuid for item in waiting if item.uuid in self._waiting]
         return Interrupted(result, tuple(kept), tuple(one.uuid for one in cancelled))
 
-    def _take_back(self, item: Item) -> bool:
+    def _take_back(self, item: InboxItem) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)
         if was_there:
             self._forget(item.uuid)

@@ -16,15 +16,15 @@ from typing import Final, final
 import attrs
 
 from greenroom.actors import EDGE_TO, Down, State
-from greenroom.agents import AgentDefinition, AgentHome, Lineage
+from greenroom.agents import AgentDefinition, AgentState, Lineage
 from greenroom.agents.crew import ChildWish, Crew, MainAgent, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
 from greenroom.session.assembly._main_definition import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.record._resume import load_agent
-from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
-from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateView, MateWish, Member, Team
+from greenroom.tasks import TEAMMATE, Task, TaskInfo
+from greenroom.teams import EXIT_PLAN_MODE, LEAD, Member, Team, TeammateSpec, TeammateView
 from greenroom.tools import Tool
 
 PLANS: Final = "plans"
@@ -84,7 +84,7 @@ class SessionMates:
 
     # --- making -----------------------------------------------------------------------------------------------------
 
-    async def make_mate(self, wish: MateWish) -> AgentHome:
+    async def make_teammate(self, wish: TeammateSpec) -> AgentState:
         """Return what belongs to a new teammate.
 
         Raises:
@@ -107,23 +107,23 @@ class SessionMates:
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
                 exact_model=None if wish.former is None else wish.former.model,
-                place=lead_home.place,
-                own_roots=lead_home.own_roots,
+                place=lead_home.profile.place,
+                own_roots=lead_home.profile.own_roots,
                 approved_mode="" if wish.former is None else wish.former.mode,
             ),
         )
-        home.label, home.must_plan = wish.name, wish.is_plan_required
+        home.replace(label=wish.name, must_plan=wish.is_plan_required)
         if definition.effort is None:
-            home.effort = lead_home.effort
+            home.replace(effort=lead_home.profile.effort)
         if wish.former is not None:
-            home.id = wish.former.agent
+            home.replace(id=wish.former.agent)
             with suppress(UsageError):  # it had not said anything
-                home.loaded = await load_agent(self._run_folder, home.id, self._ports.blocking)
+                home.start_from(await load_agent(self._run_folder, home.profile.id, self._ports.blocking))
         await home.ports.admit(home)
         self._definitions[wish.team, wish.name] = definition
         return home
 
-    async def definition_of(self, team: str, former: MateView) -> AgentDefinition | None:
+    async def definition_of(self, team: str, former: TeammateView) -> AgentDefinition | None:
         """Return what kind of agent a mate of an earlier time was; None where nobody knows any more."""
         kept = self._definitions.get((team, former.name))
         if kept is not None:
@@ -155,31 +155,30 @@ class SessionMates:
         """Take note of a teammate that was started: it stands in the table of tasks."""
         home, ref = member.home, member.ref
         if self._ended.pop(member.id, None) is not None:  # what it used before counts on
-            self._known.drop(home.id)
+            self._known.drop(home.profile.id)
         self._known.adopt(ref, home)
         info = TaskInfo(
             id=member.id,
             kind=TEAMMATE,
             description=member.name,
             owner="",
-            output_file=self._run_folder / "tasks" / f"{home.id}.output",
-            agent_type=home.definition.name,
-            depth=home.lineage.depth,
+            output_file=self._run_folder / "tasks" / f"{home.profile.id}.output",
+            agent_type=home.profile.definition.name,
+            depth=home.profile.lineage.depth,
             run=member.run,
         )
         task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
         task.is_silent = True  # the lead hears of it otherwise
-        task.progress = Progress()
-        home.task = task
+        home.begin_run(task)
         self._tasks.begin(task)
 
     def let_go(self, member: Member, down: Down) -> None:
         """Take note of its end: what it has started ends with it, and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")
-        for one in self._crew.below(home.id):
+        for one in self._crew.below(home.profile.id):
             one.task.kill(cause)
-        for shell in self._tasks.running(home.id):
+        for shell in self._tasks.running(home.profile.id):
             shell.kill(cause)
         task = self._tasks.find(member.id)
         if task is not None and not task.is_finished:
@@ -188,11 +187,11 @@ class SessionMates:
             if down.state is State.FAILED:
                 task.error = words_of(down.error)
             self._tasks.end(task, EDGE_TO[down.state])
-        home.context = None
-        if home.stay is not None:  # its worktree is kept, and nobody is in it any more
+        home.end_run()
+        if home.worktree is not None:  # its worktree is kept, and nobody is in it any more
             self._tasks.beside(partial(self._crew.stays.let_go_beside, home))
         self._composition.rules.let_go(home)
-        self._ended[member.id] = home.id
+        self._ended[member.id] = home.profile.id
 
     def release(self, task: Task) -> bool:
         """Release a teammate that ended some time ago and that nobody looks at any more."""
@@ -212,7 +211,7 @@ def _write(disk: Disk, path: Path, content: bytes) -> None:
     disk.write(path, content)
 
 
-def _as_mate(definition: AgentDefinition, wish: MateWish) -> AgentDefinition:
+def _as_mate(definition: AgentDefinition, wish: TeammateSpec) -> AgentDefinition:
     """Return a definition as it holds for a teammate: it has the team's tools, and no servers or skills of its own."""
     tools = definition.tools
     if tools is not None and "*" not in tools:

@@ -34,7 +34,7 @@ class SessionPermissions:
     def mode(self) -> str:
         """The main agent's permission mode, which decides about calls that no rule matches."""
         home = self._main.home
-        policy = self._composition.rules.policy if home is None else home.policy
+        policy = self._composition.rules.policy if home is None else home.profile.policy
         return "" if policy is None else policy.mode.value
 
     async def set_mode(self, mode: str) -> None:
@@ -53,7 +53,7 @@ class SessionPermissions:
     @property
     def denials(self) -> tuple[Denial, ...]:
         """The calls of the main agent that were refused, in order."""
-        return () if self._main.home is None else self._main.home.denials
+        return () if self._main.home is None else self._main.home.run.denials
 
     @property
     def is_sandboxed(self) -> bool:
@@ -73,4 +73,4 @@ class SessionPermissions:
         more. Another prompt drops the call. Without this, a call that a hook wants to defer is asked about like any other.
         """
         assert self._main.home is not None
-        self._main.home.may_defer = True
+        self._main.home.replace(may_defer=True)

@@ -7,7 +7,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.actors import Ref, State
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.models import Usage
 from greenroom.tasks import Task, TaskState
 
@@ -65,15 +65,15 @@ class TaskStatus:
     """In which an agent is shown, as its definition says; empty where that says nothing."""
 
 
-def status_of_agent(ref: Ref[Any], home: AgentHome) -> AgentStatus:
+def status_of_agent(ref: Ref[Any], home: AgentState) -> AgentStatus:
     """Return what an agent is doing now."""
     return AgentStatus(
-        id=home.id or ref.id,
+        id=home.profile.id or ref.id,
         path=ref.path,
-        definition=home.definition.name,
+        definition=home.profile.definition.name,
         activity=home.activity,
         usage=home.usage,
-        summary="" if home.progress is None else home.progress.summary,
+        summary="" if home.run.progress is None else home.run.progress.summary,
         state=ref.state,
         has_ended=ref.is_gone,
     )

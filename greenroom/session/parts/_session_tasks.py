@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+import trio
+
 from greenroom.agents.crew import Crew, Post
 from greenroom.core import Cause, UsageError
 from greenroom.models import Budget
@@ -31,6 +33,11 @@ class SessionTasks:
         """Return the status of each agent, command and call that runs or ended recently, in the order of starting."""
         colors = {member.id: member.definition.color for member in self._crew.members.values()}
         return [status_of(task, color=colors.get(task.info.id)) for task in self.table.all()]
+
+    def find(self, task: str) -> TaskStatus | None:
+        """Return the status of a task by its id or the name of its agent; None if it is unknown or was released."""
+        found = self.table.find(task)
+        return None if found is None else status_of(found)
 
     def handle(self, agent: str) -> TaskHandle:
         """Return the handle of an agent, also of one that a model started; of its latest run.
@@ -79,6 +86,22 @@ class SessionTasks:
         for task in running:
             task.is_stopped_by_user = True
         return [task.info.id for task in running if task.kill(Cause("host", why))]
+
+    async def abandon(self, why: str, *, within_s: float) -> None:
+        """End every agent, command and call without a notice to anybody, and wait until they have ended.
+
+        Args:
+            why: The reason that is recorded.
+            within_s: Seconds after which it no longer waits.
+        """
+        running = self.table.running()
+        for task in running:
+            task.is_silent = True
+        for task in running:
+            task.kill(Cause("host", why))
+        with trio.move_on_after(within_s):
+            for task in running:
+                await task.wait_settled()
 
     def kill_programs(self, cause: Cause) -> None:
         """Kill the commands and MCP calls that run; a session does that when it is killed."""

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, AgentHome
+from greenroom.agents import AgentDefinition, AgentState
 from greenroom.agents.crew import Crew, MainAgent, Post, make_send_message
 from greenroom.agents.definitions import GENERAL_PURPOSE
 from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned
@@ -132,7 +132,7 @@ class SessionTeams:
 
         Called once the main agent has started.
         """
-        self._narrow = self._lead[1].narrow
+        self._narrow = self._lead[1].profile.narrow
         settings = self.settings
         if is_resumed:
             self._records = await self._ports.blocking.run(read_team_records, self._run_folder)
@@ -196,7 +196,7 @@ class SessionTeams:
         self.current = self._mates.team = team
         self._post.team = team.mail
         self._delegates = self.settings.delegate_mode if delegate_mode is None else delegate_mode
-        self._lead[1].refusals = Refusals()
+        self._lead[1].replace(refusals=Refusals())
         self._equip()
         return team
 
@@ -217,7 +217,8 @@ class SessionTeams:
         """End the members side by side, within the deadline of the team; what is known of it stays, unless it is deleted."""
         team, self.current, self._tools_of_team = self.current, None, ()
         self._post.team = None
-        self._delegates, self._lead[1].refusals = False, None
+        self._delegates = False
+        self._lead[1].replace(refusals=None)
         self._equip()
         if team is None:
             return
@@ -272,18 +273,18 @@ class SessionTeams:
         _, home = self._lead
         settings = self.settings
         is_maker = settings.enabled and not settings.implicit
-        home.narrow = delegate_tools if self._delegates and self._narrow is None else self._narrow
+        home.replace(narrow=delegate_tools if self._delegates and self._narrow is None else self._narrow)
         mine = (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
         kept = [one for one in self._composition.toolbox.own(home) if one.name not in self._given]
         self._given = {one.name for one in mine}
-        home.tools = self._composition.toolbox.choose(home, (*kept, *mine))
+        home.replace(tools=self._composition.toolbox.choose(home, (*kept, *mine)))
 
     def survivors(self) -> Sequence[str]:
         """Return what the lead has to be told again after its conversation was compacted."""
-        return () if self.current is None else (self.current.describe_mates(),)
+        return () if self.current is None else (self.current.describe_teammates(),)
 
     @property
-    def _lead(self) -> tuple[Ref[Any], AgentHome]:
+    def _lead(self) -> tuple[Ref[Any], AgentState]:
         assert self._main.started is not None
         return self._main.started
 
@@ -309,7 +310,7 @@ class SessionTeams:
         if self._is_of_program:
             raise ToolError("this team was opened by the program, which closes it as well")
         assert self.current is not None
-        for mate in self.current.mates.values():
+        for mate in self.current.teammates.values():
             mate.kill("its team was closed for good")
         await self._close(is_deleted=True)
 
@@ -350,7 +351,7 @@ class SessionTeams:
         """The number of teammates that work or are about to, also after a restart; idle ones do not keep a run open."""
         if self.current is None:
             return 0
-        working = sum(_is_at_work(mate) for mate in self.current.roster.mates)
+        working = sum(_is_at_work(member) for member in self.current.roster.teammates)
         return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 

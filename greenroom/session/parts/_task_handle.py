@@ -6,7 +6,7 @@ from typing import final
 
 import attrs
 
-from greenroom.agents import AgentHome, Note
+from greenroom.agents import AgentState, Note
 from greenroom.agents.crew import Crew, Member, Post
 from greenroom.core import Cause, UsageError
 from greenroom.mailbox import Delivery, Lane
@@ -50,7 +50,7 @@ class TaskHandle:
         self._post = post
         self._id = member.id
         self._task = member.task
-        self._home: AgentHome = member.home
+        self._home: AgentState = member.home
         self._recording = recording
 
     def __repr__(self) -> str:

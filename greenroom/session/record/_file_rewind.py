@@ -100,7 +100,7 @@ async def rewind_run(
         JournalError: Another process goes on with the run; or it could not be put on record.
     """
     ports = ports or Ports()
-    async with open_journal(run_folder, ports=ports, catalogue=EVENTS, run=run_folder.name) as journal:
+    async with open_journal(run_folder, ports=ports, catalog=EVENTS, run=run_folder.name) as journal:
         checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=None)
         rewind = partial(rewind_on_record, checkpoints, message_id, dry_run=dry_run)
         return await rewind(recorder=journal.recorder, ports=ports)

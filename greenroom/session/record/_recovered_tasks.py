@@ -27,7 +27,7 @@ def recall_tasks(left: Left, crew: Crew, definitions: Definitions, run_folder: P
     crew.spawned += left.agents
     for name, agent_id in left.names:
         crew.recall_name(name, agent_id)
-    wakes = crew.main_home is not None and not crew.main_home.keeps_open
+    wakes = crew.main_home is not None and not crew.main_home.start.keeps_open
     for due in left.due:
         crew.deliver(attrs.evolve(_notice_of(due, crew, definitions, run_folder), wakes=wakes))
 

@@ -18,7 +18,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import JournalError, is_session_id
-from greenroom.store import RetentionSettings, StoredRun, Verdict, decide_retention
+from greenroom.store import RetentionSettings, RetentionVerdict, StoredRun, decide_retention
 from greenroom.trace import JOURNAL, LOCK, hold_run, is_held, read_header
 
 KEEP: Final = "keep"
@@ -32,9 +32,9 @@ REMOVING: Final = ".removing-"
 class SweepReport:
     """The result of a sweep."""
 
-    removed: tuple[Verdict, ...]
+    removed: tuple[RetentionVerdict, ...]
     """Each with the reason; in a dry run, what would be removed."""
-    kept: tuple[Verdict, ...]
+    kept: tuple[RetentionVerdict, ...]
     errors: tuple[str, ...]
     """Failures, each in one sentence; the next sweep tries again."""
     leftovers: int
@@ -64,8 +64,8 @@ def sweep_runs(
     names = _names(runs, errors)
     leftovers = 0 if is_dry_run else sum(_finish(runs / name, errors) for name in names if name.startswith(REMOVING))
     found = [_look_at(runs / name) for name in names if is_session_id(name)]
-    removed: list[Verdict] = []
-    kept: list[Verdict] = []
+    removed: list[RetentionVerdict] = []
+    kept: list[RetentionVerdict] = []
     for verdict in decide_retention(found, settings or RetentionSettings(), now_s=now.timestamp()):
         outcome = _carry_out(runs, verdict, errors, is_dry_run=is_dry_run) if verdict.is_due else verdict
         (removed if outcome.is_due else kept).append(outcome)
@@ -130,7 +130,7 @@ def _doubtful(folder: Path, size_bytes: int, changed_s: float, doubt: str) -> St
 # --- removing ---------------------------------------------------------------------------------------------------------
 
 
-def _carry_out(runs: Path, verdict: Verdict, errors: list[str], *, is_dry_run: bool) -> Verdict:
+def _carry_out(runs: Path, verdict: RetentionVerdict, errors: list[str], *, is_dry_run: bool) -> RetentionVerdict:
     """Remove a run that is due; return what became of it."""
     folder = runs / verdict.run.id
     if is_dry_run:
@@ -151,8 +151,8 @@ def _carry_out(runs: Path, verdict: Verdict, errors: list[str], *, is_dry_run: b
     return verdict
 
 
-def _kept(verdict: Verdict, why: str) -> Verdict:
-    return Verdict(verdict.run, is_due=False, why=why)
+def _kept(verdict: RetentionVerdict, why: str) -> RetentionVerdict:
+    return RetentionVerdict(verdict.run, is_due=False, why=why)
 
 
 def _finish(gone: Path, errors: list[str]) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.agents.crew import StayRecord, Stays
 from greenroom.core import Blocking, Ports, UsageError
 from greenroom.hooks import HookEvent, merge_hooks
@@ -70,7 +70,7 @@ async def check_worktree(plan: Plan, ports: Ports) -> None:
         await Worktrees(ports=ports, calls=plan.calls).check_repository(plan.cwd)
 
 
-async def settle(home: AgentHome, stays: Stays, plan: Plan, problems: list[str], blocking: Blocking) -> None:
+async def settle(home: AgentState, stays: Stays, plan: Plan, problems: list[str], blocking: Blocking) -> None:
     """Bring the main agent of a session to the worktree that was asked for, or that its run was in.
 
     Args:
@@ -96,4 +96,4 @@ async def settle(home: AgentHome, stays: Stays, plan: Plan, problems: list[str],
     if why:
         problems.append(f"{why}; it goes on in {home.cwd}")
         text = f"{why[0].upper()}{why[1:]}. You work in {home.cwd} again; files may differ from what you read."
-        home.reminders += (text,)
+        home.pending.remind(text)

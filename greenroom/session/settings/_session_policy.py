@@ -107,8 +107,8 @@ def policy_of(
     said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
     deny = [disallowed_tool for disallowed_tool in definition.disallowed_tools if "(" in disallowed_tool]
     name = definition.name
-    if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
-        leading = wish.parent.policy
+    if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.profile.policy is not None:
+        leading = wish.parent.profile.policy
         made, problems = leading.for_child(_mode_of_mate(leading, wish), deny=deny, agent=name)
     elif setting is not None:
         made, problems = policy.for_child(said, setting=setting, deny=deny, agent=name)

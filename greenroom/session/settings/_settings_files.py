@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from greenroom.core import SettingsError, UsageError
-from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Missing, Places, Unusable, read_text, stamp_of
+from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, MissingFile, Places, Unusable, read_text, stamp_of
 
 Stamps: TypeAlias = Mapping[Path, tuple[int, ...] | None]
 """Stamps that tell states of files apart, by file; None for a missing file."""
@@ -134,7 +134,7 @@ def _read(path: Path, *, is_needed: bool, diagnostics: list[Diagnostic]) -> Mapp
     try:
         values = json.loads(read_text(path).removeprefix("\ufeff") or "{}")
         problem = "" if isinstance(values, dict) else "the file holds no JSON object"
-    except Missing:
+    except MissingFile:
         return None
     except Unusable as error:
         problem = f"the file cannot be used: {error}"

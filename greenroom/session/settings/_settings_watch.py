@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, final
 
 import trio
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Ports, Recorder, SettingsError
 from greenroom.core.sources import Diagnostic, stamp_of
 from greenroom.permissions import Policy, Scope
@@ -88,7 +88,7 @@ class SettingsWatch:
     """
 
     def __init__(
-        self, plan: Plan, composition: Composition, home: AgentHome, *, ports: Ports, recorder: Recorder
+        self, plan: Plan, composition: Composition, home: AgentState, *, ports: Ports, recorder: Recorder
     ) -> None:
         self._plan = plan
         self._composition = composition

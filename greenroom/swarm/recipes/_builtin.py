@@ -77,5 +77,5 @@ whether the files bear it out, do not, or say nothing of it.""",
     closing=CLOSING,
 )
 
-BUILTINS: Final[Mapping[str, Recipe]] = {one.name: one for one in (SURVEY, REVIEW, RESEARCH)}
+BUILTINS: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in (SURVEY, REVIEW, RESEARCH)}
 """By name, in the order in which they are listed."""

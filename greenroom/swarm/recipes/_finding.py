@@ -1,7 +1,7 @@
-"""Finding a recipe by its name or its file, and reading the file: TOML, or Python that defines `RECIPE`.
+"""Lookup of recipes by name or file: TOML, or Python that defines `RECIPE`.
 
-Rule 1: each mistake is one line: the file, the key, what is wrong with it, what can be had instead. Rule 2: a Python file
-is the user's program: it is run as it stands, and only when it was named.
+Each mistake is one line: the file, the key, what is wrong with it, what can be had instead. A Python file is the user's
+program: it is run as it stands, and only when it was named.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def find_recipe(wanted: str) -> Recipe:
     path = Path(wanted)
     if path.suffix not in _ENDINGS:
         close = difflib.get_close_matches(wanted, BUILTINS, n=1)
-        offer = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(BUILTINS)}"
-        raise UsageError(f"there is no recipe {wanted!r}: {offer} (a file has to end in .toml or .py)")
+        offer = f"did you mean {close[0]!r}?" if close else f"expected one of: {', '.join(BUILTINS)}"
+        raise UsageError(f"unknown recipe {wanted!r}: {offer} (a file must end in .toml or .py)")
     try:
         text = read_text(path)
     except Unusable as error:
@@ -71,7 +71,7 @@ def _from_python(path: Path) -> Recipe:
     except UsageError as error:
         raise UsageError(f"the recipe {str(path)!r}: {error}") from None
     except Exception as error:  # noqa: BLE001 - the user's program may fail in any way, and is told where
-        lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
         what = error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
         raise UsageError(f"the recipe {str(path)!r} fails in line {line}: {' '.join(str(what).split())}") from None
@@ -95,14 +95,14 @@ class _Table:
             kind = kinds.get(key)
             if kind is None:
                 close = difflib.get_close_matches(key, kinds, n=1)
-                offer = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(kinds)}"
-                raise UsageError(f"{self._start}{key} is no key: {offer}")
+                offer = f"did you mean {close[0]!r}?" if close else f"expected one of: {', '.join(kinds)}"
+                raise UsageError(f"{self._start}{key} is not a known key: {offer}")
             # A bool is an int to Python, and none to a reader.
             if not isinstance(value, kind) or isinstance(value, bool):
                 if key == "count" and value == "agents":
                     continue
                 more = ' or "agents"' if key == "count" else ""
-                raise UsageError(f"{self._start}{key} has to be {_WORDS[kind]}{more}, not {value!r}")
+                raise UsageError(f"{self._start}{key} must be {_WORDS[kind]}{more}, got {value!r}")
 
     def need(self, *keys: str) -> None:
         """Refuse a table that lacks a key."""
@@ -114,7 +114,7 @@ class _Table:
         """Refuse a list that holds something else than text."""
         for at, one in enumerate(self._values.get(key, ())):
             if not isinstance(one, str):
-                raise UsageError(f"{self._start}{key}[{at}] has to be text, not {one!r}")
+                raise UsageError(f"{self._start}{key}[{at}] must be text, got {one!r}")
 
     def make(self, kind: Callable[..., T], **more: Any) -> T:
         """Make what the table describes; its own checks speak of one field each."""
@@ -143,7 +143,7 @@ def _from_toml(path: Path, text: str) -> Recipe:
 def _tables(path: Path, key: str, values: Iterable[Any]) -> Iterable[tuple[int, Mapping[str, Any]]]:
     for at, one in enumerate(values):
         if not isinstance(one, dict):
-            raise UsageError(f"the recipe {str(path)!r}: {key}[{at}] has to be a table, not {one!r}")
+            raise UsageError(f"the recipe {str(path)!r}: {key}[{at}] must be a table, got {one!r}")
         yield at, one
 
 
@@ -170,7 +170,7 @@ def _rules(path: Path, content: Mapping[str, Any], roles: Iterable[Role]) -> Map
     playable = {name: recipe for name, recipe in BUILTINS.items() if recipe.playbook}
     start = f"the recipe {str(path)!r}: rules"
     if wanted not in playable:
-        raise UsageError(f"{start}: there are none called {wanted!r}; there are {', '.join(playable)}")
+        raise UsageError(f"{start}: no rules are called {wanted!r}; expected one of: {', '.join(playable)}")
     if content.get("items") or content.get("prompt"):
         raise UsageError(f"{start}: they know no items and no prompt but their own; take these out")
     recipe = playable[wanted]

@@ -1,8 +1,7 @@
-"""What a recipe is: a lead, roles, a prompt, items for the board, and how the team is held together.
+"""Recipes: a lead, roles, a prompt, items for the board, and the restart strategy of the team.
 
-Rule 1: a recipe is checked when it is made; what is wrong with it is one line that names the field.
-Rule 2: whatever it leaves open (the task, how many mates, the folder) the command line says.
-Must not know: where it was written; files have their own reader.
+A recipe is checked when it is made; what is wrong with it is one line that names the field. Whatever it leaves open (the
+task, how many mates, the folder) the command line says.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from greenroom.swarm.survey import LEAD_SYSTEM, MATE_SYSTEM
 from greenroom.tools.builtin import READ_ONLY_TOOLS, STANDARD_TOOLS
 
 LEAD: Final = "lead"
-LOOKING: Final = tuple(one.name for one in READ_ONLY_TOOLS)
+LOOKING: Final = tuple(tool.name for tool in READ_ONLY_TOOLS)
 LEAD_TOOLS: Final = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport")
 MATE_TOOLS: Final = ("TaskGet", "TaskList", "TaskUpdate", "SendMessage")
 """Every lead and every mate has these beside the tools of its role: without them there is no team."""
-TOOL_NAMES: Final = tuple(one.name for one in STANDARD_TOOLS)
-"""What a role may be given."""
+TOOL_NAMES: Final = tuple(tool.name for tool in STANDARD_TOOLS)
+"""The tools that a role may have."""
 MAX_MATES: Final = 1_000
 DEFAULT_PROMPT: Final = "Task: {task}\n\nFolder: {folder}\nMates: {mates}\n\n{items}\n\n{facts}"
 
@@ -39,7 +38,7 @@ _PLACE: Final = re.compile(r"\{(task|folder|mates|items|facts)\}")
 
 @contextmanager
 def _named(field: str) -> Iterator[None]:
-    """Let what others say of a value name the field that it stands in."""
+    """Add the name of the field to errors about its value."""
     try:
         yield
     except UsageError as error:
@@ -59,7 +58,7 @@ def _strategy(value: Strategy | str) -> Strategy:
 
 def _check_name(_: Any, attribute: attrs.Attribute[str], value: str) -> None:
     if not _NAME.fullmatch(value):
-        raise UsageError(f"{attribute.name} has to be lower-case letters, digits and '-', at most 40, not {value!r}")
+        raise UsageError(f"{attribute.name} must be at most 40 lowercase letters, digits and '-', got {value!r}")
 
 
 def _texts(value: Iterable[str]) -> tuple[str, ...]:
@@ -76,17 +75,17 @@ class Role:
     name: str = attrs.field(validator=_check_name)
     """Mates are called so, with a number behind it where there can be several."""
     count: int | None = attrs.field(default=None)
-    """How many; None for as many as `--agents` says."""
+    """Number of teammates; None for the number of `--agents`."""
     definition: str = attrs.field(default="")
     """The name of an agent's definition; instead of a system prompt and tools."""
     system_prompt: str = ""
-    """Where neither this nor a definition is given: how leads and mates work on a folder that they only read."""
+    """The system prompt; by default the one for reading a folder, unless a definition is given."""
     tools: tuple[str, ...] = attrs.field(default=LOOKING, converter=_texts)
     """Beside those of the team."""
     model: str = INHERIT
     """An alias, the id of a model, or `inherit`."""
     prompt: str = ""
-    """What each of them is told first; without it a mate waits for an item of the board."""
+    """The first prompt of each; without it a teammate waits for an item of the board."""
     restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=_restart)
     """When one that ended comes back: `permanent`, `transient`, `temporary`."""
     max_tokens: int = attrs.field(default=8_192)
@@ -95,12 +94,12 @@ class Role:
     @count.validator
     def _check_count(self, _: Any, value: int | None) -> None:
         if value is not None and not 1 <= value <= MAX_MATES:
-            raise UsageError(f"count has to be between 1 and {MAX_MATES}, not {value}")
+            raise UsageError(f"count must be between 1 and {MAX_MATES}, got {value}")
 
     @max_tokens.validator
     def _check_max_tokens(self, _: Any, value: int) -> None:
         if value < 1:
-            raise UsageError(f"max_tokens has to be at least 1, not {value}")
+            raise UsageError(f"max_tokens must be at least 1, got {value}")
 
     @definition.validator
     def _check_definition(self, _: Any, value: str) -> None:
@@ -109,15 +108,15 @@ class Role:
 
     @tools.validator
     def _check_tools(self, _: Any, value: tuple[str, ...]) -> None:
-        for one in value:
-            if one not in TOOL_NAMES:
-                raise UsageError(f"tools: there is no tool {one!r}; there are {', '.join(TOOL_NAMES)}")
+        for element in value:
+            if element not in TOOL_NAMES:
+                raise UsageError(f"tools: unknown tool {element!r}; expected one of: {', '.join(TOOL_NAMES)}")
         if value != LOOKING and not self.definition and not self.system_prompt:
             raise UsageError("system_prompt is missing: with tools of its own a role has to say what they are for")
 
     @property
     def child_spec(self) -> ChildSpec:
-        """How a mate of this role is started and restarted."""
+        """The definition of a teammate of this role."""
         return ChildSpec(restart=self.restart)
 
     def names(self, agents: int) -> tuple[str, ...]:
@@ -161,7 +160,7 @@ class RecipeItem:
     """An item that the lead puts on the board before any other."""
 
     id: str = attrs.field(validator=_check_name)
-    """What `blocked_by` of others calls it; the board gives numbers."""
+    """The name of the item in `blocked_by` of others; the board uses numbers."""
     subject: str
     description: str
     blocked_by: tuple[str, ...] = attrs.field(default=(), converter=_texts)
@@ -171,26 +170,26 @@ class RecipeItem:
 @final
 @attrs.frozen(kw_only=True)
 class Recipe:
-    """Who works in a swarm, on what, and under which rules."""
+    """The team, the work and the rules of a swarm."""
 
     name: str = attrs.field(validator=_check_name)
     description: str = ""
-    """What it is for, in one line of a list."""
+    """The purpose, in one line of a list."""
     task: str = ""
-    """What is done where the command line says nothing; empty: it has to say something."""
+    """The task if the command line names none; empty if it must name one."""
     lead: Role = attrs.field()
     roles: tuple[Role, ...] = attrs.field(converter=_roles)
     prompt: str = DEFAULT_PROMPT
-    """What the lead is told; `{task}`, `{folder}`, `{mates}`, `{items}` and `{facts}` are filled in."""
+    """The prompt of the lead; `{task}`, `{folder}`, `{mates}`, `{items}` and `{facts}` are filled in."""
     closing: str = "Nothing runs any more. Write the report now with what you have, and name what is missing."
     """Said to the lead where the team came to rest without a report."""
     items: tuple[RecipeItem, ...] = attrs.field(default=(), converter=tuple)
     strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=_strategy)
-    """Which mates are restarted when one of them has to be."""
+    """The restart strategy: which teammates are restarted together."""
     permission_mode: str | None = attrs.field(default=None)
-    """How calls are treated that no rule speaks about; None: as the settings say."""
+    """The permission mode; None for that of the settings."""
     look: Callable[[Path], str] | None = None
-    """What is found out about the folder before anything starts, for `{facts}`; raises `UsageError` where it cannot be."""
+    """Reads the facts about the folder before anything starts, for `{facts}`; raises `UsageError` if it cannot."""
     playbook: dict[str, Play] = attrs.field(factory=dict)
     """The rules by which roles work without a model, by their names; empty: the recipe needs a model."""
 
@@ -202,8 +201,8 @@ class Recipe:
     @roles.validator
     def _check_roles(self, _: Any, value: tuple[Role, ...]) -> None:
         if not value:
-            raise UsageError("roles: there has to be one at least")
-        names = [one.name for one in value]
+            raise UsageError("roles: at least one is required")
+        names = [element.name for element in value]
         for at, name in enumerate(names):
             if name == LEAD or name in names[:at]:
                 raise UsageError(f"roles[{at}].name: {name!r} is taken; give the role another name")
@@ -227,13 +226,13 @@ class Recipe:
 
     @playbook.validator
     def _check_playbook(self, _: Any, value: Mapping[str, Play]) -> None:
-        missing = {LEAD, *(one.name for one in self.roles)} - value.keys()
+        missing = {LEAD, *(role.name for role in self.roles)} - value.keys()
         if value and missing:
-            raise UsageError(f"playbook: there are no rules for {', '.join(map(repr, sorted(missing)))}")
+            raise UsageError(f"playbook: rules are missing for {', '.join(map(repr, sorted(missing)))}")
 
     @property
     def supervisor_spec(self) -> SupervisorSpec:
-        """How the team's supervisor deals with mates that fail."""
+        """The restart strategy of the team's supervisor."""
         return SupervisorSpec(strategy=self.strategy)
 
     def mates(self, agents: int) -> Iterator[tuple[str, Role]]:
@@ -277,6 +276,6 @@ def _listed(items: Sequence[RecipeItem]) -> str:
     for number, item in enumerate(items, 1):
         lines += ["", f"{number}. Subject: {item.subject}", f"   Description: {item.description}"]
         if item.blocked_by:
-            blockers = ", ".join(str(numbers[one]) for one in item.blocked_by)
+            blockers = ", ".join(str(numbers[blocker]) for blocker in item.blocked_by)
             lines.append(f"   Blocked by: {blockers} (say so with TaskUpdate, addBlockedBy)")
     return "\n".join(lines)

@@ -1,7 +1,4 @@
-"""What a check of one node may know of the place, and the few questions that several checks ask.
-
-Must not know: the checks.
-"""
+"""The context of a node for checks, and the questions that several checks ask."""
 
 from __future__ import annotations
 
@@ -17,12 +14,12 @@ BUILTINS: Final = frozenset({"eval", "exec", "print", "breakpoint", "input", "op
 
 @attrs.frozen(kw_only=True)
 class File:
-    """What holds in all of a file."""
+    """The context of a whole file."""
 
     path: str
     lines: Sequence[str]
     names: Mapping[str, str]
-    """What the names of the file stand for: `{"sp": "subprocess", "system": "os.system"}`."""
+    """The full names of imported names: `{"sp": "subprocess", "system": "os.system"}`."""
     is_test: bool
     """A test may well do odd things on purpose."""
     is_product: bool
@@ -36,13 +33,13 @@ class File:
         return frozenset(name.partition(".")[0] for name in self.names.values())
 
     def has_comment(self, first: int, last: int) -> bool:
-        """Whether a line of a range, numbered from 1, holds something like a comment."""
+        """Return True if a line of a range, numbered from 1, holds something like a comment."""
         return any("#" in line for line in self.lines[max(0, first - 1) : last])
 
 
 @attrs.frozen(kw_only=True)
 class Around:
-    """What a check may know of the place."""
+    """The context of one node."""
 
     file: File
     is_async: bool = False
@@ -52,7 +49,7 @@ class Around:
     public_parameters: frozenset[str] = frozenset()
     """Parameters of the innermost function, if that is one that users of the package call."""
     is_collected: bool = True
-    """Where a function is a test if it is called like one: at the top of a file, or in a class of tests there."""
+    """True at the places where a function named like a test is one: the top of a file, or a class of tests there."""
     expects_error: bool = False
     """Within `with pytest.raises(...)` or a relative."""
     is_verbose: bool = False
@@ -66,7 +63,7 @@ class Spot:
     kind: str
     line: int
     text: str = ""
-    """What to show; empty: the line."""
+    """The text to show; empty for the line."""
     name: str = ""
     """It holds only where the file binds this name exactly `bindings` times; `.x` is the attribute `x` of anything."""
     bindings: int = 0
@@ -111,14 +108,16 @@ def dotted_name(node: ast.expr, names: Mapping[str, str]) -> str:
 
 def keywords_of_call(node: ast.Call) -> dict[str, ast.expr]:
     """Return the arguments that are given by name."""
-    return {one.arg: one.value for one in node.keywords if one.arg is not None}
+    return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
 
 
 def has_unknown_arguments(node: ast.Call) -> bool:
-    """Whether a call hands on arguments that cannot be seen: `*args` or `**options`."""
-    return any(one.arg is None for one in node.keywords) or any(isinstance(one, ast.Starred) for one in node.args)
+    """Return True if a call hands on arguments that cannot be seen: `*args` or `**options`."""
+    return any(keyword.arg is None for keyword in node.keywords) or any(
+        isinstance(argument, ast.Starred) for argument in node.args
+    )
 
 
 def is_constant(node: ast.expr | None, *, value: bool) -> bool:
-    """Whether an expression is this very constant."""
+    """Return True if an expression is this very constant."""
     return isinstance(node, ast.Constant) and node.value is value

@@ -1,7 +1,6 @@
 """Checks of single calls: what runs text, waits without end, blocks a loop, leaves something open.
 
-Rule 1: a call is known by what its name was imported from; a method of an unknown object is none of these.
-Must not know: the rest of the file.
+A call is known by what its name was imported from; a method of an unknown object is none of these.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _UNSAFE_YAML: Final = frozenset({"yaml.unsafe_load", "yaml.unsafe_load_all"})
 _UNSAFE_LOADERS: Final = frozenset({"yaml.Loader", "yaml.CLoader", "yaml.UnsafeLoader", "yaml.CUnsafeLoader"})
 _DEBUGGERS: Final = frozenset({"breakpoint", "pdb.set_trace", "ipdb.set_trace", "pudb.set_trace", "pdb.post_mortem"})
 _DEBUGGING: Final = re.compile(r"pdb|debug|break")
-"""What is called like this is there to start one."""
+"""Names of functions that exist to start one."""
 _VERBS: Final = ("get", "post", "put", "patch", "delete", "head", "options", "request")
 _HTTP: Final = frozenset(f"{library}.{verb}" for library in ("requests", "httpx") for verb in _VERBS)
 _BLOCKING: Final = frozenset({
@@ -112,7 +111,7 @@ def _runs_made_up_line(node: ast.Call, name: str, keywords: _Keywords) -> bool:
 
 
 def _is_fixed(line: ast.expr) -> bool:
-    """Whether a text is the same whoever runs the program."""
+    """Return True if a text is the same whoever runs the program."""
     match line:
         case ast.Constant():
             return True
@@ -121,7 +120,7 @@ def _is_fixed(line: ast.expr) -> bool:
         case ast.BinOp(left=left, right=right):
             return _is_fixed(left) and _is_fixed(right)
         case ast.JoinedStr(values=values):
-            return all(isinstance(one, ast.Constant) for one in values)
+            return all(isinstance(value, ast.Constant) for value in values)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return all(map(_is_fixed, parts))
     return False

@@ -1,7 +1,7 @@
 """The changes that a review is about: asked of git before anything starts, told to the lead, and read back from there.
 
-Rule 1: git is only asked; nothing in the repository changes, its index and locks included. Rule 2: what `describe` writes,
-`parse_changes` reads, whatever stands around it.
+Git is only asked; nothing in the repository changes, its index and locks included. What `describe` writes, `parse_changes`
+reads, whatever stands around it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from greenroom.containment import Git, GitTooOld, run_git
+from greenroom.containment import GitCalls, GitTooOld, run_git
 from greenroom.core import UsageError
 
 GIT_TIMEOUT_S: Final = 30.0
@@ -38,17 +38,17 @@ class ChangedFile:
     is_deleted: bool = False
 
     def has(self, line: int) -> bool:
-        """Whether a line is new."""
+        """Return True if a line is new."""
         return self.spans is None or any(first <= line <= last for first, last in self.spans)
 
     def touches(self, first: int, last: int) -> bool:
-        """Whether one of a range of lines is new."""
+        """Return True if one of a range of lines is new."""
         return self.spans is None or any(one <= last and first <= other for one, other in self.spans)
 
 
 @attrs.frozen
 class Changes:
-    """What changed, and against what."""
+    """The changes, and the base that they are compared with."""
 
     what: str
     files: tuple[ChangedFile, ...]
@@ -104,7 +104,7 @@ def _try_git(folder: Path, *arguments: str) -> str:
 def _git(folder: Path, *arguments: str) -> str:
     try:
         # A survey is asked for in folders of strangers: there is no way to trust one.
-        done = run_git(Git(), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
+        done = run_git(GitCalls(), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise UsageError("a review needs git, which is not installed or not on the path") from None
     except GitTooOld as error:
@@ -140,7 +140,7 @@ def _changed(diff: str) -> Iterator[ChangedFile]:
 
 def describe(changes: Changes, diff: str = "") -> str:
     """Return what a lead is told of the changes."""
-    lines = [f"Changes: {changes.what}", *(f"- {one.path}: {_spans(one)}" for one in changes.files)]
+    lines = [f"Changes: {changes.what}", *(f"- {file.path}: {_spans(file)}" for file in changes.files)]
     if diff:
         shown = diff if len(diff) <= MAX_DIFF else f"{diff[:MAX_DIFF]}\n(cut: {len(diff):,} characters in all)"
         lines += ["", "The differences:", "", shown]
@@ -173,6 +173,6 @@ def parse_changes(text: str) -> Changes | None:
 def _parse_file(path: str, text: str) -> ChangedFile:
     if text in {"all", "deleted"}:
         return ChangedFile(path, None if text == "all" else (), is_deleted=text == "deleted")
-    pairs = [one.strip().partition("-") for one in text.split(",")]
+    pairs = [part.strip().partition("-") for part in text.split(",")]
     spans = [(int(first), int(last or first)) for first, _, last in pairs]
     return ChangedFile(path, tuple(span for span in spans if span != (0, 0)))

@@ -1,8 +1,7 @@
-"""What an agent of the playbook can know: its conversation, read as calls with their results and texts that came in.
+"""The conversation of a playbook agent, parsed into calls with results and incoming messages: all that the playbook knows.
 
-Rule 1: nothing else is remembered, so the same conversation always gets the same answer. Rule 2: a call that was interrupted was
-not made: what it did, if anything, has to be looked at.
-Must not know: who the agent is, and what its calls are for.
+Nothing else is remembered, so the same conversation always gets the same answer. A call that was interrupted was not made:
+what it did, if anything, has to be looked at.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What the text of a document shows: links of Markdown to files beside it, and what packaging says and lacks.
+"""Facts about documents: links of Markdown to local files, and what packaging metadata declares and lacks.
 
-Rule 1: code, comments and whatever a template fills in are no links. Rule 2: whether a file is there, the lead knows.
-Must not know: where the text came from; whether it is all of the file is passed in.
+Code, comments and whatever a template fills in are no links. Whether a file is there, the lead knows.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _AT_LINE: Final = re.compile(r"\(at line (\d+)")
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is one that is read for its links, or for what it says of packaging."""
+    """Return True if a file is one that is read for its links, or for what it says of packaging."""
     pure = PurePosixPath(path)
     is_text = pure.suffix.lower() in {".md", ".markdown"} and not is_test(path) and "{" not in path
     return is_text or path == PROJECT
@@ -123,11 +122,11 @@ def _project(path: str, lines: Sequence[str], problem: str) -> TextFacts:
 
 def _lacking(project: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     dynamic = project.get("dynamic", [])
-    is_private = any(str(one).startswith("Private ::") for one in project.get("classifiers", []))
+    is_private = any(str(classifier).startswith("Private ::") for classifier in project.get("classifiers", []))
     if "requires-python" not in project and "requires-python" not in dynamic:
         yield "no-requires-python", ""
-    says_licence = any("license" in one for one in (*project, *dynamic)) or any(
-        str(one).startswith("License ::") for one in project.get("classifiers", [])
+    says_licence = any("license" in key for key in (*project, *dynamic)) or any(
+        str(classifier).startswith("License ::") for classifier in project.get("classifiers", [])
     )
     if not says_licence and not is_private:
         yield "no-licence", ""

@@ -1,7 +1,4 @@
-"""Checks of expressions: comparisons, dicts, f-strings.
-
-Must not know: the rest of the file.
-"""
+"""Checks of expressions: comparisons, dicts, f-strings."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _OVERLOADING: Final = frozenset({
 def check_compare(node: ast.Compare, around: Around) -> Iterator[Spot]:
     """Check a comparison."""
     for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
-        sides = [one.value for one in (left, right) if isinstance(one, ast.Constant)]
+        sides = [side.value for side in (left, right) if isinstance(side, ast.Constant)]
         if isinstance(operator, ast.Eq | ast.NotEq) and None in sides and _means_equality(around):
             yield Spot("none-compare", node.lineno)
         if isinstance(operator, ast.Is | ast.IsNot) and any(
@@ -42,10 +39,10 @@ def check_dict(node: ast.Dict, _: Around) -> Iterator[Spot]:
 
 def check_f_string(node: ast.JoinedStr, _: Around) -> Iterator[Spot]:
     """Check that something is put into an f-string."""
-    if not any(isinstance(one, ast.FormattedValue) for one in node.values):
+    if not any(isinstance(part, ast.FormattedValue) for part in node.values):
         yield Spot("f-string", node.lineno)
 
 
 def _means_equality(around: Around) -> bool:
-    """Whether `==` asks what it seems to ask: a test may try it on purpose, some libraries build a query from it."""
+    """Return True if `==` asks what it seems to ask: a test may try it on purpose, some libraries build a query from it."""
     return not around.file.is_test and around.file.libraries.isdisjoint(_OVERLOADING)

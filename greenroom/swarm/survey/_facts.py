@@ -1,7 +1,7 @@
-"""What mates find out, and the form in which they report it: a line for people, then one JSON line per fact.
+"""The facts that teammates find, and their report format: a line for people, then one JSON line per fact.
 
-Rule 1: a report that was cut or wrapped gives the facts that are whole. Rule 2: every list is capped, and the count of
-all is there beside it.
+A report that was cut or wrapped gives the facts that are whole. Every list is capped, and the count of all is there beside
+it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Spotted:
 
 @attrs.frozen(kw_only=True)
 class FileFacts:
-    """What there is to say about one file."""
+    """The facts about one file."""
 
     path: str
     lines: int = 0
@@ -85,14 +85,14 @@ class FileFacts:
     accepted_count: int = 0
     """Patterns on lines that carry a `noqa` or `nosec`: somebody has looked at them."""
     imports: tuple[str, ...] = ()
-    """What it imports, or names in a text as if to import it."""
+    """The modules that it imports, or names in a text as if to import them."""
     problem: str = ""
     """Why it was not analysed, or not wholly."""
 
 
 @attrs.frozen(kw_only=True)
 class TextFacts:
-    """What there is to say about a document: Markdown, or `pyproject.toml`."""
+    """The facts about a document: Markdown, or `pyproject.toml`."""
 
     path: str
     lines: int = 0
@@ -115,7 +115,7 @@ class Hit:
 
 @attrs.frozen(kw_only=True)
 class SearchFacts:
-    """What one search found."""
+    """The result of one search."""
 
     label: str
     hits: tuple[Hit, ...] = ()
@@ -141,7 +141,7 @@ class Findings:
 
 def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
     """Return the message of a mate."""
-    lines = [printable_json(json.dumps(_plain(one), ensure_ascii=False, separators=(",", ":"))) for one in facts]
+    lines = [printable_json(json.dumps(_plain(fact), ensure_ascii=False, separators=(",", ":"))) for fact in facts]
     return "\n".join([f"Findings on item {item}: {subject}", *lines])
 
 
@@ -154,10 +154,10 @@ def parse_findings(text: str) -> tuple[Findings, ...]:
 
 def _parse_findings(text: str) -> Iterator[Findings]:
     heads = list(_HEAD.finditer(text))
-    ends = [*(one.start() for one in heads), len(text)][1:]
+    ends = [*(head.start() for head in heads), len(text)][1:]
     for head, end in zip(heads, ends, strict=False):
         facts = [_fact(line) for line in text[head.end() : end].split("\n")]
-        yield Findings(head[1], tuple(one for one in facts if one is not None))
+        yield Findings(head[1], tuple(fact for fact in facts if fact is not None))
 
 
 def _plain(fact: Facts) -> dict[str, Any]:

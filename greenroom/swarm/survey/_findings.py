@@ -1,8 +1,7 @@
 """The findings of a survey: what the mates spotted, and what can be told only with the whole tree in view.
 
-Rule 1: the order is that of the table of kinds; within a kind the product comes before its tests, then paths and lines.
-Rule 2: where the listing is cut, nothing is said about files that are not there.
-Must not know: how findings are written.
+The order is that of the table of kinds; within a kind the product comes before its tests, then paths and lines. Where the
+listing is cut, nothing is said about files that are not there.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Finding:
     path: str
     line: int
     text: str = ""
-    """What to show beside the place: a line of the file, as a rule."""
+    """The text to show beside the place: usually a line of the file."""
 
     @property
     def weight(self) -> int:
@@ -59,20 +58,20 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
 def _spotted(survey: Survey) -> Iterator[Finding]:
     tree = frozenset(survey.listing.paths)
     for path, facts in survey.files.items():
-        for one in facts.spotted:
-            if one.kind == "undefined-all" and (survey.listing.is_cut or _is_module(path, one.text, tree)):
+        for spot in facts.spotted:
+            if spot.kind == "undefined-all" and (survey.listing.is_cut or _is_module(path, spot.text, tree)):
                 continue
-            if one.kind in KINDS:
-                yield Finding(one.kind, path, one.line, one.text)
+            if spot.kind in KINDS:
+                yield Finding(spot.kind, path, spot.line, spot.text)
 
 
 def _is_module(path: str, name: str, tree: frozenset[str]) -> bool:
-    """Whether a name that a package lists is one of its modules, in whatever language."""
+    """Return True if a name that a package lists is one of its modules, in whatever language."""
     pure = PurePosixPath(path)
     if pure.stem != "__init__":
         return False
     start = f"{pure.parent}/" if str(pure.parent) != "." else ""
-    return any(one.startswith((f"{start}{name}.", f"{start}{name}/")) for one in tree)
+    return any(path.startswith((f"{start}{name}.", f"{start}{name}/")) for path in tree)
 
 
 def _why_not_parsed(facts: FileFacts) -> tuple[int, str] | None:
@@ -82,7 +81,7 @@ def _why_not_parsed(facts: FileFacts) -> tuple[int, str] | None:
 
 
 def _unparsed(survey: Survey) -> Iterator[Finding]:
-    needs = [int(minor) for one in survey.texts.values() for minor in _AT_LEAST.findall(one.requires_python)]
+    needs = [int(minor) for text in survey.texts.values() for minor in _AT_LEAST.findall(text.requires_python)]
     if max(needs, default=0) > sys.version_info.minor:
         return  # what this Python cannot parse, that one may well
     for path, facts in survey.files.items():
@@ -94,10 +93,15 @@ def _unparsed(survey: Survey) -> Iterator[Finding]:
 
 def _long(survey: Survey) -> Iterator[Finding]:
     for path, facts in survey.files.items():
-        for one in facts.measured:
+        for measured in facts.measured:
             # One without a decision is a table, however long.
-            if one.lines > VERY_LONG_LINES and one.branches > 1 and not is_test(path):
-                yield Finding("very-long", path, one.line, f"{one.name}: {one.lines} lines, {one.branches} branches")
+            if measured.lines > VERY_LONG_LINES and measured.branches > 1 and not is_test(path):
+                yield Finding(
+                    "very-long",
+                    path,
+                    measured.line,
+                    f"{measured.name}: {measured.lines} lines, {measured.branches} branches",
+                )
 
 
 def _searched(survey: Survey) -> Iterator[Finding]:
@@ -117,17 +121,20 @@ def _searched(survey: Survey) -> Iterator[Finding]:
 
 def _documents(survey: Survey) -> Iterator[Finding]:
     listing = survey.listing
-    tree = {*listing.paths, *(name.partition(": ")[0] for one in listing.skipped.values() for name in one.names)}
+    tree = {
+        *listing.paths,
+        *(name.partition(": ")[0] for skipped in listing.skipped.values() for name in skipped.names),
+    }
     folders = {str(folder) for path in tree for folder in PurePosixPath(path).parents}
     has_licence = any(_LICENCE.match(path) for path in tree if "/" not in path) or "LICENSES" in folders
     for path, facts in survey.texts.items():
-        for one in facts.links:
-            if not listing.is_cut and one.kind not in tree and one.kind not in folders:
-                yield Finding("dead-link", path, one.line, one.text)
+        for link in facts.links:
+            if not listing.is_cut and link.kind not in tree and link.kind not in folders:
+                yield Finding("dead-link", path, link.line, link.text)
         yield from (one for one in _packaging(facts, tree) if not (one.kind == "no-licence" and has_licence))
 
 
 def _packaging(facts: TextFacts, tree: set[str]) -> Iterator[Finding]:
-    for one in facts.spotted:
-        if one.kind in KINDS and not (one.kind == "no-readme-file" and one.text in tree):
-            yield Finding(one.kind, facts.path, one.line, one.text)
+    for spot in facts.spotted:
+        if spot.kind in KINDS and not (spot.kind == "no-readme-file" and spot.text in tree):
+            yield Finding(spot.kind, facts.path, spot.line, spot.text)

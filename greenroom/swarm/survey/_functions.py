@@ -1,7 +1,4 @@
-"""Checks of functions: their defaults, how deep they go, whether a test tests.
-
-Must not know: the rest of the file.
-"""
+"""Checks of functions: their defaults, how deep they go, whether a test tests."""
 
 from __future__ import annotations
 
@@ -74,15 +71,17 @@ def _is_mutable(node: ast.expr, names: Mapping[str, str]) -> bool:
 def _use_of_default(function: Function | ast.Lambda, name: str) -> str:
     """Return the kind that fits what a function does with a mutable default: change it, keep it, or only read it."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    nodes = [one for child in body for one in ast.walk(child)]
-    if any(isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load) for one in nodes):
+    nodes = [inner for child in body for inner in ast.walk(child)]
+    if any(isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load) for node in nodes):
         # Bound anew: `x = x or []`, or `x += [1]`, which changes a list in place.
-        is_assigned = any(isinstance(one, ast.Assign) and any(_is(to, name) for to in one.targets) for one in nodes)
-        is_added_to = any(isinstance(one, ast.AugAssign) and _is(one.target, name) for one in nodes)
+        is_assigned = any(
+            isinstance(child, ast.Assign) and any(_is(to, name) for to in child.targets) for child in nodes
+        )
+        is_added_to = any(isinstance(child, ast.AugAssign) and _is(child.target, name) for child in nodes)
         return "mutable-default" if is_added_to and not is_assigned else "mutable-read"
-    if any(_changes(one, name) for one in nodes):
+    if any(_changes(child, name) for child in nodes):
         return "mutable-default"
-    is_kept = any(_keeps(one, name) for one in nodes) or (isinstance(function, ast.Lambda) and _is(body[0], name))
+    is_kept = any(_keeps(child, name) for child in nodes) or (isinstance(function, ast.Lambda) and _is(body[0], name))
     return "mutable-kept" if is_kept else "mutable-read"
 
 
@@ -125,7 +124,9 @@ def _depth(node: ast.AST) -> int:
 def _test(node: Function, around: Around) -> Iterator[Spot]:
     if not around.is_collected:
         return
-    yield from (Spot("skip-silent", one.lineno) for one in node.decorator_list if _is_silent_skip(one, around))
+    yield from (
+        Spot("skip-silent", decorator.lineno) for decorator in node.decorator_list if _is_silent_skip(decorator, around)
+    )
     name = PurePosixPath(around.file.path).name
     if node.name.startswith("test") and _COLLECTED.fullmatch(name) and not node.decorator_list:
         is_explained = around.file.has_comment(node.lineno, node.end_lineno or node.lineno)
@@ -138,7 +139,7 @@ def _is_remark(node: ast.stmt) -> bool:
 
 
 def _does_nothing(node: ast.stmt) -> bool:
-    """Whether a statement can neither fail nor have an effect."""
+    """Return True if a statement can neither fail nor have an effect."""
     match node:
         case ast.Assign(value=ast.Constant()) | ast.AnnAssign(value=ast.Constant() | None):
             return True
@@ -164,4 +165,8 @@ def check_skip(node: ast.Call, around: Around) -> Iterator[Spot]:
 def check_class_of_tests(node: ast.ClassDef, around: Around) -> Iterator[Spot]:
     """Check how a class of tests is skipped."""
     if around.file.is_test and around.is_collected:
-        yield from (Spot("skip-silent", one.lineno) for one in node.decorator_list if _is_silent_skip(one, around))
+        yield from (
+            Spot("skip-silent", decorator.lineno)
+            for decorator in node.decorator_list
+            if _is_silent_skip(decorator, around)
+        )

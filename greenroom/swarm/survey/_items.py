@@ -1,7 +1,6 @@
 """Items of the board: which files to read, what to search for; written for people and models, and read back.
 
-Rule 1: what `describe` writes, `parse_item` reads, whatever stands around it.
-Must not know: the board.
+What `describe` writes, `parse_item` reads, whatever stands around it.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ class Search:
 
 @attrs.frozen(kw_only=True)
 class Item:
-    """What one mate does in one go."""
+    """The work of one teammate in one turn."""
 
     subject: str
     files: tuple[FileToRead, ...] = ()
     searches: tuple[Search, ...] = ()
     head: str = ""
-    """What is asked, where that is not what the files themselves suggest. It is not read back."""
+    """The request, if it is not the one that the files suggest. It is not parsed."""
 
 
 def describe(item: Item) -> str:
@@ -60,13 +59,13 @@ def describe(item: Item) -> str:
     if item.searches:
         head = "Search with Grep, and report each place as path and line:"
         lines = [
-            f"- {one.label}: search for `{one.pattern}` in `{one.glob}`"
-            + (" (upper or lower case)" if one.ignores_case else "")
-            for one in item.searches
+            f"- {search.label}: search for `{search.pattern}` in `{search.glob}`"
+            + (" (upper or lower case)" if search.ignores_case else "")
+            for search in item.searches
         ]
     else:
-        head = item.head or (_DOCUMENTS if any(is_document(one.path) for one in item.files) else _PYTHON)
-        lines = [f"- {one.path} ({_size(one.lines)})" for one in item.files]
+        head = item.head or (_DOCUMENTS if any(is_document(file.path) for file in item.files) else _PYTHON)
+        lines = [f"- {file.path} ({_size(file.lines)})" for file in item.files]
     return "\n".join([head, "", *lines])
 
 

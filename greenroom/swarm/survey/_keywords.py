@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from greenroom.models import AnswerLike, Call, ModelRequest, ToolResultBlock
 from greenroom.swarm.survey._facts import Hit, SearchFacts
 from greenroom.swarm.survey._items import Item, Search
 from greenroom.swarm.survey._markdown import code, escaped, left_out_section, left_out_summary, more, table
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_KEYWORDS: Final = 8
 _MAX_FILES: Final = 15
+_SHOWN_LINES: Final = 5
 _MAX_PLACES: Final = 10
 _HONESTLY: Final = (
     "**This is a search for the words of the task, not an answer to it.** It was made by rules, without a language "
@@ -130,3 +132,25 @@ def _rank(hit: Hit, word: str) -> int:
         rf"\b(class|def|fn|func|function|struct|type)\s+\w*{re.escape(word)}", hit.text, re.IGNORECASE
     )
     return 2 if is_test(hit.path) else 0 if is_definition else 1
+
+
+def play_search(request: ModelRequest) -> AnswerLike:
+    """Search for the words of the latest prompt, and answer with their places: all that rules can do."""
+    asked = [message for message in request.messages if message.role == "user" and message.text.strip()]
+    if request.messages[-1] in asked:
+        words = keywords_of(asked[-1].text)
+        if not words:
+            return "There is no word in that to search for, and this model can do nothing else."
+        return [Call("Grep", {"pattern": re.escape(word), "-i": True, "output_mode": "count"}) for word in words]
+    calls = request.messages[-2].tool_uses
+    results = {
+        block.tool_use_id: block.content for block in request.messages[-1].content if isinstance(block, ToolResultBlock)
+    }
+    found = [_found(str(call.input.get("pattern", "")), results.get(call.id, "")) for call in calls]
+    return "\n".join(["A search for the words of the question, by rules, without a language model.", *found])
+
+
+def _found(pattern: str, result: str) -> str:
+    lines = result.strip().splitlines()
+    shown = [f"    {line}" for line in lines[:_SHOWN_LINES]]
+    return "\n".join([f"{pattern}:", *shown, *(["    ..."] if len(lines) > _SHOWN_LINES else [])])

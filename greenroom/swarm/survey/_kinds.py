@@ -1,8 +1,7 @@
-"""What the survey finds: a table of kinds, each with its weight, why it matters and what to do about it.
+"""The kinds of findings: a table with the weight of each, why it matters and what to do about it.
 
-Rule 1: a kind is worth its line only where it can be told exactly: what is normal in half of all code is no kind.
-Rule 2: the order of the table is the order of the report.
-Must not know: how anything is found.
+A kind is worth its line only where it can be told exactly: what is normal in half of all code is no kind. The order of the
+table is the order of the report.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The playbook of a lead: look at the folder, put items on the board, gather the findings, write the report.
 
-Rule 1: between two messages it waits by ending its turn. Rule 2: the report is written when every item is completed and
-every finding is here, or when it is told that nothing more will come.
+Between two messages it waits by ending its turn. The report is written when every item is completed and every finding is
+here, or when it is told that nothing more will come.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Board:
 def play_lead(request: ModelRequest) -> AnswerLike:
     """Return what the lead does next."""
     conversation = read_conversation(request.messages)
-    told = [(one.at, parse_assignment(one.text)) for one in conversation.received]
+    told = [(message.at, parse_assignment(message.text)) for message in conversation.received]
     assigned = [(at, one) for at, one in told if one is not None]
     if not assigned:
         return "I am rule-based and was given no task that I know: a task, a folder and the names of the mates."
@@ -57,8 +57,8 @@ def play_lead(request: ModelRequest) -> AnswerLike:
         lists = conversation.calls_of("TaskList", since=max(at, conversation.cut_at))
         if not lists:
             return Call("TaskList")
-        there = {one.subject for one in parse_items(lists[-1].result or "")}
-        items, has_items = tuple(one for one in items if one.subject not in there), bool(there)
+        there = {item.subject for item in parse_items(lists[-1].result or "")}
+        items, has_items = tuple(item for item in items if item.subject not in there), bool(there)
     if items:
         return [
             Say(f"{listing.total:,} files. I put {_count(len(items), 'item')} on the board."),
@@ -88,8 +88,8 @@ def _plan(assignment: Assignment, listing: Listing) -> tuple[Item, ...]:
 
 def _go_on(conversation: Conversation, assignment: Assignment, listing: Listing, *, has_items: bool) -> AnswerLike:
     reports = conversation.calls_of("WriteReport")
-    news = [one for one in conversation.received if not reports or one.at > reports[-1].at]
-    if reports and not any(parse_findings(one.text) for one in news):
+    news = [message for message in conversation.received if not reports or message.at > reports[-1].at]
+    if reports and not any(parse_findings(message.text) for message in news):
         return "The report could not be written." if reports[-1].is_error else "The report is written."
     created = conversation.calls_of("TaskCreate")
     if has_items:
@@ -100,7 +100,7 @@ def _go_on(conversation: Conversation, assignment: Assignment, listing: Listing,
         if not lists:
             return Call("TaskList")
         board = _board(lists[-1].result or "", _findings(conversation))
-        is_closing = any(CLOSING in one.text for one in news)
+        is_closing = any(CLOSING in new.text for new in news)
         if (board.open or board.unreported) and not is_closing:
             return _waiting(board)
         left = board.open + board.unreported
@@ -137,14 +137,18 @@ def _waiting(board: _Board) -> str:
 
 def _findings(conversation: Conversation) -> dict[str, tuple[Facts, ...]]:
     """Return the facts by item; who reports twice replaces what came first."""
-    return {one.item: one.facts for received in conversation.received for one in parse_findings(received.text)}
+    return {
+        finding.item: finding.facts for received in conversation.received for finding in parse_findings(received.text)
+    }
 
 
 def _write(
     assignment: Assignment, listing: Listing, findings: Mapping[str, tuple[Facts, ...]], left: tuple[str, ...]
 ) -> str:
     # By number, so that the report does not depend on who was faster.
-    facts = [one for item in sorted(findings, key=lambda number: (len(number), number)) for one in findings[item]]
+    facts = [
+        finding for item in sorted(findings, key=lambda number: (len(number), number)) for finding in findings[item]
+    ]
     survey = Survey.gather(assignment.folder, listing, facts, left)
     if assignment.changes is not None:
         return write_review(survey, assignment.changes)

@@ -1,6 +1,6 @@
 """The lead's first look at a folder: which calls it takes, and what they show.
 
-Rule 1: a tree of any size takes a handful of calls. Rule 2: what the look does not reach is counted or named.
+A tree of any size takes a handful of calls. What the look does not reach is counted or named.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OTHER_LINES: Final[Mapping[str, Any]] = {**_LINES, "glob": f"!*.{{py,pyi,{DATA_
 
 @attrs.frozen(kw_only=True)
 class Listing:
-    """What a folder holds."""
+    """The content of a folder."""
 
     total: int
     """Files, as far as they can be seen: what ignore files name is not counted."""
@@ -44,9 +44,9 @@ class Listing:
     """There are more Python files than these."""
     is_others_cut: bool = False
     skipped: Mapping[str, SkippedFiles] = attrs.field(factory=dict)
-    """What the tools could not look at, or not as it is, by what happened."""
+    """Files that the tools could not read, or not as they are, by reason."""
     notes: tuple[str, ...] = ()
-    """What else could not be looked at, in the tools' words."""
+    """Other things that could not be read, in the tools' words."""
     problem: str = ""
     """Why the folder could not be listed, if it could not."""
 
@@ -59,7 +59,7 @@ class Listing:
 
     @property
     def skip_lines(self) -> list[str]:
-        """What was skipped, in words: one line for each thing that happened."""
+        """The skipped files in words: one line per reason."""
         lines = []
         for what, files in self.skipped.items():
             reason = what.removeprefix("skipped, ")
@@ -69,7 +69,7 @@ class Listing:
 
     @property
     def is_cut(self) -> bool:
-        """Whether `paths` lacks files."""
+        """True if `paths` lacks files."""
         return self.total > len(self.paths)
 
 
@@ -80,7 +80,7 @@ def next_looks(conversation: Conversation) -> list[Call]:
     pages = _greps(conversation, _PYTHON_LINES)
     counts = [parse_counts(page.result or "") for page in pages]
     offset = counts[-1].next_offset if counts else None
-    if offset is None or len(pages) >= _MAX_PAGES or sum(len(one.counts) for one in counts) >= MAX_FILES:
+    if offset is None or len(pages) >= _MAX_PAGES or sum(len(count.counts) for count in counts) >= MAX_FILES:
         return []
     return [Call("Grep", {**_PYTHON_LINES, "offset": offset})]
 

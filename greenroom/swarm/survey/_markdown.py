@@ -22,7 +22,11 @@ def code(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return text with line ends and other characters that cannot be seen written as escapes."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    )
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

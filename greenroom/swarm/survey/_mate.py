@@ -1,7 +1,7 @@
 """The playbook of a mate: read and search what the item names, report, be done.
 
-Rule 1: what has been done is what the conversation shows since the item came in. Rule 2: the item is completed first
-and reported right after, in one answer: the lead looks at the board when the message arrives.
+What has been done is what the conversation shows since the item came in. The item is completed first and reported right
+after, in one answer: the lead looks at the board when the message arrives.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _next_search(search: Search, pages: Sequence[ToolCall]) -> Call | None:
     if last.is_error or last.result is None or len(pages) >= MAX_PAGES:
         return None
     offset = next_offset_of(last.result)
-    if offset is None or sum(len(parse_matches(one.result or "")) for one in pages) >= MAX_HITS:
+    if offset is None or sum(len(parse_matches(page.result or "")) for page in pages) >= MAX_HITS:
         return None
     return Call("Grep", {**_search_input(search), "offset": offset})
 
@@ -182,9 +182,9 @@ def search_facts(search: Search, pages: Sequence[ToolCall]) -> SearchFacts:
     matches = [match for page in pages for match in parse_matches(page.result or "")]
     if search.label == KEYS.label:
         # Keys that a manual shows say so themselves.
-        hits = [Hit(one.path, one.line, "") for one in matches if may_be_key(one.path, one.text)]
+        hits = [Hit(match_.path, match_.line, "") for match_ in matches if may_be_key(match_.path, match_.text)]
     else:
-        hits = [Hit(one.path, one.line, shortened(one.text)) for one in matches]
+        hits = [Hit(match_.path, match_.line, shortened(match_.text)) for match_ in matches]
     return SearchFacts(
         label=search.label,
         hits=tuple(hits[:MAX_HITS]),

@@ -1,6 +1,6 @@
 """Checks of a whole file or class: names defined twice, `__all__`, coroutines that nobody awaits.
 
-Rule 1: where names come from somewhere that cannot be seen (`import *`, `globals()`, `__getattr__`), nothing is said.
+Where names come from somewhere that cannot be seen (`import *`, `globals()`, `__getattr__`), nothing is said.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def coroutines_of(body: Sequence[ast.stmt]) -> frozenset[str]:
         if isinstance(child, ast.AsyncFunctionDef)
         and names[child.name] == 1
         and not child.decorator_list
-        and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in own_nodes(child))
+        and not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(child))
     )
 
 
@@ -73,11 +73,13 @@ def check_all(node: ast.Module, _: Around) -> Iterator[Spot]:
         if one.value in {other.value for other in listed[:at]}:
             yield Spot("all-twice", one.lineno, str(one.value))
     known = {"__all__", "__doc__", "__file__", "__name__", "__path__", "__spec__", "__version__", *_module_names(node)}
-    missing = [one for one in listed if one.value not in known]
+    missing = [name for name in listed if name.value not in known]
     if missing:
         hidden = _names_anywhere(node)
         if hidden is not None:
-            yield from (Spot("undefined-all", one.lineno, str(one.value)) for one in missing if one.value not in hidden)
+            yield from (
+                Spot("undefined-all", name.lineno, str(name.value)) for name in missing if name.value not in hidden
+            )
 
 
 def _listed(module: ast.Module) -> list[ast.Constant]:
@@ -92,7 +94,7 @@ def _listed(module: ast.Module) -> list[ast.Constant]:
             ):
                 if not isinstance(value, ast.List | ast.Tuple):
                     return []
-                names = [one for one in value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+                names = [elt for elt in value.elts if isinstance(elt, ast.Constant) and isinstance(elt.value, str)]
                 if len(names) < len(value.elts):
                     return []
                 listed += names
@@ -108,16 +110,16 @@ def _module_names(module: ast.Module) -> Iterator[str]:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
             case ast.Import(names=names) | ast.ImportFrom(names=names):
-                yield from (one.asname or one.name.partition(".")[0] for one in names)
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
             case _:
                 waiting += blocks_of(node)
-                yield from (one.id for one in own_nodes(node) if isinstance(one, ast.Name))
+                yield from (inner.id for inner in own_nodes(node) if isinstance(inner, ast.Name))
 
 
 def _names_anywhere(module: ast.Module) -> set[str] | None:
     """Return the names that anything in a file binds or writes as a text; None where some cannot be seen."""
     found: set[str] = set()
-    listed = {id(one) for one in _listed(module)}
+    listed = {id(name) for name in _listed(module)}
     for node in ast.walk(module):
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):

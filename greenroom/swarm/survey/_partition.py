@@ -1,8 +1,7 @@
 """Cutting a tree of files into items of about the same size, along its folders.
 
-Rule 1: every file is in exactly one item, and the same files give the same items. Rule 2: what lies together stays
-together as far as the size allows.
-Must not know: how many mates there are.
+Every file is in exactly one item, and the same files give the same items. What lies together stays together as far as the
+size allows.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LEAST_LINES: Final = 300
 MAX_LINES: Final = 4_000
 MAX_FILES: Final = 25
 WANTED_ITEMS: Final = 12
-"""Where the tree is large enough for so many: a few for each mate, so that nobody waits long for the last one."""
+"""Items per teammate in a large tree: several, so that nobody waits long for the last one."""
 
 
 def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_ITEMS) -> tuple[Item, ...]:
@@ -37,13 +36,13 @@ def _chunks(files: Sequence[FileToRead], *, depth: int, budget: int) -> list[lis
     """Cut the files of one folder: whole if they fit, else each folder below by itself, small neighbors joined."""
     if _fits(files, budget):
         return [list(files)] if files else []
-    here = [one for one in files if len(PurePosixPath(one.path).parts) == depth + 1]
+    here = [file for file in files if len(PurePosixPath(file.path).parts) == depth + 1]
     below: dict[str, list[FileToRead]] = {}
-    for one in files:
-        parts = PurePosixPath(one.path).parts
+    for file in files:
+        parts = PurePosixPath(file.path).parts
         if len(parts) > depth + 1:
-            below.setdefault(parts[depth], []).append(one)
-    groups = [[one] for one in here]
+            below.setdefault(parts[depth], []).append(file)
+    groups = [[file] for file in here]
     for folder in below.values():
         groups += _chunks(folder, depth=depth + 1, budget=budget)
     return _joined(groups, budget)
@@ -60,11 +59,11 @@ def _joined(groups: Iterable[list[FileToRead]], budget: int) -> list[list[FileTo
 
 
 def _fits(files: Sequence[FileToRead], budget: int) -> bool:
-    return len(files) <= MAX_FILES and sum(one.lines or 0 for one in files) <= budget
+    return len(files) <= MAX_FILES and sum(file.lines or 0 for file in files) <= budget
 
 
 def _subject(files: Sequence[FileToRead]) -> str:
-    lines = sum(one.lines or 0 for one in files)
+    lines = sum(file.lines or 0 for file in files)
     count = "1 file" if len(files) == 1 else f"{len(files)} files"
     return f"Read {_place(files)} ({count}, {lines:,} lines)"
 
@@ -72,13 +71,13 @@ def _subject(files: Sequence[FileToRead]) -> str:
 def _place(files: Sequence[FileToRead]) -> str:
     if len(files) == 1:
         return files[0].path
-    folders = sorted({str(PurePosixPath(one.path).parent) for one in files})
+    folders = sorted({str(PurePosixPath(file.path).parent) for file in files})
     names = ["the top folder" if folder == "." else folder for folder in folders]
     if len(names) <= 2:
         place = " and ".join(names)
     else:
         place = f"{names[0]} and {len(names) - 1} more folders"
     if len(folders) == 1:
-        first, last = (PurePosixPath(one.path).name for one in (files[0], files[-1]))
+        first, last = (PurePosixPath(file.path).name for file in (files[0], files[-1]))
         place = f"{place}: {first} to {last}"
     return place

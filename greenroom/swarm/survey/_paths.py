@@ -1,6 +1,6 @@
-"""What a path alone says: its language, whether it is a test, what it is called when it is imported.
+"""Facts that a path alone tells: language, test or not, import name.
 
-Rule 1: paths are relative and have slashes, as the tools show them. Must not know: what is in the file.
+Paths are relative and have slashes, as the tools show them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def language_of(path: str) -> str:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file belongs to the tests."""
+    """Return True if a file belongs to the tests."""
     pure = PurePosixPath(path)
     name = pure.name
     if name.startswith("test_") or name in {"conftest.py", "tests.py"} or pure.stem.endswith("_test"):
@@ -78,14 +78,14 @@ def is_test(path: str) -> bool:
 
 
 def is_loose(path: str) -> bool:
-    """Whether a file stands beside the product: examples, scripts, documentation, set-up."""
+    """Return True if a file stands beside the product: examples, scripts, documentation, set-up."""
     pure = PurePosixPath(path)
     # Only at the top: deeper down, `tools` and `scripts` are the names of packages.
     return bool(_LOOSE_FOLDERS & {*pure.parts[:-1][:1]}) or path in {"setup.py", "noxfile.py", "tasks.py"}
 
 
 def may_print(path: str) -> bool:
-    """Whether printing is what the file may well be for."""
+    """Return True if printing is what the file may well be for."""
     pure = PurePosixPath(path)
     is_door = pure.stem in {"__main__", "cli", "main", "manage"} or "cli" in pure.parts[:-1]
     return is_door or is_test(path) or is_loose(path)

@@ -1,7 +1,6 @@
-"""Which checks look at which nodes of the syntax tree.
+"""The table of checks by the nodes of the syntax tree that they look at.
 
-Rule 1: a check looks at one node, and at what is around it as far as `Around` says.
-Must not know: reports.
+A check looks at one node, and at what is around it as far as `Around` says.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from greenroom.swarm.survey._statements import check_condition, check_expression
 def _import_from(node: ast.ImportFrom, around: Around) -> Iterator[Spot]:
     is_own = (node.module or "").rpartition(".")[2].startswith("_")  # the public face of a private module
     is_test = around.file.is_test
-    if any(one.name == "*" for one in node.names) and not (around.file.may_star or is_own or is_test):
+    if any(name.name == "*" for name in node.names) and not (around.file.may_star or is_own or is_test):
         yield Spot("star-import", node.lineno)
 
 

@@ -1,6 +1,6 @@
-"""What the members of a swarm are told: good enough for a real model, and what the playbook reads its task from.
+"""The prompts of a swarm, for real models and for the playbook, which parses its task from them.
 
-Rule 1: the same texts go to Claude and to the playbook.
+The same texts go to Claude and to the playbook.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ _TASK: Final = re.compile(r"Task: (.*?)\n\nFolder: (.*?)\nMates: ", re.DOTALL)
 
 @attrs.frozen
 class Assignment:
-    """What the swarm was asked to do."""
+    """The task of the swarm."""
 
     task: str
     folder: str
     changes: Changes | None = None
-    """What a review is about."""
+    """The subject of a review."""
 
     @property
     def is_survey(self) -> bool:
-        """Whether it is the survey that the playbook knows; everything else is a search for words to it."""
+        """True if it is the survey that the playbook knows; everything else is a search for words to it."""
         return " ".join(self.task.split()) == " ".join(SURVEY_TASK.split())
 
 

@@ -1,7 +1,6 @@
-"""What the text of one Python file shows: its size, functions, missing documentation, markers, patterns, imports.
+"""Facts about one Python file, from its text: its size, functions, missing documentation, markers, patterns, imports.
 
-Rule 1: the file is parsed, never run. Rule 2: what cannot be parsed is counted and named with the reason.
-Must not know: where the text came from; whether it is all of the file is passed in.
+The file is parsed, never run. What cannot be parsed is counted and named with the reason.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def _facts_of(facts: FileFacts, tree: ast.Module, lines: Sequence[str]) -> FileF
     reader.visit(tree)
     markers = tuple(_markers(lines, reader.spans))
     longest = sorted(reader.measured, key=lambda one: (-one.lines, one.line))
-    spotted = list(dict.fromkeys(_spotted(one, lines) for one in reader.spots()))
-    open_ones = [one for one in spotted if not _ACCEPTED.search(_line(lines, one.line))]
+    spotted = list(dict.fromkeys(_spotted(spot, lines) for spot in reader.spots()))
+    open_ones = [spot for spot in spotted if not _ACCEPTED.search(_line(lines, spot.line))]
     heaviest = sorted(open_ones, key=lambda one: (-KINDS[one.kind].weight, one.line, one.kind))[:MAX_LISTED]
     return attrs.evolve(
         facts,
@@ -74,7 +73,7 @@ def _facts_of(facts: FileFacts, tree: ast.Module, lines: Sequence[str]) -> FileF
         undocumented=tuple(reader.undocumented[:MAX_LISTED]),
         undocumented_count=len(reader.undocumented),
         measured=tuple(longest[:MAX_MEASURED]),
-        long_count=sum(one.lines > LONG_FUNCTION_LINES for one in longest),
+        long_count=sum(function.lines > LONG_FUNCTION_LINES for function in longest),
         markers=markers[:MAX_LISTED],
         marker_count=len(markers),
         spotted=tuple(sorted(heaviest, key=lambda one: (one.line, one.kind))),

@@ -1,7 +1,6 @@
-"""Going through the syntax tree of one file once, and collecting what there is to say about it.
+"""A single walk over the syntax tree of one file that collects all facts about it.
 
-Rule 1: what a check cannot know at its node (whether the file binds a name elsewhere) is settled at the end.
-Must not know: where the text came from.
+What a check cannot know at its node (whether the file binds a name elsewhere) is settled at the end.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _DECIDING: Final = frozenset({
 """With each of these a function has one branch more."""
 _QUIET_DECORATORS: Final = frozenset({"overload", "override", "setter", "deleter"})
 _PRINTING: Final = re.compile(r"cli|cmd|command|console|demo|display|log|output|print|progress|repl|script|term")
-"""What is called like this may well be there to print."""
+"""Names of functions that probably exist to print."""
 _COMMAND_LINES: Final = frozenset({"argparse", "click", "cyclopts", "docopt", "fire", "optparse", "typer"})
 _VERBOSE: Final = re.compile(r"verbose|debug|quiet|silent|trace|print|show", re.IGNORECASE)
 _MAX_PRINTS: Final = 3
@@ -104,12 +103,12 @@ class Reader:
 
     def spots(self) -> Iterator[Spot]:
         """Yield what was found, once the tree has been visited."""
-        for one in self._spots:
-            if one.name and self._bound[one.name] != one.bindings:
+        for spot in self._spots:
+            if spot.name and self._bound[spot.name] != spot.bindings:
                 continue
-            if one.kind == "print" and self._prints > _MAX_PRINTS:
+            if spot.kind == "print" and self._prints > _MAX_PRINTS:
                 continue
-            yield one
+            yield spot
 
     def visit(self, node: ast.AST) -> None:
         """Check a node, then go on below it."""
@@ -161,9 +160,9 @@ class Reader:
             case ast.List(elts=parts) | ast.Tuple(elts=parts) if self._is_test:
                 self._note_command(parts)
             case ast.JoinedStr(values=values):
-                for one in values:
-                    if isinstance(one, ast.FormattedValue):
-                        self.visit(one.value)  # and not its format, which is an f-string of its own to the parser
+                for value in values:
+                    if isinstance(value, ast.FormattedValue):
+                        self.visit(value.value)  # and not its format, which is an f-string of its own to the parser
                 return
         self._below(node)
 
@@ -178,9 +177,9 @@ class Reader:
     def _visit_all(self, below: Sequence[ast.AST]) -> None:
         if len(below) > 1 and not self._is_test and isinstance(below[0], ast.stmt):
             self._spots += check_block(below)  # type: ignore[arg-type] # the first says what the others are
-        for one in below:
-            if isinstance(one, ast.AST):
-                self.visit(one)
+        for node in below:
+            if isinstance(node, ast.AST):
+                self.visit(node)
 
     def _note_module(self, name: str) -> None:
         # A product that names modules of its own loads them at some time.
@@ -189,7 +188,7 @@ class Reader:
 
     def _note_command(self, parts: Sequence[ast.expr]) -> None:
         """Take note of `[..., "-m", "shop"]`, with which a test runs a package."""
-        texts = [one.value if isinstance(one, ast.Constant) else None for one in parts]
+        texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
         for option, name in pairwise(texts):
             if option == "-m" and isinstance(name, str):
                 self.strings.update((name, f"{name}.__main__"))
@@ -219,7 +218,7 @@ class Reader:
     def _visit_function(self, node: Function) -> None:
         self._bound[node.name] += 1
         name = ".".join([*self._within, node.name])
-        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         last = node.end_lineno or node.lineno
         self._document(node, name)
         # Decorators, defaults and annotations belong to what is around.
@@ -254,7 +253,7 @@ class Reader:
         is_plain = not node.decorator_list and not node.keywords
         self._coroutines.append(coroutines_of(node.body) if is_plain else frozenset())
         outer = self._around
-        is_of_tests = node.name.startswith("Test") or any(ast.unparse(one).endswith("TestCase") for one in node.bases)
+        is_of_tests = node.name.startswith("Test") or any(ast.unparse(base).endswith("TestCase") for base in node.bases)
         self._around = attrs.evolve(outer, is_collected=is_of_tests and not self._within)
         self._go_below(node, node.lineno, node.end_lineno or node.lineno, is_public=is_public)
         self._around = outer
@@ -269,7 +268,7 @@ class Reader:
         self._is_public = was_public
 
     def _document(self, node: Function | ast.ClassDef, name: str) -> None:
-        decorators = {ast.unparse(one).rpartition(".")[2] for one in node.decorator_list}
+        decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
         if not self._is_public or node.name.startswith("_") or decorators & _QUIET_DECORATORS:
             return
         self.public += 1
@@ -296,9 +295,10 @@ class Reader:
 def _parameters(node: Function) -> frozenset[str]:
     """Return the parameters that a function never binds anew."""
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    names = {one.arg for one in arguments} - {"self", "cls"}
+    names = {argument.arg for argument in arguments} - {"self", "cls"}
     return frozenset(
-        names - {one.id for one in own_nodes(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        names
+        - {inner.id for inner in own_nodes(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}
     )
 
 
@@ -328,8 +328,10 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _only_hands_on(tree: ast.Module) -> bool:
-    """Whether a module is there for others' names, under its own."""
-    return not any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for one in tree.body)
+    """Return True if a module is there for others' names, under its own."""
+    return not any(
+        isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for statement in tree.body
+    )
 
 
 def _is_script(tree: ast.Module, lines: Sequence[str], imported: Iterable[str]) -> bool:

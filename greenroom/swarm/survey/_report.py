@@ -1,8 +1,7 @@
 """The report of a survey: a summary first, then tables with a place for everything that is claimed.
 
-Rule 1: the same facts give the same text: no times, no ids, nothing in the order in which it came. Rule 2: a list that
-is cut says by how much.
-Must not know: who found what.
+The same facts give the same text: no times, no ids, nothing in the order in which it came. A list that is cut says by how
+much.
 """
 
 from __future__ import annotations
@@ -78,9 +77,9 @@ def _summary(survey: Survey, findings: Sequence[Finding]) -> list[str]:
         lines.append(f"- **Long functions:** {_long_summary(survey)}")
     lines.append(f"- **To do:** {_marker_summary(survey)}")
     if survey.files:
-        product = [one for one in files if _is_product(one.path)]
-        public = sum(one.public for one in product)
-        documented = public - sum(one.undocumented_count for one in product)
+        product = [file for file in files if _is_product(file.path)]
+        public = sum(file.public for file in product)
+        documented = public - sum(file.undocumented_count for file in product)
         if public:
             share = percent(documented, public)
             lines.append(
@@ -120,12 +119,12 @@ def _size(survey: Survey) -> str:
 
 
 def _long_summary(survey: Survey) -> str:
-    functions = sum(one.functions for one in survey.files.values())
+    functions = sum(file.functions for file in survey.files.values())
     if not functions:
         return "there are no functions."
-    long = sum(one.long_count for one in survey.files.values())
+    long = sum(file.long_count for file in survey.files.values())
     path, longest = max(
-        ((path, one) for path, facts in survey.files.items() for one in facts.measured),
+        ((path, measured) for path, facts in survey.files.items() for measured in facts.measured),
         key=lambda found: found[1].lines,
     )
     place = code(f"{path}:{longest.line}")
@@ -137,9 +136,9 @@ def _long_summary(survey: Survey) -> str:
 
 def finding_summary(findings: Sequence[Finding]) -> str:
     """Return how many findings there are of each weight."""
-    weights = Counter(one.weight for one in findings)
+    weights = Counter(finding.weight for finding in findings)
     parts = [count(weights[weight], *_WORDS[weight]) for weight in WEIGHTS if weights[weight]]
-    in_tests = sum(is_test(one.path) for one in findings)
+    in_tests = sum(is_test(finding.path) for finding in findings)
     if not parts:
         return "none of what was looked for."
     return f"{', '.join(parts)}{f' ({in_tests:,} of all in tests)' if in_tests else ''}."
@@ -156,7 +155,7 @@ def _marker_summary(survey: Survey) -> str:
 def _test_summary(survey: Survey) -> str:
     if not any(is_test(path) for path in survey.files):
         return "there are none in this folder, so whether files are tested was not looked at."
-    wanted = sum(needs_test(one) for one in survey.files.values())
+    wanted = sum(needs_test(file) for file in survey.files.values())
     missing = len(untested(survey.files, survey.folder))
     return f"{missing:,} of {count(wanted, 'file')} with code are imported by no test, not even through other files."
 
@@ -164,8 +163,8 @@ def _test_summary(survey: Survey) -> str:
 def look_first(findings: Sequence[Finding]) -> list[str]:
     """Return the places to begin with: of each kind the first ones outside the tests, the last with how many follow."""
     texts: list[str] = []
-    for kind in (one for one in KINDS if KINDS[one].weight > 1):
-        found = [one for one in findings if one.kind == kind and not is_test(one.path)]
+    for kind in (kind for kind in KINDS if KINDS[kind].weight > 1):
+        found = [finding for finding in findings if finding.kind == kind and not is_test(finding.path)]
         for one in found[:_MAX_OF_KIND]:
             shown = f", {code(one.text)}" if one.text else ""
             texts.append(f"{code(f'{one.path}:{one.line}')}: {KINDS[kind].title}{shown}")
@@ -182,7 +181,7 @@ def _is_product(path: str) -> bool:
 
 
 def _long_functions(survey: Survey) -> list[str]:
-    found = [(path, one) for path, facts in survey.files.items() for one in facts.measured]
+    found = [(path, measured) for path, facts in survey.files.items() for measured in facts.measured]
     found.sort(key=lambda pair: (-pair[1].lines, pair[0], pair[1].line))
     if not found:
         return []
@@ -193,10 +192,10 @@ def _long_functions(survey: Survey) -> list[str]:
 def _findings(survey: Survey, findings: Sequence[Finding]) -> list[str]:
     lines = []
     for weight, title in WEIGHTS.items():
-        found = [one for one in findings if one.weight == weight]
+        found = [finding for finding in findings if finding.weight == weight]
         if found:
             lines += ["", f"## {title}", *finding_lines(found)]
-    unlisted = sum(one.spotted_count - len(one.spotted) for one in survey.files.values())
+    unlisted = sum(file.spotted_count - len(file.spotted) for file in survey.files.values())
     if unlisted:
         lines += [
             "",
@@ -209,13 +208,15 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
     """Return findings by kind: why it matters, what to do, and the places."""
     lines = []
     for kind, known in KINDS.items():
-        places = [one for one in findings if one.kind == kind]
+        places = [finding for finding in findings if finding.kind == kind]
         if not places:
             continue
-        in_tests = sum(is_test(one.path) for one in places)
+        in_tests = sum(is_test(place.path) for place in places)
         amount = f"{len(places):,}, {in_tests:,} in tests" if in_tests else f"{len(places):,}"
         lines += ["", f"### {known.title} ({amount})", "", f"{known.why} {known.fix}", ""]
-        lines += [f"- {code(f'{one.path}:{one.line}')} {code(one.text)}".rstrip() for one in places[:_MAX_PLACES]]
+        lines += [
+            f"- {code(f'{place.path}:{place.line}')} {code(place.text)}".rstrip() for place in places[:_MAX_PLACES]
+        ]
         lines += more(_MAX_PLACES, len(places), "places")
     return lines
 
@@ -223,13 +224,13 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
 def _all_markers(survey: Survey) -> list[tuple[str, int, str, str, str]]:
     """Return path, line, word, text and what is around, of each marker that was reported."""
     found = [
-        (path, one.line, one.word, one.text, one.within)
+        (path, marker.line, marker.word, marker.text, marker.within)
         for path, facts in survey.files.items()
-        for one in facts.markers
+        for marker in facts.markers
     ]
     for hit in survey.hits(MARKERS.label):
         match = re.search(MARKERS.pattern, hit.text)
-        word = next((one for one in match.groups() if one in MARKER_WORDS), "TODO") if match else "TODO"
+        word = next((group for group in match.groups() if group in MARKER_WORDS), "TODO") if match else "TODO"
         found.append((hit.path, hit.line, word, hit.text, ""))
     return sorted(found)
 
@@ -242,7 +243,7 @@ def _markers(survey: Survey) -> list[str]:
     most = 3 * _MAX_ROWS
     rows = [(word, code(f"{path}:{line}"), code(within), code(text)) for path, line, word, text, within in found[:most]]
     lines += [*table(("Marker", "Where", "In", "Text"), rows), *more(most, len(found), "markers")]
-    unlisted = sum(one.marker_count - len(one.markers) for one in survey.files.values())
+    unlisted = sum(file.marker_count - len(file.markers) for file in survey.files.values())
     search = survey.searches.get(MARKERS.label)
     if unlisted:
         lines += ["", f"{count(unlisted, 'marker')} in files with very many of them are not counted here."]
@@ -258,13 +259,13 @@ def _documentation(survey: Survey) -> list[str]:
     product.sort(key=lambda one: (-one.undocumented_count, one.path))
     rows = [
         (
-            code(one.path),
-            one.undocumented_count,
-            one.public,
-            ", ".join(f"{code(named.name)} ({named.line})" for named in one.undocumented[:4])
-            + (", ..." if one.undocumented_count > 4 else ""),
+            code(file.path),
+            file.undocumented_count,
+            file.public,
+            ", ".join(f"{code(named.name)} ({named.line})" for named in file.undocumented[:4])
+            + (", ..." if file.undocumented_count > 4 else ""),
         )
-        for one in product[:_MAX_ROWS]
+        for file in product[:_MAX_ROWS]
     ]
     columns = ("File", "Undocumented", "Public", "The first of them (line)")
     text = "Public functions, methods and classes that have no docstring; without tests, examples and scripts."
@@ -282,7 +283,7 @@ def _tests(survey: Survey) -> list[str]:
         "No test is named after these files or imports them, be it through other files; largest first. What tests reach "
         "only through a command line cannot be seen this way, and is listed too."
     )
-    rows = [(code(one.path), one.code_lines, one.functions) for one in missing[:_MAX_ROWS]]
+    rows = [(code(file.path), file.code_lines, file.functions) for file in missing[:_MAX_ROWS]]
     lines += [text, "", *table(("File", "Lines of code", "Functions"), rows)]
     return lines + more(_MAX_ROWS, len(missing), "files")
 
@@ -292,7 +293,7 @@ def _tests(survey: Survey) -> list[str]:
 
 def _looked_at(survey: Survey, findings: Sequence[Finding]) -> list[str]:
     listing = survey.listing
-    parsed = [one for one in survey.files.values() if not one.problem]
+    parsed = [file for file in survey.files.values() if not file.problem]
     lines = ["", "## What was looked at", ""]
     if survey.files:
         lines.append(
@@ -300,18 +301,18 @@ def _looked_at(survey: Survey, findings: Sequence[Finding]) -> list[str]:
             "markers, documentation and imports come from there"
         )
     if survey.texts:
-        links = sum(len(one.links) for one in survey.texts.values())
+        links = sum(len(text.links) for text in survey.texts.values())
         lines.append(f"- {count(len(survey.texts), 'document')} read, with {count(links, 'link')} to files beside them")
     if listing.others:
         lines.append(
             f"- {count(len(listing.others), 'text file')} outside Python searched for markers, conflicts and keys"
         )
-    accepted = sum(one.accepted_count for one in survey.files.values())
+    accepted = sum(file.accepted_count for file in survey.files.values())
     if accepted:
         lines.append(
             f"- Not reported: {count(accepted, 'place')} where a `noqa` or `nosec` says that somebody has looked"
         )
-    absent = [KINDS[kind].title for kind in KINDS if kind not in {one.kind for one in findings}]
+    absent = [KINDS[kind].title for kind in KINDS if kind not in {finding.kind for finding in findings}]
     if survey.files and absent:
         lines.append(f"- Looked for and not found: {'; '.join(absent)}")
     return lines

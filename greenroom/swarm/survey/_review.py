@@ -1,6 +1,6 @@
 """The review of changes: the same looks as a survey's, by concern, at the files that changed; told are new lines only.
 
-Rule 1: what was there before the change is no finding of its review. Rule 2: each concern is looked at by itself.
+What was there before the change is no finding of its review. Each concern is looked at by itself.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ _RISKS: Final = frozenset({
 
 def plan_review(changes: Changes, listing: Listing) -> tuple[Item, ...]:
     """Return the items of a review: for each concern the files that changed and can be read."""
-    changed = {one.path: one for one in changes.files if not one.is_deleted}
+    changed = {file.path: file for file in changes.files if not file.is_deleted}
     sizes = {path: lines for path, lines in listing.python.items() if path in changed}
     sizes |= {path: lines for path, lines in listing.others.items() if path in changed and is_document(path)}
     items = []
     for chunk in plan_reading(sizes, wanted_items=_WANTED_CHUNKS):
-        spans = "\n".join(f"Changed in {one.path}: {_spans(changed[one.path])}" for one in chunk.files)
+        spans = "\n".join(f"Changed in {file.path}: {_spans(changed[file.path])}" for file in chunk.files)
         for concern in CONCERNS.values():
             subject = chunk.subject.replace("Read ", f"{concern.title}: ", 1)
             items.append(Item(subject=subject, files=chunk.files, head=f"{concern.asks}\n\n{spans}"))
@@ -84,10 +84,10 @@ def _spans(file: ChangedFile) -> str:
 
 def write_review(survey: Survey, changes: Changes) -> str:
     """Return the report of a review."""
-    findings = [one for one in findings_of(survey) if _is_new(one, changes)]
+    findings = [finding for finding in findings_of(survey) if _is_new(finding, changes)]
     first = look_first(findings)
-    new = sum(last - begin + 1 for one in changes.files for begin, last in one.spans or ())
-    whole = sum(one.spans is None for one in changes.files)
+    new = sum(last - begin + 1 for file in changes.files for begin, last in file.spans or ())
+    whole = sum(file.spans is None for file in changes.files)
     parts = [
         f"# Review: {escaped(survey.folder)}",
         "",
@@ -100,7 +100,7 @@ def write_review(survey: Survey, changes: Changes) -> str:
     if first:
         parts += ["", "What to look at first:", "", *(f"{number}. {text}" for number, text in enumerate(first, 1))]
     for name, concern in CONCERNS.items():
-        found = [one for one in findings if _concern_of(one) == name]
+        found = [finding for finding in findings if _concern_of(finding) == name]
         told = [*finding_lines(found), *_more_of(name, survey, changes)]
         parts += ["", f"## {concern.title}", *(told or ["", "Nothing that can be told by rules."])]
     parts += [*_looked_at(survey, changes), "", "## How this was made", "", _METHOD]
@@ -108,7 +108,7 @@ def write_review(survey: Survey, changes: Changes) -> str:
 
 
 def _is_new(finding: Finding, changes: Changes) -> bool:
-    return any(one.path == finding.path and one.has(finding.line) for one in changes.files)
+    return any(file.path == finding.path and file.has(finding.line) for file in changes.files)
 
 
 def _concern_of(finding: Finding) -> str:
@@ -124,12 +124,12 @@ def _more_of(concern: str, survey: Survey, changes: Changes) -> list[str]:
     if concern == "tests":
         lines = list(_without_tests(changes))
     elif concern == "upkeep":
-        lines = [line for one in changes.files for line in _upkeep(one, survey)]
+        lines = [line for file in changes.files for line in _upkeep(file, survey)]
     return ["", *lines] if lines else []
 
 
 def _without_tests(changes: Changes) -> Iterator[str]:
-    present = [one.path for one in changes.files if not one.is_deleted and one.path.endswith(".py")]
+    present = [file.path for file in changes.files if not file.is_deleted and file.path.endswith(".py")]
     product = [path for path in present if not is_test(path) and not is_loose(path)]
     if product and not any(map(is_test, present)):
         shown = ", ".join(map(code, product[:5])) + (f" and {len(product) - 5:,} more" if len(product) > 5 else "")
@@ -140,9 +140,9 @@ def _upkeep(file: ChangedFile, survey: Survey) -> Iterator[str]:
     facts = survey.files.get(file.path)
     if facts is None:
         return
-    for one in facts.measured:
-        if one.lines > LONG_FUNCTION_LINES and file.touches(one.line, one.line + one.lines - 1):
-            yield f"- {code(f'{file.path}:{one.line}')} {code(one.name)} was changed and has {one.lines:,} lines"
+    for measured in facts.measured:
+        if measured.lines > LONG_FUNCTION_LINES and file.touches(measured.line, measured.line + measured.lines - 1):
+            yield f"- {code(f'{file.path}:{measured.line}')} {code(measured.name)} was changed and has {measured.lines:,} lines"
     for marker in facts.markers:
         if file.has(marker.line):
             yield f"- {code(f'{file.path}:{marker.line}')} is a new {marker.word}: {code(marker.text)}"
@@ -153,15 +153,15 @@ def _upkeep(file: ChangedFile, survey: Survey) -> Iterator[str]:
 
 
 def _looked_at(survey: Survey, changes: Changes) -> list[str]:
-    read = {path for path in (*survey.files, *survey.texts) if path in {one.path for one in changes.files}}
+    read = {path for path in (*survey.files, *survey.texts) if path in {file.path for file in changes.files}}
     lines = ["", "## What was looked at", ""]
-    for one in changes.files[:_MAX_FILES]:
-        facts = survey.files.get(one.path) or survey.texts.get(one.path)
-        how = "deleted" if one.is_deleted else _spans(one)
+    for file in changes.files[:_MAX_FILES]:
+        facts = survey.files.get(file.path) or survey.texts.get(file.path)
+        how = "deleted" if file.is_deleted else _spans(file)
         note = facts.problem if facts else ""
-        if not one.is_deleted and one.path not in read:
+        if not file.is_deleted and file.path not in read:
             note = "no Python and no Markdown: searched for keys and conflicts only"
-        lines.append(f"- {code(one.path)}: {how}{f' ({note})' if note else ''}")
+        lines.append(f"- {code(file.path)}: {how}{f' ({note})' if note else ''}")
     hidden: Sequence[ChangedFile] = changes.files[_MAX_FILES:]
     lines += ["", f"And {len(hidden):,} more files."] if hidden else []
     lines += [f"- Item {number} of the board: no findings reached the lead" for number in survey.left]

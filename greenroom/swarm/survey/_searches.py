@@ -34,7 +34,7 @@ _FEWEST_CHARACTERS: Final = 10
 
 
 def may_be_key(path: str, line: str) -> bool:
-    """Whether a line that was found by `KEYS` is no example: manuals show keys that say so, and heads without a body."""
+    """Return True if a line that was found by `KEYS` is no example: manuals show keys that say so, and heads without a body."""
     found = re.search(KEYS.pattern, line)
     if found is None or "example" in line.lower():
         return False

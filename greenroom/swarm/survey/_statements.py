@@ -1,7 +1,4 @@
-"""Checks of statements: handlers, conditions, what never runs, what a line computes for nobody.
-
-Must not know: the rest of the file.
-"""
+"""Checks of statements: handlers, conditions, what never runs, what a line computes for nobody."""
 
 from __future__ import annotations
 
@@ -38,14 +35,14 @@ def check_try(node: ast.Try | ast.TryStar, around: Around) -> Iterator[Spot]:
         elif isinstance(handler.type, ast.BoolOp):
             yield Spot("except-or", handler.lineno)
         elif "BaseException" in caught:
-            is_dropped = not any(isinstance(one, ast.Call) for child in handler.body for one in ast.walk(child))
+            is_dropped = not any(isinstance(inner, ast.Call) for child in handler.body for inner in ast.walk(child))
             if is_dropped and not passes_on and not lets_exit_pass and not _is_explained(handler, around):
                 yield Spot("base-exception", handler.lineno)
         elif "Exception" in caught and _is_silent(handler, around):
             yield Spot("swallowed", handler.lineno)
         lets_exit_pass = lets_exit_pass or (passes_on and bool(caught & _EXITING))
     yield from _late_handlers(node, around)
-    left = [line for one in node.finalbody for line in _leaving_lines(one, in_loop=False)]
+    left = [line for statement in node.finalbody for line in _leaving_lines(statement, in_loop=False)]
     if left:
         yield Spot("finally-return", left[0])
 
@@ -53,11 +50,11 @@ def check_try(node: ast.Try | ast.TryStar, around: Around) -> Iterator[Spot]:
 def _caught(handler: ast.ExceptHandler) -> set[str]:
     """Return the names of the exceptions that a handler is for."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return {one.id for one in kinds if isinstance(one, ast.Name)}
+    return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
 def _passes_on(handler: ast.ExceptHandler, around: Around) -> bool:
-    """Whether a handler raises, ends the program, or does something with the exception that it caught."""
+    """Return True if a handler raises, ends the program, or does something with the exception that it caught."""
     for one in (found for child in handler.body for found in ast.walk(child)):
         if isinstance(one, ast.Raise) or (isinstance(one, ast.Name) and one.id == handler.name):
             return True
@@ -71,7 +68,7 @@ def _passes_on(handler: ast.ExceptHandler, around: Around) -> bool:
 
 
 def _is_explained(handler: ast.ExceptHandler, around: Around) -> bool:
-    """Whether a comment stands in a handler, or before its end: then somebody has thought about it."""
+    """Return True if a comment stands in a handler, or before its end: then somebody has thought about it."""
     last = handler.end_lineno or handler.lineno
     return around.file.has_comment(handler.lineno, last)
 
@@ -83,8 +80,9 @@ def _is_silent(handler: ast.ExceptHandler, around: Around) -> bool:
 
 def _does_nothing(body: Sequence[ast.stmt]) -> bool:
     return all(
-        isinstance(one, ast.Pass | ast.Continue) or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-        for one in body
+        isinstance(child, ast.Pass | ast.Continue)
+        or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
+        for child in body
     )
 
 
@@ -95,9 +93,9 @@ def _late_handlers(node: ast.Try | ast.TryStar, around: Around) -> Iterator[Spot
     seen: list[type[BaseException]] = []
     for handler in node.handlers:
         kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        names = [one.id if isinstance(one, ast.Name) else "" for one in kinds]
+        names = [kind.id if isinstance(kind, ast.Name) else "" for kind in kinds]
         errors = [_ERRORS[name] for name in names if name in _ERRORS and name not in around.file.names]
-        if errors and len(errors) == len(names) and all(issubclass(one, tuple(seen)) for one in errors):
+        if errors and len(errors) == len(names) and all(issubclass(error, tuple(seen)) for error in errors):
             yield Spot("except-late", handler.lineno)
         seen += errors
 
@@ -126,13 +124,13 @@ def check_condition(node: ast.If | ast.While | ast.IfExp | ast.Assert, around: A
     if isinstance(test, ast.Tuple) and test.elts:
         yield Spot("assert-tuple", test.lineno)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) and isinstance(test.values[0], ast.Compare):
-        others = [one.value for one in test.values[1:] if isinstance(one, ast.Constant)]
+        others = [value.value for value in test.values[1:] if isinstance(value, ast.Constant)]
         if any(isinstance(value, str) and value for value in others):
             yield Spot("always-true", test.lineno)
     if isinstance(node, ast.Assert) and isinstance(node.msg, ast.JoinedStr | ast.Constant):
-        names = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
-        calls = [one.func for one in ast.walk(test) if isinstance(one, ast.Call)]
-        asks_only = all(isinstance(one, ast.Name) and one.id in _QUESTIONS for one in calls)
+        names = {child.id for child in ast.walk(test) if isinstance(child, ast.Name)}
+        calls = [child.func for child in ast.walk(test) if isinstance(child, ast.Call)]
+        asks_only = all(isinstance(call, ast.Name) and call.id in _QUESTIONS for call in calls)
         if names & around.public_parameters and asks_only:
             yield Spot("assert-check", node.lineno)
 
@@ -160,13 +158,13 @@ def check_with(node: ast.With | ast.AsyncWith, around: Around) -> Iterator[Spot]
         call = item.context_expr
         if not isinstance(call, ast.Call) or dotted_name(call.func, around.file.names) != "contextlib.suppress":
             continue
-        caught = {one.id for one in call.args if isinstance(one, ast.Name)}
+        caught = {argument.id for argument in call.args if isinstance(argument, ast.Name)}
         if caught & {"Exception", "BaseException"} and not around.file.has_comment(node.lineno - 1, node.lineno):
             yield Spot("base-exception" if "BaseException" in caught else "swallowed", node.lineno)
 
 
 def expects_error(node: ast.With | ast.AsyncWith) -> bool:
-    """Whether a block is there to see an error."""
+    """Return True if a block is there to see an error."""
     for item in node.items:
         call = item.context_expr
         function = call.func if isinstance(call, ast.Call) else call

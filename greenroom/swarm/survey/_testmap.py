@@ -1,8 +1,7 @@
-"""Which files have no tests, as far as names and imports tell.
+"""Files without tests, as far as names and imports tell.
 
-Rule 1: a file is tested if a test bears its name, or imports it, be it through other files. Rule 2: it is a hint and
-says so: what runs only through a command line is not seen.
-Must not know: how the facts were found.
+A file is tested if a test bears its name, or imports it, be it through other files. It is a hint and says so: what runs
+only through a command line is not seen.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def untested(facts: Mapping[str, FileFacts], folder: str = "") -> tuple[FileFact
         new = _reached(facts[waiting.pop()].imports, by_name) - reached
         reached |= new
         waiting += sorted(new)
-    named = {_test_subject(one.path) for one in facts.values() if is_test(one.path)}
+    named = {_test_subject(fact.path) for fact in facts.values() if is_test(fact.path)}
     return tuple(
         one
         for path, one in sorted(facts.items())
@@ -38,7 +37,7 @@ def untested(facts: Mapping[str, FileFacts], folder: str = "") -> tuple[FileFact
 
 
 def needs_test(facts: FileFacts) -> bool:
-    """Whether there is something in a file that a test could be for."""
+    """Return True if there is something in a file that a test could be for."""
     has_code = facts.functions > 0 or facts.classes > 0
     path = PurePosixPath(facts.path)
     return has_code and path.suffix == ".py" and not is_test(facts.path) and not is_loose(facts.path)

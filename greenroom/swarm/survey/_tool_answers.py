@@ -1,7 +1,7 @@
 """Reading what the tools answer: numbered lines of Read, paths of Glob, counts and matches of Grep, items of TaskList.
 
-Rule 1: what the tool says it left out is kept, never taken for nothing. Rule 2: an answer in an unknown form gives
-less, never an exception.
+What the tool says it left out is kept, never taken for nothing. An answer in an unknown form gives less, never an
+exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Page:
 
     lines: tuple[str, ...]
     next_offset: int | None
-    """Where the file goes on; None: this was the end."""
+    """The line at which the file continues; None at its end."""
     is_utf8: bool
     cut_lines: tuple[int, ...]
     """Numbers of the lines of which only the start is there."""
@@ -64,7 +64,7 @@ class Names:
     total: int
     """Files that matched, listed or not."""
     notes: tuple[str, ...]
-    """What could not be looked at, in the tool's words."""
+    """Places that could not be read, in the tool's words."""
 
 
 def parse_names(answer: str) -> Names:
@@ -164,7 +164,7 @@ def parse_items(answer: str) -> tuple[BoardItem, ...]:
         entries = json.loads(answer)
     except ValueError:
         found = [_ITEM.search(line) for line in answer.split("\n")]
-        return tuple(BoardItem(one[1], one[2], one[3] or "") for one in found if one)
+        return tuple(BoardItem(diagnostic[1], diagnostic[2], diagnostic[3] or "") for diagnostic in found if diagnostic)
     if isinstance(entries, dict):
         entries = entries.get("tasks", [])
     return tuple(_items_of(entries)) if isinstance(entries, list) else ()

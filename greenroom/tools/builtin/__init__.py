@@ -5,13 +5,13 @@ from greenroom.tools.builtin._bash import BashLimits, CommandFailed, bash_tool, 
 from greenroom.tools.builtin._edit import edit_tool
 from greenroom.tools.builtin._glob import glob_tool
 from greenroom.tools.builtin._grep import grep_tool
-from greenroom.tools.builtin._http import HttpFetcher
 from greenroom.tools.builtin._read import read_tool
 from greenroom.tools.builtin._read_only import READ_ONLY_TOOLS
 from greenroom.tools.builtin._standard import STANDARD_TOOLS
 from greenroom.tools.builtin._tasks import task_output_tool, task_stop_tool
 from greenroom.tools.builtin._todo import todo_write_tool
-from greenroom.tools.builtin._web_fetch import Digest, Fetcher, Page, Permit, make_web_fetch_tool
+from greenroom.tools.builtin._web_fetch import Fetcher, make_web_fetch_tool
+from greenroom.tools.builtin._web_fetcher import HttpFetcher
 from greenroom.tools.builtin._write import write_tool
 
 __all__ = [
@@ -19,11 +19,8 @@ __all__ = [
     "STANDARD_TOOLS",
     "BashLimits",
     "CommandFailed",
-    "Digest",
     "Fetcher",
     "HttpFetcher",
-    "Page",
-    "Permit",
     "ask_user_question_tool",
     "bash_tool",
     "bash_with",

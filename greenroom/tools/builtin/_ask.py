@@ -27,7 +27,7 @@ async def ask_user_question_tool(questions: list[Question], *, ctx: ToolContext)
     if not answers:
         raise ToolError("the user did not want to answer; go on without, or ask what they want instead")
     _check_answers(questions, answers)
-    pairs = [f'"{one.question}"="{", ".join(given)}"' for one, given in zip(questions, answers, strict=True)]
+    pairs = [f'"{question.question}"="{", ".join(given)}"' for question, given in zip(questions, answers, strict=True)]
     return (
         f"User has answered your questions: {', '.join(pairs)}. You can now continue with the user's answers in mind."
     )
@@ -36,25 +36,25 @@ async def ask_user_question_tool(questions: list[Question], *, ctx: ToolContext)
 def _check(questions: list[Question]) -> None:
     if not 1 <= len(questions) <= MAX_QUESTIONS:
         raise ToolError(f"one to {MAX_QUESTIONS} questions are asked at once, not {len(questions)}")
-    for number, one in enumerate(questions):
+    for number, question in enumerate(questions):
         where = f"questions[{number}]"
-        labels = [option.label for option in one.options]
-        if not one.question.strip():
+        labels = [option.label for option in question.options]
+        if not question.question.strip():
             raise ToolError(f"{where}.question is empty")
-        if not 1 <= len(one.header) <= HEADER_CHARACTERS:
-            raise ToolError(f"{where}.header has {len(one.header)} characters, and 1 to {HEADER_CHARACTERS} fit")
+        if not 1 <= len(question.header) <= HEADER_CHARACTERS:
+            raise ToolError(f"{where}.header has {len(question.header)} characters, and 1 to {HEADER_CHARACTERS} fit")
         if not OPTIONS[0] <= len(labels) <= OPTIONS[1]:
             raise ToolError(f"{where} has {len(labels)} options, and {OPTIONS[0]} to {OPTIONS[1]} can be shown")
         if len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
             raise ToolError(f"{where}: two options have the same label, or one has none")
-    if len({one.question for one in questions}) < len(questions):
+    if len({question.question for question in questions}) < len(questions):
         raise ToolError("two questions are the same")
 
 
 def _check_answers(questions: Sequence[Question], answers: Sequence[Sequence[str]]) -> None:
     if len(answers) != len(questions):
         raise UsageError(f"the host gave {len(answers)} answers to {len(questions)} questions; give one to each")
-    for one, given in zip(questions, answers, strict=True):
-        if not given or (len(given) > 1 and not one.multiSelect):
-            wanted = "one or more answers" if one.multiSelect else "one answer"
-            raise UsageError(f"the host gave {list(given)!r} to {one.question!r}; give {wanted}")
+    for question, given in zip(questions, answers, strict=True):
+        if not given or (len(given) > 1 and not question.multiSelect):
+            wanted = "one or more answers" if question.multiSelect else "one answer"
+            raise UsageError(f"the host gave {list(given)!r} to {question.question!r}; give {wanted}")

@@ -12,7 +12,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.tools.builtin._programs import BadPattern, Op, Place, Program
+from greenroom.tools.builtin._programs import AssertionPlace, BadPattern, Op, Program
 
 BUDGET: Final = 3_000_000
 """Nodes that one search may look at while it makes states; some seconds of work."""
@@ -20,8 +20,8 @@ MAX_TRANSITIONS: Final = 100_000
 """Transitions that are kept; beyond it all are forgotten and made again."""
 
 
-class Kind(IntEnum):
-    """What assertions need to know of a character."""
+class CharacterKind(IntEnum):
+    """The classes of characters for assertions."""
 
     EDGE = 0
     """There is none: the start or the end of the text."""
@@ -31,8 +31,8 @@ class Kind(IntEnum):
 
 
 @attrs.define
-class Budget:
-    """How much one search has left."""
+class SearchBudget:
+    """The remaining work of one search."""
 
     left: int = BUDGET
 
@@ -53,19 +53,19 @@ class State(dict[str, "State"]):
 
     __slots__ = ("_ends", "before", "is_match", "nodes", "owner")
 
-    def __init__(self, owner: Automaton, nodes: frozenset[int], before: Kind, *, is_match: bool) -> None:
+    def __init__(self, owner: Automaton, nodes: frozenset[int], before: CharacterKind, *, is_match: bool) -> None:
         self.owner = owner
         self.nodes = nodes
         self.before = before
         self.is_match = is_match
-        """Whether a match ended just before the character that led here."""
-        self._ends: dict[Kind, bool] = {}
+        """True if a match ended just before the character that led here."""
+        self._ends: dict[CharacterKind, bool] = {}
 
     def __missing__(self, character: str) -> State:
         return self.owner.grow(self, character)
 
-    def ends(self, after: Kind) -> bool:
-        """Whether a match ends here if such a character comes next."""
+    def ends(self, after: CharacterKind) -> bool:
+        """True if a match ends here and such a character comes next."""
         if after not in self._ends:
             self._ends[after] = self.owner.reached(self, after)[1]
         return self._ends[after]
@@ -82,7 +82,9 @@ class Automaton:
         says_where: Whether it is asked where matches are; otherwise only whether there is one, by `matches`.
     """
 
-    def __init__(self, program: Program, budget: Budget, *, is_reversed: bool = False, says_where: bool = True) -> None:
+    def __init__(
+        self, program: Program, budget: SearchBudget, *, is_reversed: bool = False, says_where: bool = True
+    ) -> None:
         self._nodes = program.nodes
         self._is_ascii = program.is_ascii
         self._budget = budget
@@ -92,18 +94,18 @@ class Automaton:
         # Forward, a match may begin at every character; backward, it ends where the search forward has found it to.
         self._always = frozenset() if is_reversed else frozenset({program.start})
         self._start = frozenset({program.start})
-        self._states: dict[tuple[frozenset[int], Kind, bool], State] = {}
+        self._states: dict[tuple[frozenset[int], CharacterKind, bool], State] = {}
         self._transitions = 0
 
     def matches(self, text: str) -> bool:
-        """Whether there is a match anywhere in a text."""
-        state = self._state(self._start, Kind.EDGE, is_match=False)
+        """True if a text contains a match."""
+        state = self._state(self._start, CharacterKind.EDGE, is_match=False)
         for character in text:
             state = state[character]
-        return state.is_match or state.ends(Kind.EDGE)
+        return state.is_match or state.ends(CharacterKind.EDGE)
 
     def earliest_end(self, text: str, start: int, stop: int) -> int | None:
-        """Return where the match ends that ends first, looking from `start`; None if none has ended before `stop`."""
+        """Return the end of the match that ends first, searching from `start`; None if none has ended before `stop`."""
         state = self._state(self._start, self._kind_at(text, start - 1), is_match=False)
         for at in range(start, stop):
             state = state[text[at]]
@@ -112,7 +114,7 @@ class Automaton:
         return stop if state.ends(self._kind_at(text, stop)) else None
 
     def leftmost_start(self, text: str, end: int, floor: int) -> int:
-        """Return where the longest match begins that ends at `end`, not before `floor`; for a reversed program."""
+        """Return the start of the longest match that ends at `end`, not before `floor`; for a reversed program."""
         state = self._state(self._start, self._kind_at(text, end), is_match=False)
         found = end
         for at in range(end - 1, floor - 1, -1):
@@ -136,7 +138,7 @@ class Automaton:
         state[character] = after = self._state(self._always | nodes, kind, is_match=is_match)
         return after
 
-    def reached(self, state: State, after: Kind) -> tuple[list[int], bool]:
+    def reached(self, state: State, after: CharacterKind) -> tuple[list[int], bool]:
         """Return the character nodes that a state stands at before such a character, and whether a match ends there."""
         before, behind = (after, state.before) if self._is_reversed else (state.before, after)
         waiting = list(state.nodes)
@@ -157,7 +159,7 @@ class Automaton:
         self._budget.spend(len(seen) + 1)
         return characters, is_match
 
-    def _state(self, nodes: frozenset[int], before: Kind, *, is_match: bool) -> State:
+    def _state(self, nodes: frozenset[int], before: CharacterKind, *, is_match: bool) -> State:
         key = (nodes, before, is_match)
         state = self._states.get(key)
         if state is None:
@@ -170,23 +172,23 @@ class Automaton:
         self._states.clear()
         self._transitions = 0
 
-    def _kind_at(self, text: str, at: int) -> Kind:
-        return self._kind(text[at]) if 0 <= at < len(text) else Kind.EDGE
+    def _kind_at(self, text: str, at: int) -> CharacterKind:
+        return self._kind(text[at]) if 0 <= at < len(text) else CharacterKind.EDGE
 
-    def _kind(self, character: str) -> Kind:
+    def _kind(self, character: str) -> CharacterKind:
         if character == "\n":
-            return Kind.NEWLINE
+            return CharacterKind.NEWLINE
         is_word = character.isalnum() or character == "_"
-        return Kind.WORD if is_word and (not self._is_ascii or character.isascii()) else Kind.OTHER
+        return CharacterKind.WORD if is_word and (not self._is_ascii or character.isascii()) else CharacterKind.OTHER
 
 
-def _holds(place: Place, before: Kind, after: Kind) -> bool:
-    is_boundary = (before is Kind.WORD) != (after is Kind.WORD)
+def _holds(place: AssertionPlace, before: CharacterKind, after: CharacterKind) -> bool:
+    is_boundary = (before is CharacterKind.WORD) != (after is CharacterKind.WORD)
     return {
-        Place.TEXT_START: before is Kind.EDGE,
-        Place.TEXT_END: after is Kind.EDGE,
-        Place.LINE_START: before in {Kind.EDGE, Kind.NEWLINE},
-        Place.LINE_END: after in {Kind.EDGE, Kind.NEWLINE},
-        Place.BOUNDARY: is_boundary,
-        Place.NO_BOUNDARY: not is_boundary,
+        AssertionPlace.TEXT_START: before is CharacterKind.EDGE,
+        AssertionPlace.TEXT_END: after is CharacterKind.EDGE,
+        AssertionPlace.LINE_START: before in {CharacterKind.EDGE, CharacterKind.NEWLINE},
+        AssertionPlace.LINE_END: after in {CharacterKind.EDGE, CharacterKind.NEWLINE},
+        AssertionPlace.BOUNDARY: is_boundary,
+        AssertionPlace.NO_BOUNDARY: not is_boundary,
     }[place]

@@ -20,20 +20,10 @@ from typing import Annotated, Final, final
 import attrs
 
 from greenroom.core import make_private_folder, open_private
-from greenroom.tools import (
-    INLINE_CHARACTERS,
-    Arg,
-    Background,
-    BackgroundTask,
-    FunctionTool,
-    ProcessEnd,
-    ToolContext,
-    ToolError,
-    read_output,
-    tool,
-    wait_linked,
-)
-from greenroom.tools.builtin._files import on_one_line
+from greenroom.tools import Arg, Background, BackgroundTask, FunctionTool, ToolContext, ToolError, tool, wait_linked
+from greenroom.tools._outputs import INLINE_CHARACTERS, read_output
+from greenroom.tools._process_groups import ProcessEnd
+from greenroom.tools.builtin._file_reader import on_one_line
 
 DEFAULT_TIMEOUT_MS: Final = 120_000
 MAX_TIMEOUT_MS: Final = 600_000
@@ -65,13 +55,7 @@ class CommandFailed(ToolError):
 @final
 @attrs.frozen(kw_only=True)
 class BashLimits:
-    """How long commands may take, and how much of what they print a model reads.
-
-    Attributes:
-        default_ms: Milliseconds that a command is waited for, where the call says nothing.
-        most_ms: The most that a call may say.
-        characters: How much of the output is shown at most; the rest stays in its file.
-    """
+    """Time limits of commands, and the part of their output that a model reads."""
 
     default_ms: int = DEFAULT_TIMEOUT_MS
     most_ms: int = MAX_TIMEOUT_MS
@@ -112,7 +96,7 @@ async def _bash(
 ) -> str:
     if "\0" in command or not command.strip():
         raise ToolError("the command is empty, or holds a NUL character")
-    shell = _Shell(ctx, command, description, characters)
+    shell = _ShellState(ctx, command, description, characters)
     await ctx.blocking(shell.refuse_lost_folder)
     ctx.progress(f"Running {shell.description}")
     is_aside = is_aside and ctx.background.is_on
@@ -154,7 +138,7 @@ def bash_with(limits: BashLimits) -> FunctionTool:
 
 
 def may_move(command: str) -> bool:
-    """Whether a command may go on in the background when its time is up."""
+    """True if a command may continue in the background after its timeout."""
     if _GIT.search(command):
         return False
     try:
@@ -172,7 +156,7 @@ def _program() -> str:
 
 
 @attrs.define
-class _Shell:
+class _ShellState:
     ctx: ToolContext
     command: str
     _description: str
@@ -225,7 +209,7 @@ class _Shell:
         return await ctx.processes.run(arguments, cwd=ctx.real_cwd, output=self.output, env=ctx.variables)
 
     async def answer(self, task: BackgroundTask, *, is_overdue: bool) -> str:
-        """Return what the command printed, and take note of where it went."""
+        """Return the command's output, and record its final folder."""
         printed = await self.ctx.blocking(read_output, self.output, self._characters)
         went = await self.ctx.blocking(self._clean, keep_output=printed.is_cut)
         notes = self._follow(went)

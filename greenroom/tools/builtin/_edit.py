@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.tools import Seen, ToolContext, ToolError, tool
-from greenroom.tools.builtin._answers import clipped
-from greenroom.tools.builtin._files import Unreadable, shown_path
+from greenroom.tools import ToolContext, ToolError, tool
+from greenroom.tools._workspace import Seen
+from greenroom.tools.builtin._file_reader import Unreadable, shown_path
 from greenroom.tools.builtin._patches import patch_of
 from greenroom.tools.builtin._saving import changing, current, refuse_odd_text, save
+from greenroom.tools.builtin._search_answers import clipped
 from greenroom.tools.builtin._texts import Text, decoded, line_count, plain, printable
 
 LINES_NAMED: Final = 10
@@ -68,7 +69,7 @@ class _Edited:
     text: Text
     """The new content."""
     spans: list[tuple[int, int]]
-    """What was replaced, in the old content."""
+    """The replaced parts, in the old content."""
     first_line: int
     before: str = ""
     """The old content, where hooks are told."""
@@ -119,7 +120,7 @@ class _Edit:
             more = ", ..." if len(spans) > LINES_NAMED else ""
             where = f"on lines {', '.join(lines)}{more}"
             wanted = "give more of the text around the one that is meant, or set replace_all"
-            raise Unreadable(f"old_string stands in it {len(spans)} times, {where}; {wanted}")
+            raise Unreadable(f"old_string occurs {len(spans)} times, {where}; {wanted}")
         apart: list[tuple[int, int]] = []
         for span in spans:
             if not apart or span[0] >= apart[-1][1]:

@@ -1,9 +1,4 @@
-"""What a search has found, in the form in which it is answered.
-
-Rule 1: what is found comes in order and is never kept beyond what the answer holds. Rule 2: a matching line reads
-`path:12:text`, a line of context `path-11-text`; groups that do not touch are set apart by `--`.
-Must not know: how a line was found to match.
-"""
+"""Results of a search, in the form of the answer."""
 
 from __future__ import annotations
 
@@ -12,8 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from greenroom.tools.builtin._answers import MAX_ANSWER_CHARACTERS, clipped
-from greenroom.tools.builtin._files import Block
+from greenroom.tools.builtin._file_reader import Block
+from greenroom.tools.builtin._search_answers import MAX_ANSWER_CHARACTERS, clipped
 
 LINE_CHARACTERS: Final = 500
 
@@ -22,7 +17,7 @@ OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
 
 @attrs.frozen(kw_only=True)
 class Shape:
-    """What the answer is to look like."""
+    """The form of the answer."""
 
     mode: OutputMode
     before: int
@@ -42,9 +37,9 @@ class Found:
     """Lines to keep."""
     lines: list[str] = attrs.field(factory=list)
     has_more: bool = False
-    """Whether there was a line beyond those: then the search can end."""
+    """True if there was a line beyond those: then the search can end."""
     is_any: bool = False
-    """Whether anything matched, skipped or not."""
+    """True if anything matched, skipped or not."""
     room: int = MAX_ANSWER_CHARACTERS
 
     def told(self, mode: OutputMode, offset: int) -> dict[str, object]:
@@ -63,7 +58,7 @@ class Found:
         return {**told, "appliedOffset": offset} if offset else told
 
     def add(self, line: str) -> None:
-        """Take the next line."""
+        """Add the next line."""
         self.is_any = True
         if self.skip:
             self.skip -= 1
@@ -94,11 +89,11 @@ class Excerpt:
 
     @property
     def is_done(self) -> bool:
-        """Whether the rest of the file cannot change the answer."""
+        """True if the rest of the file cannot change the answer."""
         return self.found.has_more or (self.shape.mode == "files_with_matches" and self.matches > 0)
 
     def feed(self, block: Block, matching: list[int]) -> None:
-        """Take the next lines of the file, and which of them match, counted from 0 and in order."""
+        """Add the next lines of the file, with the indices of those that match, from 0 and in order."""
         first = self._number
         self._number += block.count
         self.matches += len(matching)

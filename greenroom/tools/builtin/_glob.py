@@ -8,9 +8,9 @@ from typing import Final
 import trio
 
 from greenroom.tools import ToolContext, ToolError, tool
-from greenroom.tools.builtin._answers import fitting, walk_notes
-from greenroom.tools.builtin._files import FOLDER, Missing, Unreadable, kind_of, on_one_line, shown_path
+from greenroom.tools.builtin._file_reader import FOLDER, Missing, Unreadable, kind_of, on_one_line, shown_path
 from greenroom.tools.builtin._globs import BadGlob, Glob, compile_glob, split_fixed
+from greenroom.tools.builtin._search_answers import fitting, walk_notes
 from greenroom.tools.builtin._steps import Work, in_steps
 from greenroom.tools.builtin._walk import Walk
 
@@ -50,7 +50,7 @@ async def glob_tool(pattern: str, path: str = ".", *, ctx: ToolContext) -> str:
     ctx.progress(f"Looking for {shown}")
     walk = Walk(top, ctx.real_roots, ctx.hides)
     found = await in_steps(ctx, _matching(walk, glob), lambda: f"Looking for {shown}: {walk.seen} entries")
-    names = [shown_path(one, ctx.real_cwd) for one in found]
+    names = [shown_path(path, ctx.real_cwd) for path in found]
     notes = walk_notes(walk, ctx.real_cwd)
     count = fitting(names, MAX_FILES)
     ctx.respond(lambda: _told(names[:count], began_s, is_cut=count < len(names) or walk.is_cut))
@@ -68,9 +68,9 @@ def _told(names: list[str], began_s: float, *, is_cut: bool) -> dict[str, object
 
 def _matching(walk: Walk, glob: Glob) -> Work[list[Path]]:
     found = []
-    for one in walk.files():
-        if isinstance(one, int):
-            yield one
-        elif glob.matches(one.relative_to(walk.top).as_posix()):
-            found.append(one)
+    for file in walk.files():
+        if isinstance(file, int):
+            yield file
+        elif glob.matches(file.relative_to(walk.top).as_posix()):
+            found.append(file)
     return found

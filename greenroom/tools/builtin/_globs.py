@@ -34,7 +34,7 @@ class Glob:
     """One pattern per name on the way; None stands for `**`."""
 
     def matches(self, path: str) -> bool:
-        """Whether a relative path with slashes matches."""
+        """True if a relative path with slashes matches."""
         names = path.split("/")
         return any(_match(parts, names) for parts in self.alternatives)
 
@@ -49,7 +49,7 @@ def compile_glob(pattern: str, *, is_anchored: bool = False) -> Glob:
     Raises:
         BadGlob: It is empty, climbs with `..`, or is too long.
     """
-    return Glob(tuple(_parts(one, is_anchored=is_anchored) for one in _expanded(pattern)))
+    return Glob(tuple(_parts(branch, is_anchored=is_anchored) for branch in _expanded(pattern)))
 
 
 def split_fixed(pattern: str) -> tuple[str, str]:

@@ -12,9 +12,8 @@ from typing import Annotated, Final, TypeAlias
 import attrs
 
 from greenroom.tools import Arg, ToolContext, ToolError, tool
-from greenroom.tools.builtin._answers import Skipped, walk_notes
 from greenroom.tools.builtin._excerpts import Excerpt, Found, OutputMode, Shape
-from greenroom.tools.builtin._files import (
+from greenroom.tools.builtin._file_reader import (
     FOLDER,
     Block,
     TooLarge,
@@ -28,14 +27,15 @@ from greenroom.tools.builtin._files import (
 )
 from greenroom.tools.builtin._globs import BadGlob, compile_glob
 from greenroom.tools.builtin._kinds import FILE_TYPES
-from greenroom.tools.builtin._patterns import LinePattern, TextPattern
+from greenroom.tools.builtin._line_patterns import LinePattern, TextPattern
 from greenroom.tools.builtin._programs import BadPattern, Parsed, parse
+from greenroom.tools.builtin._search_answers import Skipped, walk_notes
 from greenroom.tools.builtin._steps import ENTRY_UNITS, Work, in_steps
 from greenroom.tools.builtin._walk import Walk
 
 DEFAULT_LINES: Final = 250
 MULTILINE_BYTES: Final = 2 * 1024 * 1024
-"""The largest file that is searched across lines: it has to be held whole."""
+"""The largest file that is searched across lines: it has to be held in memory."""
 _MAX_CONTEXT: Final = 1_000
 
 Filter: TypeAlias = Callable[[str], bool]
@@ -96,7 +96,7 @@ async def grep_tool(
 
 
 Marker: TypeAlias = Callable[[Block], list[int]]
-"""Says which lines of a block match, counted from 0."""
+"""Returns the indices of the matching lines of a block, from 0."""
 
 
 @attrs.define
@@ -117,11 +117,11 @@ class _Search:
         if not is_folder:
             yield from self._file(self.walk.top, mark, is_whole=is_whole)
             return
-        for one in self.walk.files():
-            if isinstance(one, int):
-                yield one
-            elif self.is_wanted(one.relative_to(self.walk.top).as_posix()):
-                yield from self._file(one, mark, is_whole=is_whole)
+        for file in self.walk.files():
+            if isinstance(file, int):
+                yield file
+            elif self.is_wanted(file.relative_to(self.walk.top).as_posix()):
+                yield from self._file(file, mark, is_whole=is_whole)
                 if self.found.has_more:
                     return
 
@@ -206,15 +206,17 @@ def _marker_of_texts(pattern: Parsed) -> Marker:
 
 def _filter(glob: str | None, file_type: str | None) -> Filter:
     if file_type is not None and file_type not in FILE_TYPES:
-        raise ToolError(f"there is no file type '{on_one_line(file_type)}'; there are: {', '.join(sorted(FILE_TYPES))}")
-    globs = [one for one in (glob, FILE_TYPES.get(file_type or "")) if one is not None]
+        raise ToolError(
+            f"unknown file type '{on_one_line(file_type)}'; expected one of: {', '.join(sorted(FILE_TYPES))}"
+        )
+    globs = [pattern for pattern in (glob, FILE_TYPES.get(file_type or "")) if pattern is not None]
     wanted: list[tuple[Filter, bool]] = []
-    for one in globs:
-        is_negated = one.startswith("!")
+    for part in globs:
+        is_negated = part.startswith("!")
         try:
-            wanted.append((compile_glob(one.removeprefix("!")).matches, not is_negated))
+            wanted.append((compile_glob(part.removeprefix("!")).matches, not is_negated))
         except BadGlob as error:
-            raise ToolError(f"'{on_one_line(one)}' cannot be used as a glob: {error}") from error
+            raise ToolError(f"'{on_one_line(part)}' cannot be used as a glob: {error}") from error
     return lambda path: all(matches(path) is answer for matches, answer in wanted)
 
 

@@ -51,13 +51,13 @@ _MANY_LINES: Final = re.compile(r"\n{3,}")
 
 def text_of_html(page: str) -> str:
     """Return the text of a page; any text does, however broken as HTML."""
-    reader = _Reader()
+    reader = _TextReader()
     reader.feed(page)
     reader.close()
     return _MANY_LINES.sub("\n\n", "\n".join(line.rstrip() for line in "".join(reader.parts).split("\n"))).strip()
 
 
-class _Reader(HTMLParser):
+class _TextReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []

@@ -1,9 +1,4 @@
-"""Which files a search leaves out: version control's own, and what ignore files name.
-
-Rule 1: a deeper ignore file overrules a higher one, a later line an earlier one; what lies in an ignored folder stays
-ignored. Rule 2: hidden files are files like any other. Rule 3: ignore files above the session's directories, and the
-user's own, are not read: the same folder gives the same answer on every machine.
-"""
+"""Files that searches leave out: version control's own, and those named in ignore files."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from greenroom.tools.builtin._files import Unreadable, open_regular
+from greenroom.tools.builtin._file_reader import Unreadable, open_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -25,7 +20,7 @@ ALWAYS_SKIPPED: Final = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", "_darcs
 IGNORE_FILES: Final = (".gitignore", ".ignore")
 """In the order of their lines: what `.ignore` says wins."""
 IGNORE_FILE_BYTES: Final = 256 * 1024
-"""What is read of an ignore file."""
+"""Bytes read of an ignore file."""
 
 _MAX_WILDCARDS: Final = 4
 _ODD_SET: Final = re.compile(r"\[[^\]]*(?:\[|&&|\|\||~~|--)")
@@ -41,7 +36,7 @@ class Ignores:
     above: Ignores | None
 
     def names(self, path: str, *, is_folder: bool) -> bool:
-        """Whether the rules leave out an entry of this folder, given by its absolute path."""
+        """True if the rules leave out an entry of this folder, given by its absolute path."""
         rules: Ignores | None = self
         while rules is not None:
             if rules.spec is not None:
@@ -64,11 +59,11 @@ def ignores_of(folder: Path, roots: Iterable[Path]) -> Ignores | None:
     # Of nested directories the outermost counts: what is left out of it is left out of the inner one.
     top = min(tops, key=lambda root: len(root.parts))
     rules: Ignores | None = None
-    for one in (*reversed(folder.parents), folder):
-        if rules is not None and rules.names(str(one), is_folder=True):
+    for parent in (*reversed(folder.parents), folder):
+        if rules is not None and rules.names(str(parent), is_folder=True):
             return None
-        if one.is_relative_to(top) and one != folder:
-            rules = extended(rules, one)
+        if parent.is_relative_to(top) and parent != folder:
+            rules = extended(rules, parent)
     return rules
 
 
@@ -106,17 +101,17 @@ def _spec(lines: list[str]) -> GitIgnoreSpec:
 
 
 def _is_safe(line: str) -> bool:
-    """Whether a line can be matched quickly and in silence.
+    """True if a line can be matched quickly and without warnings.
 
-    pathspec makes an expression for `re` of it: many wildcards could keep that busy for ever, and of some sets it warns.
-    Nobody writes such lines but to do harm.
+    pathspec makes an expression for `re` of it: many wildcards could keep that busy indefinitely, and some sets cause
+    warnings. Only a malicious file has such lines.
     """
     wildcards = max(name.replace("**", "").count("*") for name in line.split("/"))
     return wildcards <= _MAX_WILDCARDS and line.count("**") <= _MAX_WILDCARDS and _ODD_SET.search(line) is None
 
 
 def _is_pattern(line: str) -> bool:
-    """Whether git could make sense of a line; it passes over the others silently, and so do we."""
+    """True if git would understand a line; it skips the others silently, and so do we."""
     from pathspec import GitIgnoreSpec
 
     try:

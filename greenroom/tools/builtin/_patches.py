@@ -1,8 +1,4 @@
-"""What was changed in a text, as hunks of lines (agents 3.21).
-
-Rule 1: applied to the old lines, the hunks give the new ones. Rule 2: it takes time that grows with the text, not with its square:
-where much has changed, one hunk stands for all of it. Must not know: disk and tools.
-"""
+"""Differences between two texts, as hunks of lines."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import Any, Final
 
 CONTEXT_LINES: Final = 3
 MAX_COMPARED: Final = 300
-"""So many lines between the first and the last change are compared one by one."""
+"""Maximum number of lines between the first and the last change that are compared one by one."""
 
 Opcode = tuple[str, int, int, int, int]
 
@@ -32,7 +28,7 @@ def patch_of(before: str, after: str) -> list[dict[str, Any]]:
     if max(last_old, last_new) - start <= MAX_COMPARED:
         part = old[first : last_old + more], new[first : last_new + more]
         groups = SequenceMatcher(None, *part, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
-        return [_hunk([_moved(one, first) for one in group], old, new) for group in groups]
+        return [_hunk([_moved(line, first) for line in group], old, new) for group in groups]
     whole = [
         ("equal", first, start, first, start),
         ("replace", start, last_old, start, last_new),
@@ -42,7 +38,9 @@ def patch_of(before: str, after: str) -> list[dict[str, Any]]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a text; one without a line end after it is told from the same with one by an empty line at the end."""
+    """Return the lines of a text; a final line end gives an empty line at the end, so that texts with and without it
+    differ.
+    """
     return text.split("\n") if text else []
 
 

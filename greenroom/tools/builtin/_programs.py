@@ -35,10 +35,10 @@ class BadPattern(ValueError):
 
 
 class Op(IntEnum):
-    """What a node does."""
+    """The operations of nodes."""
 
     CHARACTER = 0
-    """Takes one character that matches, and goes on."""
+    """Consumes one matching character, and continues."""
     SPLIT = 1
     """Goes on in several places."""
     ASSERT = 2
@@ -47,8 +47,8 @@ class Op(IntEnum):
     """Is the end."""
 
 
-class Place(IntEnum):
-    """Where an assertion holds."""
+class AssertionPlace(IntEnum):
+    """The places where assertions hold."""
 
     TEXT_START = 0
     TEXT_END = 1
@@ -76,7 +76,7 @@ class Program:
     nodes: list[Node]
     start: int
     is_ascii: bool
-    """Whether words are made of ASCII letters only."""
+    """True if words consist of ASCII letters only."""
 
 
 @attrs.frozen
@@ -169,7 +169,7 @@ class _Compiler:
         if name == "AT":
             return self.add(Op.ASSERT, _place(argument.name, flags), [then])
         if name == "BRANCH":
-            return self.add(Op.SPLIT, to=[self.sequence(one, flags, then) for one in argument[1]])
+            return self.add(Op.SPLIT, to=[self.sequence(branch, flags, then) for branch in argument[1]])
         if name == "SUBPATTERN":
             _, added, removed, inner = argument
             if (added | removed) & (re.ASCII | re.UNICODE):
@@ -198,7 +198,7 @@ class _Compiler:
         return start
 
 
-def _place(name: str, flags: int) -> Place:
+def _place(name: str, flags: int) -> AssertionPlace:
     if flags & re.MULTILINE and name in _LINE_PLACES:
         return _LINE_PLACES[name]
     return _PLACES[name]
@@ -239,11 +239,11 @@ _CATEGORIES: Final = {
 }
 
 _PLACES: Final = {
-    "AT_BEGINNING": Place.TEXT_START,
-    "AT_BEGINNING_STRING": Place.TEXT_START,
-    "AT_END": Place.TEXT_END,
-    "AT_END_STRING": Place.TEXT_END,
-    "AT_BOUNDARY": Place.BOUNDARY,
-    "AT_NON_BOUNDARY": Place.NO_BOUNDARY,
+    "AT_BEGINNING": AssertionPlace.TEXT_START,
+    "AT_BEGINNING_STRING": AssertionPlace.TEXT_START,
+    "AT_END": AssertionPlace.TEXT_END,
+    "AT_END_STRING": AssertionPlace.TEXT_END,
+    "AT_BOUNDARY": AssertionPlace.BOUNDARY,
+    "AT_NON_BOUNDARY": AssertionPlace.NO_BOUNDARY,
 }
-_LINE_PLACES: Final = {"AT_BEGINNING": Place.LINE_START, "AT_END": Place.LINE_END}
+_LINE_PLACES: Final = {"AT_BEGINNING": AssertionPlace.LINE_START, "AT_END": AssertionPlace.LINE_END}

@@ -10,9 +10,9 @@ from typing import Annotated, Final
 
 import attrs
 
-from greenroom.tools import Arg, Seen, Stamp, ToolContext, ToolError, tool
-from greenroom.tools.builtin._answers import MAX_ANSWER_CHARACTERS, clipped
-from greenroom.tools.builtin._files import (
+from greenroom.tools import Arg, ToolContext, ToolError, tool
+from greenroom.tools._workspace import Seen, Stamp
+from greenroom.tools.builtin._file_reader import (
     FILE,
     FOLDER,
     Digesting,
@@ -26,6 +26,7 @@ from greenroom.tools.builtin._files import (
     refuse_binary,
     shown_path,
 )
+from greenroom.tools.builtin._search_answers import MAX_ANSWER_CHARACTERS, clipped
 from greenroom.tools.builtin._steps import Work, in_steps
 
 DEFAULT_LINES: Final = 2_000
@@ -77,10 +78,10 @@ class _Page:
     has_more: bool = False
     is_utf8: bool = True
     digest: bytes | None = None
-    """Of the whole file; None where its end was not reached."""
+    """Of the whole file; None if its end was not reached."""
 
     def told(self, offset: int) -> dict[str, object]:
-        """Return what hooks are told of it; without `totalLines` where the end of the file was not reached."""
+        """Return the values for hooks; without `totalLines` if the end of the file was not reached."""
         content = "\n".join([line.partition("\t")[2] for line in self.lines])
         values: dict[str, object] = {"content": content, "numLines": len(self.lines), "startLine": offset}
         return values if self.has_more else {**values, "totalLines": self.seen}
@@ -108,7 +109,7 @@ def _read(path: Path, offset: int, limit: int) -> Work[_Page]:
                         continue
                     line = f"{number:>6}\t{clipped(_start(text, number), LINE_CHARACTERS)}"
                     room -= len(line) + 1
-                    # One line always fits, or reading could not go on.
+                    # One line always fits, or reading could not continue.
                     if len(page.lines) == limit or (room < 0 and page.lines):
                         page.has_more = True
                         return page
@@ -126,7 +127,7 @@ def _answer(page: _Page, name: str, offset: int) -> str:
     if not page.seen:
         return f"({name} is empty)"
     if not page.lines:
-        raise ToolError(f"{name} has only {page.seen} lines; the offset {offset} is behind its end")
+        raise ToolError(f"offset {offset} is past the end of {name} ({page.seen} lines)")
     notes = []
     if not page.is_utf8:
         notes.append(f"({name} is not all UTF-8: bad bytes are shown as \ufffd)")
@@ -156,4 +157,4 @@ def _missing(path: Path, name: str) -> str:
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.7)
     if not near:
         return text
-    return f"{text}; did you mean {' or '.join(on_one_line(str(Path(name).parent / one)) for one in near)}?"
+    return f"{text}; did you mean {' or '.join(on_one_line(str(Path(name).parent / candidate)) for candidate in near)}?"

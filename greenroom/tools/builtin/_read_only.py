@@ -1,4 +1,4 @@
-"""Which tools come with greenroom."""
+"""The built-in tools."""
 
 from __future__ import annotations
 

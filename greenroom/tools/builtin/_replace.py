@@ -14,8 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from greenroom.tools import Stamp
-from greenroom.tools.builtin._files import Unreadable
+from greenroom.tools._workspace import Stamp
+from greenroom.tools.builtin._file_reader import Unreadable
 
 _NEW_FILE_MODE: Final = 0o666
 # Two agents may save the same file in two threads: the one that comes second has to see that it was changed.
@@ -24,7 +24,7 @@ _numbers: Final = count()
 
 
 class Changed(Unreadable):
-    """The file is not the one that was looked at any more."""
+    """The file has changed since it was inspected."""
 
 
 def replace_file(path: Path, content: bytes, before: os.stat_result | None, *, mode: int | None = None) -> Stamp:
@@ -81,7 +81,8 @@ def _keep_owner_and_mode(descriptor: int, before: os.stat_result) -> None:
         try:
             os.fchown(descriptor, before.st_uid, before.st_gid)
         except PermissionError:
-            # It becomes ours, as with any editor that saves by renaming; then it must not run as somebody else.
+            # The new file belongs to us, as with any editor that saves by renaming; then it must not run as another
+            # user.
             mode &= ~(stat.S_ISUID | stat.S_ISGID)
     os.fchmod(descriptor, mode)
 

@@ -1,4 +1,4 @@
-"""What Write and Edit share: a file is changed only by an agent that has seen it as it is."""
+"""Saving of files, shared by Write and Edit: a file is changed only by an agent that has seen its current state."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Final, TypeVar
 
 import attrs
 
-from greenroom.tools import Seen, Stamp, ToolContext, ToolError
-from greenroom.tools.builtin._files import (
+from greenroom.tools import ToolContext, ToolError
+from greenroom.tools._workspace import Seen, Stamp
+from greenroom.tools.builtin._file_reader import (
     FILE,
     Missing,
     TooLarge,
@@ -74,12 +75,7 @@ def current(path: Path, seen: Seen | None) -> Current:
 
 
 def save(ctx: ToolContext, path: Path, content: bytes, before: Current | None) -> Saved:
-    """Replace or make a file, with the folders above it; it can be set back where the session keeps files for that.
-
-    Raises:
-        Unreadable: It changed meanwhile.
-        OSError: The system refused; nothing has changed.
-    """
+    """Replace or create a file, with its parent folders; it can be restored if the session keeps checkpoints."""
     old, status = (None, None) if before is None else (before.content, before.status)
     with ctx.keeping(path, old, 0 if status is None else stat.S_IMODE(status.st_mode), content):
         if before is None:
@@ -115,4 +111,4 @@ def refuse_odd_text(tool: str, **texts: str) -> None:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             place = f"at character {error.start}"
-            raise ToolError(f"{name} holds half of a character ({place}), which no encoding has") from None
+            raise ToolError(f"the text for {name} contains an unpaired surrogate ({place})") from None

@@ -19,7 +19,7 @@ Work: TypeAlias = Generator[int, None, R]
 STEP_UNITS: Final = 256 * 1024
 """Units in one blocking call: a few milliseconds, against 45 us for the hop into a thread."""
 ENTRY_UNITS: Final = 512
-"""What looking at one folder entry or opening one file costs."""
+"""The cost of inspecting one folder entry or opening one file."""
 
 
 @attrs.frozen

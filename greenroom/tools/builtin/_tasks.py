@@ -8,8 +8,9 @@ from typing import Annotated, Final
 import trio
 
 from greenroom.core import Cause, escape_text, fields, wrap
-from greenroom.tools import Arg, BackgroundTask, ToolContext, ToolError, read_output, tool
-from greenroom.tools.builtin._files import on_one_line
+from greenroom.tools import Arg, BackgroundTask, ToolContext, ToolError, tool
+from greenroom.tools._outputs import read_output
+from greenroom.tools.builtin._file_reader import on_one_line
 
 DEFAULT_WAIT_MS: Final = 30_000
 MAX_WAIT_MS: Final = 600_000
@@ -94,6 +95,6 @@ def _find(ctx: ToolContext, task_id: str) -> BackgroundTask:
         )
     task = ctx.background.find(task_id)
     if task is None:
-        running = ", ".join(f"{one.info.id} ({one.info.description})" for one in ctx.background.running()[:RUNNING])
+        running = ", ".join(f"{task.info.id} ({task.info.description})" for task in ctx.background.running()[:RUNNING])
         raise ToolError(f"No task found with ID: {on_one_line(task_id)}. Running: {on_one_line(running) or 'none'}")
     return task

@@ -24,18 +24,18 @@ class Text:
     plain: str
     """Without the byte order mark; `\\r\\n` is `\\n` here."""
     has_mark: bool
-    """Whether the file began with a byte order mark."""
+    """True if the file began with a byte order mark."""
     is_utf8: bool
     carriages: tuple[int, ...]
-    """Which characters of `plain` are line feeds that have a carriage return before them in the file."""
+    """The line feeds of `plain` that have a carriage return before them in the file."""
 
     @property
     def line_end(self) -> str:
-        """What most lines end with."""
+        """The line end of most lines."""
         return "\r\n" if 2 * len(self.carriages) > self.plain.count("\n") else "\n"
 
     def spans(self, wanted: str) -> list[tuple[int, int]]:
-        """Return where `wanted` stands in `plain`, overlapping ones too."""
+        """Return the places of `wanted` in `plain`, overlapping ones included."""
         found = []
         at = self.plain.find(wanted)
         while at >= 0:
@@ -106,5 +106,5 @@ def line_count(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """Return a text of a file with its bad bytes replaced, for whoever reads it as Unicode."""
+    """Return a text of a file with its invalid bytes replaced, for readers of Unicode."""
     return text.encode("utf-8", _ERRORS).decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from greenroom.tools.builtin._files import reason_of
+from greenroom.tools.builtin._file_reader import reason_of
 from greenroom.tools.builtin._ignores import ALWAYS_SKIPPED, Ignores, extended, ignores_of
 from greenroom.tools.builtin._steps import ENTRY_UNITS
 
@@ -26,18 +26,18 @@ MAX_DEPTH: Final = 100
 
 @attrs.define
 class Walk:
-    """What a walk met, beside what it yields."""
+    """The side results of a walk."""
 
     top: Path
     roots: tuple[Path, ...]
     hides: Callable[[str], bool] | None = None
-    """Says of a file's path whether it is left out."""
+    """Returns True for a file's path that is left out."""
     hidden: int = 0
     """Files that were left out because of that."""
     seen: int = 0
     """Entries looked at so far."""
     is_cut: bool = False
-    """Whether there was more than it looks at."""
+    """True if there was more than it inspects."""
     unreadable: list[tuple[Path, str]] = attrs.field(factory=list)
     """Folders that could not be listed, and why."""
     special: list[Path] = attrs.field(factory=list)
@@ -84,4 +84,4 @@ class Walk:
         except OSError as error:
             self.unreadable.append((folder, reason_of(error)))
         # A folder sorts as if its slash were part of its name: so the whole walk is in the order of the path texts.
-        return sorted(found, key=lambda one: one[0] + "/" if one[1] else one[0])
+        return sorted(found, key=lambda entry: entry[0] + "/" if entry[1] else entry[0])

@@ -1,7 +1,8 @@
-"""The tool WebFetch: a page of the web as text, asked for only where it is permitted.
+"""The tool WebFetch: a web page as text, requested only from permitted hosts.
 
-Rule 1: every address is put before the permission first, those that a page redirects to as well. Rule 2: a redirect to
-another host is told, not followed. Rule 3: no more is read than the limit, and what is no text is refused.
+Rule 1: permission is requested for every URL first, including the targets of redirects. Rule 2: a redirect to another
+host is reported, not followed. Rule 3: no more than the limit is read, and content that is not text is refused.
+
 Must not know: the HTTP library; it is behind `Fetcher`.
 """
 
@@ -16,14 +17,14 @@ import attrs
 import trio
 
 from greenroom.tools import FunctionTool, ToolContext, ToolError, tool
-from greenroom.tools.builtin._answers import MAX_ANSWER_CHARACTERS
-from greenroom.tools.builtin._files import on_one_line
+from greenroom.tools.builtin._file_reader import on_one_line
 from greenroom.tools.builtin._html import text_of_html
+from greenroom.tools.builtin._search_answers import MAX_ANSWER_CHARACTERS
 
 MAX_PAGE_BYTES: Final = 5 * 1024 * 1024
 MAX_REDIRECTS: Final = 5
 URL_CHARACTERS: Final = 2_000
-_PHRASES: Final = {one.value: one.phrase for one in HTTPStatus}
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _TEXT_TYPES: Final = ("application/json", "application/xml", "application/javascript", "application/x-ndjson")
 
 
@@ -36,9 +37,9 @@ class Page:
     content_type: str = ""
     """As the server named it, such as `text/html; charset=utf-8`."""
     location: str = ""
-    """Where it redirects to; empty if it does not."""
+    """Target of a redirect; empty if there is none."""
     is_cut: bool = False
-    """Whether there was more than the limit."""
+    """True if there was more than the limit."""
 
 
 class Fetcher(Protocol):
@@ -118,14 +119,14 @@ def _checked(url: str) -> SplitResult:
     if len(url) > URL_CHARACTERS:
         raise ToolError(f"{shown}... has {len(url)} characters; an address has at most {URL_CHARACTERS}")
     if not url.isprintable() or any(character.isspace() for character in url):
-        raise ToolError(f"'{shown}' is no address: it holds spaces or control characters")
+        raise ToolError(f"invalid URL '{shown}': it contains spaces or control characters")
     try:
         address = urlsplit(url)
         _ = address.port
     except ValueError as error:
-        raise ToolError(f"'{shown}' is no address: {error}") from None
+        raise ToolError(f"invalid URL '{shown}': {error}") from None
     if address.scheme not in {"http", "https"} or not address.hostname:
-        raise ToolError(f"'{shown}' is no address of the web: it begins with https:// or http:// and a host")
+        raise ToolError(f"invalid URL '{shown}': it must begin with https:// or http:// and a host")
     if address.username is not None or address.password is not None:
         raise ToolError("an address with a name or password in it is not fetched")
     return address._replace(fragment="")
@@ -147,7 +148,7 @@ def _text(page: Page, url: str) -> str:
     if page.status >= 400:
         raise ToolError(f"{url} was answered with status {page.status}")
     if not is_text or b"\0" in page.content:
-        raise ToolError(f"{url} is {kind}, which is no text")
+        raise ToolError(f"{url} is {kind}, which is not text")
     text = _decoded(page.content, rest)
     if "html" in kind:
         text = text_of_html(text)

@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from greenroom.tools import Seen, ToolContext, tool
-from greenroom.tools.builtin._files import Missing, Unreadable, shown_path
+from greenroom.tools import ToolContext, tool
+from greenroom.tools._workspace import Seen
+from greenroom.tools.builtin._file_reader import Missing, Unreadable, shown_path
 from greenroom.tools.builtin._patches import patch_of
 from greenroom.tools.builtin._saving import Current, Saved, changing, current, refuse_odd_text, save
 from greenroom.tools.builtin._texts import encoded, line_count, plain, printable
@@ -46,27 +47,27 @@ async def write_tool(file_path: str, content: str, *, ctx: ToolContext) -> str:
 
 
 @attrs.frozen
-class _Written:
+class _WrittenFile:
     saved: Saved
     is_new: bool
     before: str | None = None
-    """What the file held, where it was there and hooks are told."""
+    """The previous content, if the file existed and hooks receive it."""
     patch: list[dict[str, Any]] = attrs.field(factory=list)
 
 
-def _write(ctx: ToolContext, path: Path, content: str, seen: Seen | None) -> _Written:
+def _write(ctx: ToolContext, path: Path, content: str, seen: Seen | None) -> _WrittenFile:
     try:
         before = current(path, seen)
     except Missing:
-        return _Written(save(ctx, path, content.encode("utf-8"), None), is_new=True)
+        return _WrittenFile(save(ctx, path, content.encode("utf-8"), None), is_new=True)
     if seen is not None and not seen.is_whole:
         shown = ", ".join(f"{first}-{last}" for first, last in seen.ranges)
         raise Unreadable(f"only lines {shown} of it were read; read the rest first, or use Edit")
     saved = save(ctx, path, _like(before, content), before)
     if not ctx.is_heard:
-        return _Written(saved, is_new=False)
+        return _WrittenFile(saved, is_new=False)
     was = printable(before.text.plain)
-    return _Written(saved, is_new=False, before=was, patch=patch_of(was, plain(content)))
+    return _WrittenFile(saved, is_new=False, before=was, patch=patch_of(was, plain(content)))
 
 
 def _like(before: Current, content: str) -> bytes:

@@ -19,15 +19,15 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import Disk, JournalError, UsageError
-from greenroom.tools._changes import FileChange
-from greenroom.tools.builtin._files import Unreadable, digest_of, on_one_line, reason_of
+from greenroom.tools._file_changes import FileChange
+from greenroom.tools.builtin._file_reader import Unreadable, digest_of, on_one_line, reason_of
 from greenroom.tools.builtin._replace import replace_file
 from greenroom.tools.checkpoints._folder import CheckpointFolder
 from greenroom.tools.checkpoints._history import ABSENT_DIGEST, FileState, Snapshot
-from greenroom.tools.checkpoints._looking import Found, is_gone, key_of, line_changes, look_at, path_of
+from greenroom.tools.checkpoints._inspection import Found, is_gone, key_of, line_changes, look_at, path_of
 
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""What all copies of a run may take up."""
+"""Maximum size of all copies of a run."""
 NAMED: Final = 5
 """Files that an error names."""
 
@@ -35,7 +35,7 @@ NAMED: Final = 5
 @final
 @attrs.frozen(kw_only=True)
 class FileRewind:
-    """What became of files that were set back, or what would."""
+    """The result, or the prospect, of restoring files."""
 
     restored: tuple[Path, ...] = ()
     """Files that have again the content and the mode that they had; those that were gone are back."""
@@ -57,7 +57,7 @@ class FileRewind:
 
     @property
     def error(self) -> str:
-        """What could not be set back, in one line; empty where all could."""
+        """The files that could not be restored, on one line; empty if all could."""
         count = len(self.not_restored)
         if not count:
             return ""
@@ -68,14 +68,7 @@ class FileRewind:
 
 @final
 class FileCheckpoints:
-    """The checkpoints of one run. An earlier process' are gone on with.
-
-    Args:
-        folder: Where they are kept; it need not be there.
-        disk: Where that is.
-        write: Takes the path of a file in the folder, and lines for the end of it; it may only store them.
-        most_bytes: What all copies may take up; the oldest go first.
-    """
+    """The checkpoints of one run. Those of an earlier process are continued."""
 
     def __init__(
         self, folder: Path, *, disk: Disk, write: Callable[[Path, bytes], None], most_bytes: int = MAX_BYTES
@@ -89,7 +82,7 @@ class FileCheckpoints:
         self._looked_at = -1
         """Number of the message since which all files have been looked at."""
         self._names: dict[str, str] = {}
-        """What the host calls messages that have not arrived yet, by our ids."""
+        """The host's names of messages that have not arrived yet, by our ids."""
 
     def __repr__(self) -> str:
         return f"<FileCheckpoints of {self._number} messages and {len(self._history.roots)} files>"
@@ -97,7 +90,7 @@ class FileCheckpoints:
     # --- messages of the user's --------------------------------------------------------------------------------------
 
     def call(self, uuid: str, name: str) -> None:
-        """Say what the host calls a message that has not arrived yet; by this it can be gone back to as well."""
+        """Set the host's name of a message that has not arrived yet, as another name for its checkpoint."""
         if name:
             self._names[uuid] = name
 
@@ -115,7 +108,7 @@ class FileCheckpoints:
 
     @property
     def must_look(self) -> bool:
-        """Whether files have not all been looked at since the last message arrived; while that is done, too."""
+        """True until all files have been inspected since the last message arrived."""
         return self._looked_at != self._number
 
     def look(self) -> None:

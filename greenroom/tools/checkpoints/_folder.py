@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, final
 
 from greenroom.core import Disk
-from greenroom.tools.builtin._files import digest_of
+from greenroom.tools.builtin._file_reader import digest_of
 from greenroom.tools.checkpoints._history import History, Snapshot
 
 FILES: Final = "files"
@@ -27,7 +27,7 @@ _CHANGE: Final = ".change"
 _MERGED: Final = "changes"
 """In a snapshot: the number of the latest change that is in it."""
 _LEAST_CHANGES: Final = 16
-"""So many may lie behind a snapshot of few files."""
+"""Minimum number of changes that may follow a snapshot of few files."""
 
 
 @final
@@ -47,17 +47,17 @@ class CheckpointFolder:
         self._sizes: dict[str, int] = {}
         """Of the copies, by their digests."""
         self.size_bytes = 0
-        """What all copies take up."""
+        """The size of all copies."""
         self._has_folder = False
         self._changes: dict[int, int] = {}
         """The number of the latest change behind each snapshot on disk."""
         self._merged: dict[int, int] = {}
-        """The number of the latest change in it; none of it where it has to be written anew."""
+        """The number of the latest change merged into each snapshot; absent if it has to be rewritten."""
 
     # --- copies ----------------------------------------------------------------------------------------------------
 
     def has(self, digest: str) -> bool:
-        """Whether there is a copy."""
+        """True if a copy exists."""
         return digest in self._sizes
 
     def keep(self, digest: str, content: bytes) -> None:
@@ -86,7 +86,7 @@ class CheckpointFolder:
 
     def drop_copies(self, needed: Collection[str]) -> None:
         """Remove the copies that are not needed."""
-        for digest in [one for one in self._sizes if one not in needed]:
+        for digest in [digest for digest in self._sizes if digest not in needed]:
             with suppress(OSError):
                 (self._copies / digest).unlink(missing_ok=True)
                 self.size_bytes -= self._sizes.pop(digest)
@@ -94,11 +94,7 @@ class CheckpointFolder:
     # --- snapshots -------------------------------------------------------------------------------------------------
 
     def save(self, snapshot: Snapshot, path: str = "") -> None:
-        """Write a snapshot, or behind it what it says of one file, where it is as it was written last in all others.
-
-        Raises:
-            OSError: The system refused; what was written before is there still, and all of it is to be written next.
-        """
+        """Write a snapshot, or append one file's state to it, if the last written state of all others is unchanged."""
         self._make_folder()
         number = snapshot.number
         last, merged = self._changes.get(number, 0), self._merged.pop(number, None)
@@ -137,7 +133,7 @@ class CheckpointFolder:
     def load(self) -> tuple[History, dict[str, int], bool]:
         """Return what is known of files, the messages' numbers by their ids, and whether the last line of these is torn."""
         with suppress(FileNotFoundError), os.scandir(self._copies) as entries:
-            self._sizes = {one.name: one.stat().st_size for one in entries if not one.name.startswith(".")}
+            self._sizes = {entry.name: entry.stat().st_size for entry in entries if not entry.name.startswith(".")}
         self.size_bytes = sum(self._sizes.values())
         snapshots: list[Snapshot] = []
         floor = -1
@@ -147,8 +143,8 @@ class CheckpointFolder:
             except (OSError, ValueError, TypeError, KeyError, AttributeError):
                 # What a later one says counts on all before it.
                 snapshots, floor = [], int(path.stem) if path.stem.isdecimal() else floor
-        for one in snapshots:
-            one.floor = max(one.floor, floor)
+        for snapshot in snapshots:
+            snapshot.floor = max(snapshot.floor, floor)
         history = History(snapshots)
         history.floor = max(history.floor, floor)
         return history, *self._load_prompts()
@@ -157,12 +153,12 @@ class CheckpointFolder:
         values = json.loads(self._disk.read(path))
         snapshot = Snapshot.from_json(values)
         number, merged = snapshot.number, int(values.get(_MERGED, 0))
-        found = sorted(int(one.suffixes[0][1:]) for one in self.folder.glob(f"{number:06}.[0-9]*{_CHANGE}"))
-        changes = [one for one in found if one > merged]
+        found = sorted(int(path.suffixes[0][1:]) for path in self.folder.glob(f"{number:06}.[0-9]*{_CHANGE}"))
+        changes = [version for version in found if version > merged]
         if changes != list(range(merged + 1, merged + 1 + len(changes))):
             raise ValueError(f"a change of {path} is missing")
-        for one in changes:
-            snapshot.take(json.loads(self._disk.read(self._path(number, one))))
+        for change in changes:
+            snapshot.take(json.loads(self._disk.read(self._path(number, change))))
         self._merged[number], self._changes[number] = merged, max([merged, *found])
         return snapshot
 
@@ -175,6 +171,6 @@ class CheckpointFolder:
         for line in content.splitlines():
             with suppress(ValueError, TypeError, KeyError):
                 values = json.loads(line)
-                for one in values["ids"]:
-                    numbers[str(one)] = int(values["prompt"])
+                for id_ in values["ids"]:
+                    numbers[str(id_)] = int(values["prompt"])
         return numbers, not content.endswith(b"\n") and bool(content)

@@ -1,12 +1,4 @@
-"""How files were when messages of the user's arrived: what is known of it, and how it is looked up.
-
-Rule 1: messages are numbered from 1 on, in the order in which they arrived; 0 is before the first. Rule 2: a snapshot is taken
-of a message before anything is changed after it; it has the files that are not as they were in the one before. Rule 3: a file is
-known from its first change by a tool on; before that it was as it was found then. Rule 4: the oldest snapshots go first, and what
-they know that counts for later messages stays.
-Rule 5: what is called a path here is what a file is known by: files of two worktrees that were made under one name are two.
-Must not know: disk, threads.
-"""
+"""States of files at the arrival of the user's messages, and their lookup."""
 
 from __future__ import annotations
 
@@ -27,11 +19,11 @@ class FileState:
     """A file at one moment."""
 
     digest: str = ABSENT_DIGEST
-    """Of its content, in hexadecimal digits; empty where there was no file."""
+    """Of its content, in hexadecimal digits; empty if there was no file."""
     mode: int = 0
     """Its permission bits."""
     lost: str = ""
-    """Why there is no copy of it, in words that follow a colon; empty where there is one, or no file."""
+    """The reason why there is no copy, in words that follow a colon; empty if there is one, or no file."""
 
     def to_json(self) -> list[Any]:
         """Return it as a snapshot on disk has it."""
@@ -52,18 +44,18 @@ ABSENT: Final = FileState()
 @final
 @attrs.define(kw_only=True)
 class Snapshot:
-    """What a message of the user's found, and what was done after it."""
+    """The states of files at a message of the user, and the changes after it."""
 
     number: int
     """Of the message."""
     was: dict[str, FileState] = attrs.field(factory=dict)
     """Files as they were when it arrived, by path: those that are not as in the snapshot before, and those first changed after it."""
     left: dict[str, str] = attrs.field(factory=dict)
-    """Digests of what was left in files after it, by whoever keeps these records."""
+    """Digests of the contents that this session left in files after it."""
     roots: dict[str, str] = attrs.field(factory=dict)
     """The folders that agents worked in, of the files first changed after it."""
     others: dict[str, int] = attrs.field(factory=dict)
-    """Files that somebody else changed: the number of the latest message since which that was."""
+    """Files that others changed: the number of the latest message before that."""
     floor: int = -1
     """Messages up to this one cannot be gone back to: what was known of them has been given up."""
 
@@ -102,9 +94,9 @@ class Snapshot:
         }
 
     def take(self, change: Mapping[str, Any]) -> None:
-        """Take what `change_of` gave; raises as `from_json` does."""
+        """Apply a result of `change_of`; raises like `from_json`."""
         path, was, left, root, others = (change[key] for key in ("path", "was", "left", "root", "others"))
-        if not all(isinstance(one, str) for one in (path, left or "", root or "")):
+        if not all(isinstance(field, str) for field in (path, left or "", root or "")):
             raise TypeError(f"no change of a file: {change!r}")
         _put(self.was, path, None if was is None else FileState.from_json(was))
         _put(self.left, path, left)
@@ -130,24 +122,24 @@ class History:
     def __init__(self, snapshots: Iterable[Snapshot] = ()) -> None:
         self.snapshots: dict[int, Snapshot] = {}
         self.left: dict[str, str] = {}
-        """What a file is known to hold, by path."""
+        """The last known content of files, by path."""
         self.roots: dict[str, str] = {}
         """Every file that is known, with the folder that its agent worked in."""
         self.others: dict[str, int] = {}
         self.newest: dict[str, FileState] = {}
         """The state of each file that was noted last."""
         self.floor = -1
-        for one in snapshots:
-            self.snapshots[one.number] = one
-            self.left |= one.left
-            self.roots |= one.roots
-            self.others |= one.others
-            self.newest |= one.was
-            self.floor = max(self.floor, one.floor)
-            for path in (*one.was, *one.left):  # where what was noted first could not be read
+        for snapshot in snapshots:
+            self.snapshots[snapshot.number] = snapshot
+            self.left |= snapshot.left
+            self.roots |= snapshot.roots
+            self.others |= snapshot.others
+            self.newest |= snapshot.was
+            self.floor = max(self.floor, snapshot.floor)
+            for path in (*snapshot.was, *snapshot.left):  # where what was noted first could not be read
                 self.roots.setdefault(path, "/")
                 if path not in self.newest:
-                    self.newest[path] = one.was[path] = FileState(lost="what was kept of it cannot be read")
+                    self.newest[path] = snapshot.was[path] = FileState(lost="what was kept of it cannot be read")
 
     def begin(self, number: int) -> Snapshot:
         """Return a new snapshot, behind all there are."""
@@ -170,11 +162,11 @@ class History:
         snapshot.left[path] = self.left[path] = digest
 
     def note_others(self, snapshot: Snapshot, path: str, since: int) -> None:
-        """Note that somebody else changed a file after the message of that number."""
+        """Record that another process changed a file after the message of that number."""
         snapshot.others[path] = self.others[path] = max(since, self.others.get(path, since))
 
     def forget(self, snapshot: Snapshot, path: str) -> None:
-        """Take back `first`: the file was not changed after all."""
+        """Undo `first`: the file was not changed after all."""
         for mapping in (snapshot.was, snapshot.roots, snapshot.left, self.roots, self.left, self.newest):
             mapping.pop(path, None)
 
@@ -186,7 +178,7 @@ class History:
         Args:
             number: Above `floor`.
         """
-        if not any(one >= number for one in self.snapshots):
+        if not any(later >= number for later in self.snapshots):
             return {}
         states: dict[str, FileState] = {}
         is_there = False
@@ -200,7 +192,9 @@ class History:
     @property
     def digests(self) -> set[str]:
         """The copies that are needed."""
-        return {state.digest for one in self.snapshots.values() for state in one.was.values() if not state.lost}
+        return {
+            state.digest for snapshot in self.snapshots.values() for state in snapshot.was.values() if not state.lost
+        }
 
     def give_up_oldest(self) -> tuple[Snapshot, Snapshot] | None:
         """Give up the oldest snapshot; return it, and the next one, which has what still counts. None: there is one at most."""
@@ -213,6 +207,6 @@ class History:
         following.roots = {**oldest.roots, **following.roots}
         following.others = {**oldest.others, **following.others}
         self.floor = oldest.number
-        for one in self.snapshots.values():
-            one.floor = self.floor
+        for snapshot in self.snapshots.values():
+            snapshot.floor = self.floor
         return oldest, following

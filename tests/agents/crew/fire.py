@@ -22,17 +22,8 @@ import trio
 from greenroom.agents import Appended, faults_of, load_conversation, repair
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import Cause, GreenroomError, JournalError, ProviderError
-from greenroom.models import (
-    Call,
-    Message,
-    ModelRequest,
-    ModelStream,
-    Say,
-    ScriptedModel,
-    ScriptStep,
-    TextBlock,
-    ToolResultBlock,
-)
+from greenroom.models import Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock, ToolResultBlock
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.tasks import Task
 from greenroom.testing import run_virtual, virtual_ports

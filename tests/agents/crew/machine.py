@@ -151,7 +151,7 @@ class World:
         """What main reads with whatever comes next; at rest nobody else is there to read anything."""
         home = self.session.agents.main.home
         assert home is not None
-        return [one.text for one in home.quiet]
+        return [one.text for one in home.pending.quiet]
 
 
 # --- operations -------------------------------------------------------------------------------------------------------

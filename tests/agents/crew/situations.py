@@ -27,13 +27,13 @@ from greenroom.models import (
     Message,
     ModelRequest,
     ModelStream,
-    Part,
     Say,
     ScriptedModel,
-    ScriptStep,
     TextBlock,
     Usage,
 )
+from greenroom.models._scripted import ScriptStep
+from greenroom.models._written_answers import Part
 from greenroom.tools import ToolError, tool
 
 Act: TypeAlias = list[Any]

@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from benchmarks.agents.spawned import WORKER, Load, run
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.agents.crew import Crew
 from greenroom.models import PlaybookModel
 from greenroom.permissions import Effect, Scope, Update
@@ -64,9 +64,9 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
         services = session.agents.composition.services  # other tests may have left homes of theirs to the collector
         gc.collect()
         assert [
-            one.id
+            one.profile.id
             for one in gc.get_objects()
-            if isinstance(one, AgentHome) and one.is_child and one.services is services
+            if isinstance(one, AgentState) and one.profile.is_child and one.services is services
         ] == []
 
 
@@ -117,15 +117,15 @@ async def test_the_agents_of_one_definition_share_their_rules_and_their_tools(
         handles = [await session.spawn(one, "Work.", background=True) for one in (WORKER, WORKER, reader)]
         first, second, other = (crew.members[handle.id].home for handle in handles)
 
-        assert first.tools is second.tools
-        assert first.policy is second.policy
-        assert list(other.tools) == ["Read"] != list(first.tools)
+        assert first.profile.tools is second.profile.tools
+        assert first.profile.policy is second.profile.policy
+        assert list(other.profile.tools) == ["Read"] != list(first.profile.tools)
 
         rule = Update(kind="addRules", destination=Scope.SESSION, behavior=Effect.DENY, rules=("Bash",))
         await session._composition.rules.keep_updates(first, [rule])
         later = crew.members[(await session.spawn(WORKER, "Work.", background=True)).id].home
-        assert "Bash" in first.tools
-        assert "Bash" not in later.tools
+        assert "Bash" in first.profile.tools
+        assert "Bash" not in later.profile.tools
 
 
 async def test_what_is_kept_of_an_agent_is_written_again_when_it_has_changed(

@@ -13,7 +13,7 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefinition, AgentHome, AgentServices
+from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
 from greenroom.agents.crew import StayRecord, Stays
 from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.models import ScriptedModel
@@ -38,7 +38,7 @@ class Life:
     """Where each piece of work is: the worktree that it was written in; empty once it was given up."""
     worktrees: Worktrees = attrs.field(init=False)
     stays: Stays = attrs.field(init=False)
-    home: AgentHome = attrs.field(init=False)
+    home: AgentState = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.begin()
@@ -50,8 +50,10 @@ class Life:
         services = AgentServices(
             model=ScriptedModel([]), cwd=self.project, roots=(self.project,), blocking=Ports().blocking
         )
-        self.home = AgentHome(
-            ports=BareAgentPorts(), definition=AgentDefinition(name="main"), services=services, tools=ToolSet()
+        self.home = AgentState(
+            ports=BareAgentPorts(),
+            profile=AgentProfile(definition=AgentDefinition(name="main"), tools=ToolSet()),
+            services=services,
         )
 
     async def record(self, event: Event) -> None:
@@ -70,7 +72,7 @@ class Life:
         return None
 
     async def take(self, step: str) -> None:
-        stay = self.home.stay
+        stay = self.home.worktree
         what, _, name = step.partition(" ")
         match what:
             case "enter":
@@ -110,7 +112,7 @@ class Life:
         return work in self.merged() or any((tree / work).exists() for tree in trees.glob("[a-z]*"))
 
     def check(self) -> None:
-        stay, record = self.home.stay, self.on_record()
+        stay, record = self.home.worktree, self.on_record()
         assert (None if stay is None else stay.worktree.path) == (None if record is None else record.path)
         assert self.home.cwd == (self.project if stay is None else stay.worktree.path)
         assert self.home.roots == (self.home.cwd,)
@@ -122,11 +124,11 @@ class Life:
 async def live(steps: list[str], project: Path) -> None:
     life = Life(project)
     for step in steps:
-        before = life.home.stay
+        before = life.home.worktree
         try:
             await life.take(step)
         except UsageError:  # whatever is refused leaves it where it is
-            assert life.home.stay is before
+            assert life.home.worktree is before
         life.check()
     await life.stays.close()
 
@@ -173,6 +175,6 @@ async def test_who_has_left_and_cannot_say_so_on_record_has_left(tmp_path: Path)
     with pytest.raises(JournalError):
         await life.stays.leave(life.home, "keep")
 
-    assert life.home.stay is None
+    assert life.home.worktree is None
     assert life.home.cwd == life.project
     assert await life.stays.let_go(life.home) is None

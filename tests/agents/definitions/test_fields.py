@@ -197,7 +197,7 @@ def test_description_with_a_colon_is_read_and_noted() -> None:
     assert definition is not None
     assert definition.description == "Use it: when"
     assert [(one.kind, one.line) for one in found] == [(Kind.NOTE, 3)]
-    assert found[0].text == "the value holds ': ' and has to stand in quotes; it was read line by line"
+    assert found[0].text == "the value contains ': ' and must be quoted; it was read line by line"
 
 
 def test_json_takes_every_field_and_one_bad_definition_takes_only_itself_out() -> None:

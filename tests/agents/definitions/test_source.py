@@ -211,7 +211,7 @@ def test_a_listing_says_when_and_with_what() -> None:
 
 
 def test_a_plugins_name_is_one_word() -> None:
-    with pytest.raises(UsageError, match="name of a plugin"):
+    with pytest.raises(UsageError, match="plugin name"):
         Plugin("a/b", Path("/"))
 
 

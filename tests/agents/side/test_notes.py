@@ -19,7 +19,8 @@ from greenroom.agents import ForkEnded, ForkFailed, Prompt, ToolBegan, ToolEnded
 from greenroom.agents.memory import MemoryFolder, NotesUnavailable, hold_notes
 from greenroom.agents.side import NoteKeeper
 from greenroom.core import InlineBlocking, JournalError, ProviderError, UsageError, event_of
-from greenroom.models import Call, ScriptedModel, ScriptStep, ToolResultBlock, Usage
+from greenroom.models import Call, ScriptedModel, ToolResultBlock, Usage
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, parse_rule
 from greenroom.testing import check_cache_prefixes, run_virtual
 from greenroom.tools import Tool, tool
@@ -62,7 +63,7 @@ async def noting(
     """Open an agent with notes in a folder; it has taken one turn."""
     model = ScriptedModel(["Done.", *script])
     async with open_stage(model, tools=tools, **services) as stage:
-        stage.home.memory = MemoryFolder(folder=folder)
+        stage.home.replace(memory=MemoryFolder(folder=folder))
         await stage.agent.ask(Prompt("Go."), timeout_s=math.inf)
         yield stage, NoteKeeper(stage.home, stage.agent.id, stage.runtime.recorder.emit_fields), model
 
@@ -181,7 +182,7 @@ async def test_an_agent_without_notes_or_without_the_tools_is_refused(
         async with noting(tmp_path / "notes", [], tools=tools) as (stage, keeper, _):
             with pytest.raises(UsageError, match="Read, Write and Edit"):
                 await keeper.consolidate()
-            stage.home.memory = None
+            stage.home.replace(memory=None)
             with pytest.raises(UsageError, match="keeps no notes"):
                 await keeper.extract()
 
@@ -195,12 +196,12 @@ async def test_what_the_rules_deny_or_want_asked_about_is_refused(autojump_clock
     policy = Policy(rules=rules, mode=Mode.PLAN, home="/", directories=own, own_folders=own)
     calls = [write("no.md"), write("ask.md"), write("yes.md")]
     async with noting(folder, [calls, "Noted."]) as (stage, keeper, model):
-        stage.home.policy = policy
+        stage.home.replace(policy=policy)
         changes = await keeper.extract()
         assert changes is not None
         assert [one.name for one in changes.written] == ["yes.md"]
         assert [one.state for one in events(stage, ToolEnded)] == ["failed", "failed", "completed"]
-        assert stage.home.denials == ()
+        assert stage.home.run.denials == ()
     assert [one.is_error for one in results(model)] == [True, True, False]
 
 
@@ -283,7 +284,7 @@ def test_no_call_outside_the_folder_is_ever_performed(calls: list[tuple[str, lis
 
         async def scenario() -> list[ToolResultBlock]:
             async with noting(folder, script, tools=(*FILE_TOOLS, bash)) as (stage, keeper, model):
-                stage.home.more_roots = (folder,)
+                stage.home.replace(more_roots=(folder,))
                 await keeper.consolidate()
                 assert stage.home.usage == Usage()
                 return results(model)

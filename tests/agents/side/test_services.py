@@ -14,7 +14,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentNoticed, Prompt
 from greenroom.agents.side import beside, read_suggestion, read_summary, suggest_prompt, summaries
 from greenroom.core import ProviderError, event_of
-from greenroom.models import Call, ScriptedModel, ScriptStep
+from greenroom.models import Call, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from tests.agents.situations import Stage, open_stage
 
 

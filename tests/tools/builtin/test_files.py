@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.tools.builtin import _files
-from greenroom.tools.builtin._files import (
+from greenroom.tools.builtin import _file_reader
+from greenroom.tools.builtin._file_reader import (
     LINE_BYTES,
     Binary,
     Block,
@@ -57,7 +57,7 @@ def test_blocks_never_change_the_lines(written: list[str], size: int, has_end: b
     content = "\n".join(written) + ("\n" if has_end and written else "")
     expected = [line.removesuffix("\r") for line in content.removesuffix("\n").split("\n")] if content else []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_files, "BLOCK_BYTES", size)
+        patch.setattr(_file_reader, "BLOCK_BYTES", size)
         found = blocks(content.encode())
 
     assert [line for block in found for line in block.lines] == expected

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from greenroom.core import ThreadBlocking
 from greenroom.tools import OutsideRoots, ToolError
 from greenroom.tools.builtin import READ_ONLY_TOOLS, _grep, grep_tool
-from greenroom.tools.builtin._automaton import Budget
+from greenroom.tools.builtin._automaton import SearchBudget
 from greenroom.tools.builtin._programs import BadPattern
 from tests.tools.calls import call, context, make
 
@@ -116,7 +116,7 @@ async def test_context_is_the_same_wherever_blocks_end(
         expected.append(f"f{mark}{at + 1}{mark}{lines[at]}")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("greenroom.tools.builtin._files.BLOCK_BYTES", size)
+        patch.setattr("greenroom.tools.builtin._file_reader.BLOCK_BYTES", size)
         found = await content(folder, "a", _B=before, _A=after)
 
     assert found == (expected or ["(no match for 'a' in .; 1 files searched)"])
@@ -256,7 +256,7 @@ async def test_a_pattern_that_hangs_re_is_answered(tmp_path: Path, multiline: bo
         ({"pattern": "("}, "cannot be searched for: missing \\)"),
         ({"pattern": "(?=x)"}, "look-around"),
         ({"pattern": "x", "path": "nowhere"}, "nowhere cannot be searched: it does not exist"),
-        ({"pattern": "x", "type": "cobol"}, "no file type 'cobol'; there are: c, "),
+        ({"pattern": "x", "type": "cobol"}, "unknown file type 'cobol'; expected one of: c, "),
         ({"pattern": "x", "glob": "../*"}, "climbs"),
         ({"pattern": "x", "-A": -1}, "-A: expected an integer or null of at least 0"),
         ({"pattern": "x", "output_mode": "lines"}, "one of 'content'"),
@@ -272,7 +272,7 @@ async def test_a_search_that_costs_too_much_ends_with_words(code: Path, monkeypa
     def refuse(*_: object) -> None:
         raise BadPattern("spent")
 
-    monkeypatch.setattr(Budget, "spend", refuse)
+    monkeypatch.setattr(SearchBudget, "spend", refuse)
 
     with pytest.raises(ToolError, match="spent"):
         await grep(code, "(f.*)+x")

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from greenroom.tools.builtin import _automaton
-from greenroom.tools.builtin._automaton import Automaton, Budget
-from greenroom.tools.builtin._files import Block
-from greenroom.tools.builtin._patterns import LinePattern, TextPattern, steps
+from greenroom.tools.builtin._automaton import Automaton, SearchBudget
+from greenroom.tools.builtin._file_reader import Block
+from greenroom.tools.builtin._line_patterns import LinePattern, TextPattern, steps
 from greenroom.tools.builtin._programs import BadPattern, compile_program, parse
 
 CHARACTERS = "aabbAB_1 .-éßſKİ\t"
@@ -71,7 +71,7 @@ def text_pattern(pattern: str) -> TextPattern:
 def test_the_automaton_and_re_agree(pattern: str, flags: re.RegexFlag, lines: list[str]) -> None:
     """On lines that are not empty: there, Python before 3.14 says that `\\B` does not match."""
     parsed = parse(pattern, flags)
-    automaton = Automaton(compile_program(parsed), Budget(), says_where=False)
+    automaton = Automaton(compile_program(parsed), SearchBudget(), says_where=False)
 
     assert [automaton.matches(line) for line in lines] == [
         re.compile(pattern, flags).search(line) is not None for line in lines

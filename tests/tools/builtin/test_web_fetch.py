@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.tools import ToolContext, ToolError
-from greenroom.tools.builtin import HttpFetcher, Page, make_web_fetch_tool
+from greenroom.tools.builtin import HttpFetcher, make_web_fetch_tool
 from greenroom.tools.builtin._html import text_of_html
+from greenroom.tools.builtin._web_fetch import Page
 from tests.tools.calls import context
 
 HOME = "https://example.org/"
@@ -102,8 +103,8 @@ async def test_a_long_text_is_cut() -> None:
     ("page", "reason"),
     [
         (Page(status=404, content=b""), "status 404"),
-        (Page(status=200, content=b"x", content_type="image/png"), "image/png, which is no text"),
-        (Page(status=200, content=b"a\0b", content_type="text/plain"), "no text"),
+        (Page(status=200, content=b"x", content_type="image/png"), "image/png, which is not text"),
+        (Page(status=200, content=b"a\0b", content_type="text/plain"), "not text"),
     ],
 )
 async def test_what_is_no_page_is_a_tool_error(page: Page, reason: str) -> None:

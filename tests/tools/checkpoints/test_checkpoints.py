@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import SystemDisk, UsageError
-from greenroom.tools import FileChange
-from greenroom.tools.builtin._files import open_regular
-from greenroom.tools.checkpoints import FileCheckpoints, _looking
-from greenroom.tools.checkpoints._looking import line_changes
+from greenroom.tools._file_changes import FileChange
+from greenroom.tools.builtin._file_reader import open_regular
+from greenroom.tools.checkpoints import FileCheckpoints, _inspection
+from greenroom.tools.checkpoints._inspection import line_changes
 from tests.tools.checkpoints.kept import FillingDisk, appending
 
 
@@ -265,7 +265,7 @@ def test_a_file_that_cannot_be_read_holds_up_no_change_of_another(
             if opening == path:
                 raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(_looking, "open_regular", refusing)
+    monkeypatch.setattr(_inspection, "open_regular", refusing)
     checkpoints.begin("m2")
     change(checkpoints, other, "2")
     done = checkpoints.rewind("m1")

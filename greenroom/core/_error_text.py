@@ -1,0 +1,86 @@
+"""Texts and copies of errors that keep no reference to where the error was raised.
+
+An error holds its traceback, which holds the frames, which hold all arguments and local variables. Anything that
+outlives the moment (journals, notices, ends that late watchers ask for, causes of an escalation) is made by these
+functions.
+"""
+
+from __future__ import annotations
+
+import traceback
+from copy import copy
+from typing import Final
+
+MAX_ERROR_CHARACTERS: Final = 4_000
+"""Maximum number of characters kept of an error's text or traceback."""
+_DEPTH: Final = 5
+_FRAMES: Final = 20
+
+
+def cut_text(text: str, limit: int = MAX_ERROR_CHARACTERS) -> str:
+    """Return a text of at most `limit` characters: start and end, with a note between them if it was cut."""
+    if len(text) <= limit:
+        return text
+    note = f" ... (cut: {len(text)} characters in all) ... "
+    head = max(0, limit - len(note)) * 2 // 3
+    tail = max(0, limit - len(note) - head)
+    return f"{text[:head]}{note}{text[len(text) - tail :]}"[:limit]
+
+
+def message_of(error: BaseException) -> str:
+    """Return the text of an error, cut; an error class whose `str()` raises is described instead."""
+    try:
+        return cut_text(str(error))
+    except Exception as broken:  # noqa: BLE001 - users write these classes
+        return f"(no text: its str() raised {type(broken).__name__})"
+
+
+def error_text(error: BaseException) -> str:
+    """Return the class and the text of an error, cut."""
+    text = message_of(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def stand_in(error: BaseException) -> BaseException:
+    """Return an error of the same class with the same attributes, with its traceback as a text note.
+
+    Causes are copied likewise; the context (an error that was being handled) is kept only in the text.
+    """
+    return _stand_in(error, _DEPTH)
+
+
+def _stand_in(error: BaseException, depth: int) -> BaseException:
+    made = _copied(error, depth)
+    if depth and error.__cause__ is not None:
+        made.__cause__ = _stand_in(error.__cause__, depth - 1)
+    made.__suppress_context__ = True
+    if error.__traceback__ is not None:
+        lines = traceback.format_tb(error.__traceback__, limit=-_FRAMES)
+        made.add_note(cut_text("Traceback (most recent call last), kept as text:\n" + "".join(lines).rstrip()))
+    return made
+
+
+def _copied(error: BaseException, depth: int) -> BaseException:
+    if isinstance(error, BaseExceptionGroup):
+        return error.derive([_stand_in(inner, depth - 1) for inner in error.exceptions] if depth else [_plain(error)])
+    for copied in (_bare_copy, copy):  # some built-in classes keep their text outside their arguments
+        try:
+            made = copied(error)
+            if type(made) is type(error) and str(made) == str(error):
+                made.__notes__ = list(getattr(error, "__notes__", ()))
+                return made
+        except Exception:  # noqa: BLE001, S112 - users write these classes: one that cannot be copied is described in words
+            continue
+    return _plain(error)
+
+
+def _bare_copy(error: BaseException) -> BaseException:
+    """Return a copy made without `__init__`, whose parameters may differ from `args`."""
+    made = type(error).__new__(type(error), *error.args)
+    made.args = error.args
+    made.__dict__.update(error.__dict__)
+    return made
+
+
+def _plain(error: BaseException) -> BaseException:
+    return RuntimeError(error_text(error))

@@ -1,0 +1,64 @@
+"""Resources for connections, and the supervisor that they run under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+import trio
+
+from greenroom.core import Ports
+from greenroom.mcp._elicitations import Elicit
+from greenroom.mcp._mcp_settings import McpSettings
+from greenroom.mcp._peer import OpenPeer
+from greenroom.mcp._server_rules import ServerRules
+from greenroom.mcp._stdio import Programs
+from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
+
+SUPERVISOR: Final = "mcp"
+"""The name of the supervisor of all connections."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class McpServices:
+    """Resources for connections. Composed by the session, the same for all of its agents."""
+
+    cwd: Path
+    """Working directory of programs unless their entry gives one; also the root that servers are given."""
+    ports: Ports = attrs.field(factory=Ports)
+    settings: McpSettings = attrs.field(factory=McpSettings)
+    rules: ServerRules = attrs.field(factory=ServerRules)
+    """Rules for which servers may be connected."""
+    programs: Programs | None = None
+    """Starts programs: `open_processes` of the tools. Without it only remote servers can be connected."""
+    output_folder: Path | None = None
+    """Folder for results that are not text, or too long; None discards them."""
+    tokens: Path | None = None
+    """Folder of the tokens of remote servers, in the user's own; None reads and stores none."""
+    elicit: Elicit | None = None
+    """Shows a server's question in the middle of a call to a person; None: questions are declined."""
+    on_elicited: Callable[[str, str], object] = lambda *_: None
+    """Called with a server's name and a question's id when the action at a URL is done."""
+    open_peer: OpenPeer | None = None
+    """Opens connections; by default with the official SDK, which is imported at the first connection."""
+
+
+@final
+class Branch:
+    """The supervisor of all connections of a session, started with the first one."""
+
+    def __init__(self, parent: Supervisor) -> None:
+        self._parent = parent
+        self._supervisor: Supervisor | None = None
+        self._opening = trio.Lock()
+
+    async def supervisor(self) -> Supervisor:
+        """Return the supervisor; restart it if it has ended."""
+        async with self._opening:
+            if self._supervisor is None or self._supervisor.ref.is_gone:
+                spec = SupervisorSpec(stop_order=StopOrder.TOGETHER)
+                self._supervisor = await self._parent.spawn_supervisor(SUPERVISOR, spec, escalates=False)
+            return self._supervisor

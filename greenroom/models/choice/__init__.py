@@ -1,0 +1,14 @@
+"""Choice of models: names, aliases, families, and the chain that decides which model an agent runs on."""
+
+from greenroom.models.choice._model_choice import INHERIT, ModelNames, choose_main_model, choose_model
+from greenroom.models.choice._model_names import DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
+
+__all__ = [
+    "DEFAULT_CLAUDE_MODEL",
+    "FAMILIES",
+    "INHERIT",
+    "ModelNames",
+    "choose_main_model",
+    "choose_model",
+    "family_of",
+]

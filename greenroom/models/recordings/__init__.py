@@ -1,0 +1,13 @@
+"""Recordings of models: requests and answers in a file, and a model that replays them."""
+
+from greenroom.models.recordings._recording_file import MODEL_FILE, RecordedExchange, read_recording, recording
+from greenroom.models.recordings._replay_model import RecordedModel, ReplayMismatch
+
+__all__ = [
+    "MODEL_FILE",
+    "RecordedExchange",
+    "RecordedModel",
+    "ReplayMismatch",
+    "read_recording",
+    "recording",
+]
