@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Unpack
 
-import attrs
-
 from greenroom.actors import State, decide_outcome, describe
 from greenroom.agents import AgentDefinition
 from greenroom.core import Ports, require_trio
@@ -102,7 +100,6 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
         await _hide(folder, journal, ports)
         recorder = journal.recorder
         live, host = wire(plan.spec.host, recorder)
-        plan = attrs.evolve(plan, spec=attrs.evolve(plan.spec, host=host))
         loaded, left = await read_earlier(plan.run, ports)
         recorder.emit(session_began(plan))
         for event in left.events:
@@ -111,7 +108,7 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
         streams = Streams(recorder, live)
         session: Session | None = None
         try:
-            async with open_services(plan, journal, live, streams, ports) as services:
+            async with open_services(plan, journal, live, host, streams, ports) as services:
                 session = Session(services)
                 async with started(session, services, loaded, left):
                     yield session

@@ -17,6 +17,7 @@ from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
 from greenroom.models import Budget, Model
 from greenroom.session.assembly._elicitations import Elicitations
+from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_title import Title
@@ -43,6 +44,8 @@ class Services:
     runtime: Runtime
     branch: Supervisor
     """The supervisor of the session's actors."""
+    host: Hosted
+    """The program's callbacks, and those that publish the live events."""
     live: LiveEvents
     """The session's events that are not journaled."""
     streams: Streams
@@ -76,7 +79,7 @@ class Services:
 
 @asynccontextmanager
 async def open_services(
-    plan: Plan, journal: Journal, live: LiveEvents, streams: Streams, ports: Ports
+    plan: Plan, journal: Journal, live: LiveEvents, host: Hosted, streams: Streams, ports: Ports
 ) -> AsyncIterator[Services]:
     """Open the services of a session; its MCP servers have been started, and may not be connected yet.
 
@@ -108,9 +111,7 @@ async def open_services(
     ):
         main = MainAgent()
         branch = await runtime.spawn_supervisor("session", SupervisorSpec())
-        elicitations = Elicitations(
-            host=plan.spec.host.elicit, recorder=recorder, main=main, on_elicited=plan.spec.host.watch.on_elicited
-        )
+        elicitations = Elicitations(host=host.elicit, recorder=recorder, main=main, on_elicited=host.watch.on_elicited)
         earlier = folder if plan.run.is_resumed else None
         model, budget = await layered(scalars, plan.model, journal, ports, earlier=earlier)
         yield Services(
@@ -119,6 +120,7 @@ async def open_services(
             journal=journal,
             runtime=runtime,
             branch=branch,
+            host=host,
             live=live,
             streams=streams,
             nursery=nursery,

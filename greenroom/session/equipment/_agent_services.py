@@ -35,7 +35,7 @@ def hook_services(services: Services) -> HookServices:
         model=Judge(services.model, plan.names, journal.commit),
         overflow_folder=journal.folder / "hooks",
         start_soon=services.nursery.start_soon,
-        on_hook=plan.spec.host.watch.on_hook,
+        on_hook=services.host.watch.on_hook,
         session_end_limit_s=plan.limits.session_end_s,
     )
 
@@ -62,7 +62,7 @@ def agent_services(services: Services, files: FileWatch, problems: list[str]) ->
         files: Takes the files that hooks watch.
         problems: Takes a line about a reviewer's model that may not be used.
     """
-    plan, host, ports, journal = services.plan, services.plan.spec.host, services.ports, services.journal
+    plan, host, ports, journal = services.plan, services.host, services.ports, services.journal
     run_folder, model = services.run_folder, services.model
     deadline_s = plan.settings.scalars.approval_deadline_s
     reviewing = plan.settings.scalars.autoMode
