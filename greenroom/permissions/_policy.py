@@ -257,9 +257,8 @@ def merge_permissions(
     managed = [settings for settings in ordered if settings.source.scope is Scope.MANAGED]
     wanted = next((settings.mode for settings in managed if settings.mode is not None), None)
     if wanted is not None and mode not in (None, wanted):
-        diagnostics.append(
-            Diagnostic("permissions", f"the mode is {wanted}, set by an administrator, instead of {mode}")
-        )
+        text = f"the mode is {wanted}, set by an administrator, instead of {mode}"
+        diagnostics.append(Diagnostic("permissions", text))
     mode = wanted or mode
     for settings in ordered:
         diagnostics += settings.diagnostics

@@ -55,7 +55,12 @@ class InvalidInput(ToolError):
 
 @final
 class UnknownTool(ToolError):
-    """No tool has this name."""
+    """No tool has this name.
+
+    Attributes:
+        name: The name that was asked for.
+        known: The names of the tools that there are.
+    """
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         there_is = "expected one of: " + ", ".join(known) if known else "no tools are available"

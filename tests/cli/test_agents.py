@@ -158,7 +158,7 @@ def test_check_looks_into_hooks_rules_and_servers(agents: Agents) -> None:
     assert "'parts': hooks.Nope: unknown event" in out
     assert "'parts': hooks.PreToolUse[0].hooks[0].command: must be a non-empty string and is missing" in out
     assert "'parts': disallowedTools: 'Bash('" in out
-    assert "'parts': server 'x' has the command 3" in out
+    assert "'parts': server 'x' has an invalid command: expected a string, got 3" in out
     assert "2 agents, 4 problems to repair" in out
 
 

@@ -129,7 +129,7 @@ def bash(command: str) -> Answer:
         ("swarm nowhere", "'nowhere' does not exist; give a folder to survey"),
         ("swarm --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
         ("replay", "no run in"),
-        ("replay nothing", "no run 'nothing'"),
+        ("replay nothing", "run not found: 'nothing'"),
         ("replay --at 1.5", "--at: '1.5' is not a whole number"),
         ("replay /dev/null", "/dev/null"),
         ("replay --output x", "--output is where an export goes"),
@@ -174,7 +174,7 @@ def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tm
 @pytest.mark.parametrize(
     ("content", "where", "why"),
     [
-        ("---\nname: x\ndescription: d\ntools: [\n---\n", ":4", "no YAML"),
+        ("---\nname: x\ndescription: d\ntools: [\n---\n", ":4", "not valid YAML"),
         ("---\nname: x\n", ":1", "has no end"),
         ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name must be text, got ['x']"),
         ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns must be a whole number from 1, got -1"),
@@ -294,8 +294,8 @@ def test_a_refusal_says_what_to_do(place: Place, reply: ErrorReply, line: str) -
         ("ANTHROPIC_BASE_URL", "example.com", "is not a valid API URL; it must begin with https://"),
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:99999", "is not a valid API URL"),
         ("ANTHROPIC_BASE_URL", "http://", "is not a valid API URL"),
-        ("ANTHROPIC_API_KEY", f"{KEY}\n", "ANTHROPIC_API_KEY holds characters that no key has"),
-        ("ANTHROPIC_API_KEY", f"{KEY}é", "ANTHROPIC_API_KEY holds characters that no key has"),
+        ("ANTHROPIC_API_KEY", f"{KEY}\n", "ANTHROPIC_API_KEY must not contain line breaks"),
+        ("ANTHROPIC_API_KEY", f"{KEY}é", "ANTHROPIC_API_KEY must not contain line breaks"),
     ],
 )
 def test_an_address_or_key_that_cannot_be_used_is_refused_before_anything_is_sent(

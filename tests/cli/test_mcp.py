@@ -130,7 +130,7 @@ def test_list_and_login_are_held_to_what_an_administrator_says(
 
     assert code == 0
     assert "server 'evil' is not connected: it is listed in deniedMcpServers" in text
-    assert "deniedMcpServers[1] fits no server" in text
+    assert "deniedMcpServers[1] matches no server" in text
     assert asked == 1
     assert mcp.error.endswith("server 'evil' is not connected: it is listed in deniedMcpServers\n")
     assert not ran.exists()

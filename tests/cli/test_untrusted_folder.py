@@ -282,7 +282,7 @@ def test_modules_of_the_current_folder_are_not_imported(place: Place, marks: Pat
 
     assert ran(marks) == []
     assert done.returncode == 2
-    assert "no run 'none'" in done.stderr
+    assert "run not found: 'none'" in done.stderr
     assert kept.returncode == 0
 
 

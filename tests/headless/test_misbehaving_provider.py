@@ -110,7 +110,7 @@ ENDS: dict[str, Case] = {
     "cut-always": Case(
         replies=(said("more ", "max_tokens"),),
         requests=4,
-        error="cut off at the limit",
+        error="cut off at its length limit",
         reason="model_error",
         stop_reason="max_tokens",
     ),
@@ -235,8 +235,8 @@ BROKEN: dict[str, Case] = {
     ),
     "early": Case(replies=(StreamReply(answer="It", ending="early", events=4),), requests=2, error="complete"),
     "torn": Case(replies=(StreamReply(answer="It", ending="cut", events=4),), requests=2, error="the connection broke"),
-    "json": Case(replies=(StreamReply(answer="It", ending="garbage", events=4),), requests=2, error="garbled"),
-    "utf-8": Case(replies=(stream(HEAD, b"data: \xff\xfe\n\n"),), requests=2, error="garbled"),
+    "json": Case(replies=(StreamReply(answer="It", ending="garbage", events=4),), requests=2, error="malformed"),
+    "utf-8": Case(replies=(stream(HEAD, b"data: \xff\xfe\n\n"),), requests=2, error="malformed"),
     "twice": Case(replies=(stream(HEAD, HEAD, *WHOLE[1:]),), text="It is 42."),
     "no-stop": Case(replies=(stream(*WHOLE[:-1]),), text="It is 42."),
     "no-start": Case(replies=(stream(*WHOLE[1:]),), text="It is 42."),
@@ -272,7 +272,7 @@ BROKEN: dict[str, Case] = {
         requests=2,
         error="JSON object",
     ),
-    "silent": Case(replies=(StreamReply(ending="stall", events=1),), requests=2, error="stood still for 0.3 s"),
+    "silent": Case(replies=(StreamReply(ending="stall", events=1),), requests=2, error="stalled for 0.3 s"),
 }
 CASES = {**ENDS, **REFUSALS, **BROKEN}
 
@@ -465,7 +465,7 @@ def test_attempts_are_the_total_of_a_run_also_after_a_timeout(place: Place) -> N
 
     assert done.code == 1
     assert len(requests) == 2
-    assert "stood still for 0.3 s (first token) (tried 2 times)" in done.err
+    assert "stalled for 0.3 s (first token) (tried 2 times)" in done.err
 
 
 def test_a_silent_connection_ends_at_its_own_limit(place: Place) -> None:
@@ -476,7 +476,7 @@ def test_a_silent_connection_ends_at_its_own_limit(place: Place) -> None:
     )
 
     assert (done.code, len(requests)) == (1, 1)
-    assert done.err.startswith("greenroom: the answer stood still")
+    assert done.err.startswith("greenroom: the answer stalled")
 
 
 def test_a_silence_is_told_after_a_minute_and_each_time_it_doubles() -> None:

@@ -528,7 +528,7 @@ def test_a_server_that_wants_a_login_is_told_with_what_does_that_and_holds_nothi
 
     assert (done.code, done.out) == (0, "done\n")
     (line,) = done.err.splitlines()
-    assert line.startswith("greenroom: note: the MCP server 'far' is not connected: it wants a login: ")
+    assert line.startswith("greenroom: note: the MCP server 'far' is not connected: it requires a login: ")
     assert "it answered HTTP 401; run `greenroom mcp login far`" in line
 
 

@@ -136,7 +136,7 @@ def test_13_40_what_an_administrator_wants_comes_before_every_flag(
     assert (init["permissionMode"], "Glob" in init["tools"], "keeper" in init["agents"]) == ("plan", False, True)
     assert "Be careful." in json.dumps(request.body["system"])
     assert "the model is 'haiku', as an administrator set it, and not 'opus'" in done.err
-    assert "the mode is plan, as an administrator set it, and not acceptEdits" in done.err
+    assert "the mode is plan, set by an administrator, instead of acceptEdits" in done.err
 
 
 def test_13_40_a_policy_that_cannot_be_read_is_one_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

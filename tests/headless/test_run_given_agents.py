@@ -87,7 +87,7 @@ def test_13_21_where_the_main_agent_has_begun_its_next_request_has_them(place: P
     ("given", "why"),
     [
         ({"agents": [CRITIC]}, "agents must be an object of definitions by their names"),
-        ({"agents": {"good": CRITIC, "bad": 3}}, "'bad' is no object with the fields of a definition"),
+        ({"agents": {"good": CRITIC, "bad": 3}}, "'bad' is not an object with the fields of a definition"),
         ({"agents": {"good": CRITIC, "bad": {"prompt": "p"}}}, "'bad'"),
         ({"agents": {"good": CRITIC}, "sdkMcpServers": 3}, "sdkMcpServers must be a list of names"),
     ],

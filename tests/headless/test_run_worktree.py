@@ -72,7 +72,7 @@ def test_a_bare_flag_makes_up_a_name(place: Place, project: Path) -> None:
     ("arguments", "code", "why"),
     [
         (("-w", "Fix the bug."), 2, "put the prompt before it"),
-        (("-w", "a/b", "Fix it."), 2, "'a-b' would do"),
+        (("-w", "a/b", "Fix it."), 2, "for example 'a-b'"),
         (("-w", "#12", "Look."), 1, "no remote origin to fetch the pull request #12 from"),
         (("-w", "#x", "Look."), 2, "such as '#12'"),
     ],

@@ -104,6 +104,6 @@ async def test_resources_of_a_real_server(tmp_path: Path) -> None:
 
     assert {each["uri"] for each in listed} == {"note://one", "note://pixel"}
     assert note == "[resource note://one]\nRemember the milk."
-    assert "shown below as image 1; kept as " in pixel
+    assert "shown below as image 1; saved as " in pixel
     (image,) = asked.workspace.images["t1"]
     assert image.media_type == "image/png"

@@ -50,7 +50,7 @@ async def test_a_server_is_asked_for_everything_it_can_do(tmp_path: Path) -> Non
 
     first, second = shown.splitlines()
     assert first == "One pixel:"
-    path = trio.Path(second.partition("kept as ")[2].rstrip("]"))
+    path = trio.Path(second.partition("saved as ")[2].rstrip("]"))
     assert await path.read_bytes() == PIXEL
 
 

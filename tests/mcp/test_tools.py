@@ -152,7 +152,7 @@ def test_what_is_no_text_is_kept_and_named() -> None:
 
     assert shown.splitlines() == [
         "Look:",
-        f"[image image/png, 6 bytes: not shown, it is none of {', '.join(IMAGE_TYPES)}; saved as /kept/1.png]",
+        f"[image image/png, 6 bytes: not shown, it is not an image of a supported type: {', '.join(IMAGE_TYPES)}; saved as /kept/1.png]",
         "[audio audio/x-new, 6 bytes: cannot be shown to a model; saved as /kept/2.bin]",
         "[resource x://y of an unknown kind: invalid base64]",
         "[resource file:///a]",

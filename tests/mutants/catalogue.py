@@ -478,7 +478,7 @@ MUTANTS: Final = (
         "an export without durations",
         ("I-48",),
         "greenroom.trace._export_chrome",
-        '"dur": max(0, _us(one.end_t) - ts),',
+        '"dur": max(0, _us(piece.end_t) - ts),',
         '"dur": 0,',
     ),
     Mutant(

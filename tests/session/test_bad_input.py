@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,10 @@ async def said(folder: Path, **options: Any) -> tuple[str, ...]:
         ({"settings": {"modle": "x"}}, "unknown key 'modle'"),
         ({"settings": {"effort": "enormous"}}, "effort must be one of"),
         ({"settings": {"compaction": {"at_percent": 900}}}, "at_percent is a number from 1 to 100"),
-        ({"settings": {"permissions": {"defaultMode": "yolo"}}}, "permissions.defaultMode: there is no"),
+        (
+            {"settings": {"permissions": {"defaultMode": "yolo"}}},
+            "permissions.defaultMode: unknown permission mode 'yolo'",
+        ),
         ({"settings": {"models": {"budgt": 1}}}, "models: unknown key 'budgt'"),
         ({"settings": {"models": {"budget": {"usd": -1}}}}, "usd"),
         ({"settings": {"cleanupPeriodDays": 0}}, "cleanupPeriodDays"),
@@ -91,7 +95,7 @@ async def test_a_broken_settings_file_is_named_and_leaves_no_run(folder: Path) -
     path.parent.mkdir()
     path.write_text("{")
 
-    with pytest.raises(SettingsError, match="is no JSON") as caught:
+    with pytest.raises(SettingsError, match="invalid JSON") as caught:
         await said(folder, sources=["project"], is_trusted=True)
     assert str(path) in str(caught.value)
     assert not (folder.parent / "runs").exists()
@@ -117,7 +121,7 @@ async def test_a_broken_file_of_others_is_said_once_and_counts_for_nothing(folde
 
     (problem,) = await said(folder, sources=["project"], is_trusted=True)
     assert str(path) in problem
-    assert "is no JSON" in problem
+    assert re.search("invalid JSON|no JSON|not valid JSON", problem)
 
 
 async def test_an_empty_settings_file_is_none(folder: Path) -> None:

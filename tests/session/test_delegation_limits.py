@@ -126,7 +126,7 @@ async def test_depth_1_leaves_a_first_child_without_the_tool(tmp_path: Path, aut
         await session.run("go")
 
     assert "Agent" not in seen[0]
-    assert "there is no tool 'Agent'" in main_messages(session)[2]
+    assert "unknown tool 'Agent'" in main_messages(session)[2]
     assert session.agents.crew.spawned == 1
 
 

@@ -131,7 +131,7 @@ async def test_it_comes_before_what_the_program_gives_and_before_the_environment
         assert session.permissions.mode == Mode.PLAN
         assert session._services.plan.settings.scalars.delegation.max_depth == 1
         assert session._services.plan.environ["WHO"] == "administrator"
-        assert any("the mode is plan, as an administrator set it" in one for one in session.problems)
+        assert any("the mode is plan, set by an administrator" in one for one in session.problems)
 
 
 async def test_a_lower_source_fills_in_what_it_does_not_say(

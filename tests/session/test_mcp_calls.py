@@ -295,7 +295,7 @@ async def test_an_image_of_a_moved_call_is_kept_in_a_file_that_is_named(
 
     (notice,) = notices(one.session)
     assert "not shown" in result_of(notice)
-    path = trio.Path(result_of(notice).partition("kept as ")[2].rstrip("]"))
+    path = trio.Path(result_of(notice).partition("saved as ")[2].rstrip("]"))
     assert await path.read_bytes() == png(4, 4)
 
 

@@ -157,7 +157,7 @@ async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(p
         await resumed.run("Go on.")
 
     (text, image) = sent["content"]
-    assert text["text"].startswith("One pixel:\n[image image/png, 70 bytes: shown below as image 1; kept as ")
+    assert text["text"].startswith("One pixel:\n[image image/png, 70 bytes: shown below as image 1; saved as ")
     assert image["source"]["media_type"] == "image/png"
     assert len(base64.b64decode(image["source"]["data"])) == 70
     assert line["content"] == sent["content"]
@@ -177,7 +177,7 @@ async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_ther
         await until(lambda: len(said(session)) == 2)
         with pytest.raises(UsageError, match="unknown prompt /mcp__all__nothing"):
             await session.run("/mcp__all__nothing")
-        with pytest.raises(UsageError, match="needs path"):
+        with pytest.raises(UsageError, match="requires path"):
             await session.run("/mcp__all__re_view")
         tools = session.tools
         await session.run("Learn.")

@@ -209,7 +209,7 @@ async def test_a_malformed_hook_of_it_is_said_and_the_others_run(project: Path, 
         await session.run("Go.")
         (problem,) = session.problems
     assert results(session)[0].is_error
-    assert f"{folder}/hooks/hooks.json: hooks.Nothing: there is no event of this name" in problem
+    assert f"{folder}/hooks/hooks.json: hooks.Nothing: unknown" in problem
 
 
 # --- servers ------------------------------------------------------------------------------------------------------------

@@ -516,7 +516,7 @@ async def test_a_teammate_joins_in_the_worktree_and_holds_it(tmp_path: Path, pro
 
     assert where[1] == str(place_of(project, "x"))
     (refused,) = [one for one in main_messages(session) if "nothing was removed" in one]
-    assert "used by ann" in refused
+    assert "in use by ann" in refused
     assert not place_of(project, "x").exists()
 
 
@@ -598,7 +598,7 @@ async def test_a_pull_request_is_fetched(tmp_path: Path, project: Path) -> None:
         ("#12", False, WorktreeError, "no remote origin"),
         ("#12", True, WorktreeError, "cannot fetch pull request #12 from origin: it does not exist"),
         ("#x", True, UsageError, "such as '#12'"),
-        ("a/b", True, UsageError, "'a-b' would do"),
+        ("a/b", True, UsageError, "for example 'a-b'"),
     ],
 )
 async def test_what_cannot_be_fetched_is_said(

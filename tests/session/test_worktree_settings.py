@@ -62,7 +62,7 @@ async def test_a_hook_makes_the_folder_and_another_removes_it(*, is_removed: boo
     ("command", "why"),
     [
         ("echo /tmp; echo no room >&2; exit 1", "no room"),
-        ("exit 2", "WorktreeCreate hook created no worktree"),
+        ("exit 2", "the WorktreeCreate hook made no worktree"),
         ("true", "printed no path"),
         ("echo nowhere", "it is not a directory"),
         ("echo ..", "it goes through '..'"),

@@ -162,7 +162,7 @@ async def test_arguments_that_cannot_be_data_of_a_command_end_it(fields: dict[st
 
 
 async def test_a_session_without_a_shell_runs_none() -> None:
-    with pytest.raises(SkillFailed, match="runs no commands"):
+    with pytest.raises(SkillFailed, match="does not run commands of skills"):
         await render(skill("!`ls`"))
 
 
@@ -193,7 +193,7 @@ async def test_files_that_are_named_go_with_it() -> None:
 
 
 async def test_too_long_a_text_ends_it() -> None:
-    with pytest.raises(SkillFailed, match="too long"):
+    with pytest.raises(SkillFailed, match="must have at most 400,000 characters"):
         await render(skill("$ARGUMENTS" * 50), "x" * 10_000)
 
 

@@ -520,10 +520,10 @@ async def test_nobody_is_put_into_the_worktree_of_an_agent_that_runs(repository:
         await worktrees.open_existing(tree.path, cwd=repository)
     modify(tree.path)
     await hold.release()
-    with pytest.raises(UsageError, match="is an agent's"):
+    with pytest.raises(UsageError, match="belongs to an agent"):
         await worktrees.open_for_session(tree.name, cwd=repository)
     entered = await worktrees.open_existing(tree.path, cwd=repository)
-    with pytest.raises(UsageError, match="not for you to remove"):
+    with pytest.raises(UsageError, match="belongs to an agent and ends with it"):
         await worktrees.remove(entered, discard_changes=True)
     git(tree.path, "checkout", "--quiet", "file.txt")
     assert (await entered.release(keep=True)).fate is Fate.KEPT
@@ -671,7 +671,7 @@ async def test_what_is_no_repository_is_said_in_one_line(tmp_path: Path, reposit
     with pytest.raises(NoRepository, match="git was not found"):
         await Worktrees(run=no_git).open_for_agent(AGENT, cwd=repository)
 
-    assert ["not in a git repository" in said[0], "no commit yet" in said[1], "no checkout" in said[2]] == [True] * 3
+    assert ["not in a git repository" in said[0], "no commit yet" in said[1], "not a checkout" in said[2]] == [True] * 3
     assert all("\n" not in line for line in said)
     assert list((tmp_path / "plain").iterdir()) == []
 
@@ -859,6 +859,6 @@ async def test_what_one_user_wants_to_keep_does_not_go_with_the_last(repository:
 async def test_a_name_that_is_a_running_agents_changes_nothing_for_it(repository: Path) -> None:
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_agent(AGENT, cwd=repository)
-    with pytest.raises(UsageError, match="is an agent's"):
+    with pytest.raises(UsageError, match="belongs to an agent"):
         await worktrees.open_for_session(hold.worktree.name, cwd=repository)
     assert (await hold.release()).fate is Fate.REMOVED
