@@ -146,7 +146,7 @@ async def test_what_no_session_wrote_is_refused_and_so_is_too_much(tmp_path: Pat
 
     async with open_one(tmp_path, LISTENS, main, hold) as session:
         door = json.loads((session.run_folder / DOOR).read_text())
-        with pytest.raises(LetterRefused, match="no id of a session"):
+        with pytest.raises(LetterRefused, match="is not a session id"):
             await send_letter(Letter(id="1", sender="me", text="Hello."), **door)
         assert session.inbox.queued() == ()
         session.send("work")

@@ -144,7 +144,7 @@ async def test_an_agent_that_the_run_does_not_have_is_refused_and_nothing_is_stu
     definition = AgentDefinition(name="x")
     async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path, ports=virtual_ports()) as session:
         for _ in range(2):  # the second one is refused for the same reason
-            with pytest.raises(UsageError, match=r"no conversation of an agent|is no id"):
+            with pytest.raises(UsageError, match=r"no conversation of an agent|is not an agent id"):
                 await session.agents.resume(agent_id, definition=definition)
 
 
