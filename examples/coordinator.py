@@ -52,7 +52,7 @@ async def main() -> None:
         ) as session:
             await session.run("Find the tests and the examples, and write what there is into found.txt.")
             await session.wait_quiet()
-            print(", ".join(f"{task.description}: run {task.run} {task.state.value}" for task in session.tasks()))
+            print(", ".join(f"{task.description}: run {task.run} {task.state.value}" for task in session.tasks.all()))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ async def main() -> None:
         async with gr.open_session(model=model(), cwd=folder, runs=folder, tools=tools, settings=settings) as session:
             await session.run(f"Read report.txt. Then let a fork argue for each of {', '.join(ANGLES)}.")
             await session.wait_quiet()
-            for task in session.tasks():
+            for task in session.tasks.all():
                 print(
                     task.agent_type, task.state.value, (await trio.Path(task.output_file).read_text()).splitlines()[0]
                 )

@@ -49,7 +49,7 @@ async def main() -> None:
             await session.run(
                 "Let an agent run `sleep 1; echo 3 passed` in the background; list the how-tos meanwhile."
             )
-            print([(task.description, task.state.value) for task in session.tasks() if task.agent_type])
+            print([(task.description, task.state.value) for task in session.tasks.all() if task.agent_type])
             await session.wait_quiet()  # the notice has begun a turn of its own, and that has ended
 
 

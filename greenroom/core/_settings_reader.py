@@ -164,7 +164,9 @@ def _decimal(value: Any, _: type[Decimal]) -> Decimal:
 def _describe(error: BaseException, expected: type | None) -> str:
     if isinstance(error, ForbiddenExtraKeysError):
         known = [field.name for field in attrs.fields(error.cl)]
-        near = [match for key in sorted(error.extra_fields) for match in get_close_matches(str(key), known, 1)]
+        renamed: Mapping[str, str] = getattr(error.cl, "RENAMED", {})
+        close = {key: get_close_matches(str(key), known, 1) for key in sorted(error.extra_fields)}
+        near = [name for key, found in close.items() for name in ([renamed[key]] if key in renamed else found)]
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         return "unknown key " + ", ".join(sorted(repr(key) for key in error.extra_fields)) + hint
     if isinstance(error, KeyError):

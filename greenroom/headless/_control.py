@@ -258,7 +258,7 @@ class Host:
             raise UsageError("; ".join(map(str, parsed.problems)))
         servers = read_names(values.get("sdkMcpServers"))
         if agents:
-            await session.add_definitions(agents, source="initialize")
+            await session.agents.add_definitions(agents, source="initialize")
         await self._servers.add(servers, session.servers)
         if parsed.hooks:
             session.add_hooks(parsed)
@@ -271,7 +271,7 @@ class Host:
             ],
             "agents": [
                 {"name": definition.name, "description": definition.description, "model": definition.model}
-                for definition in session.definitions.values()
+                for definition in session.agents.definitions.values()
             ],
             "models": [{"value": session.model, "displayName": session.model, "description": ""}],
             "output_style": "default",
@@ -291,17 +291,17 @@ class Host:
         return receipt(map(self._name, done.still_queued), map(self._name, done.cancelled) if drops else None)
 
     async def _set_mode(self, session: Session, values: Mapping[str, Any]) -> Line:
-        await session.set_permission_mode(str(values.get("mode", "")))
-        return {"mode": session.permission_mode}
+        await session.permissions.set_mode(str(values.get("mode", "")))
+        return {"mode": session.permissions.mode}
 
     async def _stop_task(self, session: Session, values: Mapping[str, Any]) -> Line:
         task_id = str(values.get("task_id", ""))
-        task = session.find_task(task_id)
+        task = session.tasks.find(task_id)
         if task is None:
             raise UsageError(f"No task found with ID: {task_id}")
         if task.state in TERMINAL:
             raise UsageError(f"Task {task_id} is not running (status: {task.state})")
-        session.kill_task(task_id, "the program stopped it")
+        session.tasks.kill(task_id, "the program stopped it")
         return {}
 
     async def _mcp_message(self, session: Session, values: Mapping[str, Any]) -> Line:
@@ -317,14 +317,14 @@ class Host:
         folder = values.get("directory")
         if not isinstance(folder, str) or not folder:
             raise UsageError("register_repo_root needs directory, the path of a folder")
-        return {"directory": str(await session.add_folder(folder))}
+        return {"directory": str(await session.files.add_folder(folder))}
 
     async def _rewind_files(self, session: Session, values: Mapping[str, Any]) -> Line:
         message, dry_run = values.get("user_message_id"), values.get("dry_run") or False
         if not isinstance(message, str) or not message or not isinstance(dry_run, bool):
             raise UsageError("rewind_files needs user_message_id, the uuid of a message; dry_run is true or false")
         try:
-            return rewound(await session.rewind_files(message, dry_run=dry_run))
+            return rewound(await session.files.rewind(message, dry_run=dry_run))
         except UsageError as error:
             if not dry_run:
                 raise

@@ -288,7 +288,7 @@ class EventPrinter:
         """True if the main agent takes a turn, or is about to."""
         self.pump()
         is_awaited = self._turn is not None and not self._is_held
-        return is_awaited or self._session.main.is_busy or bool(self._session.queued())
+        return is_awaited or self._session.main.is_busy or bool(self._session.inbox.queued())
 
     def name_of(self, actor: str) -> str:
         """Return the name of an agent for people."""
@@ -309,7 +309,7 @@ class EventPrinter:
             usage=self.meter.usage,
             by_model=dict(self.meter.by_model),
             cost_usd=dict(self.meter.cost_usd),
-            denials=self._session.denials,
+            denials=self._session.permissions.denials,
         )
 
     @property

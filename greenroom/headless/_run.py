@@ -116,7 +116,7 @@ class HeadlessRun:
             if called is not None:
                 ending = await _carry_out(session, called)
             else:
-                answer = await (session.run(text, message_id=message_id) if text else session.go_on())
+                answer = await (session.run(text, message_id=message_id) if text else session.resume_turn())
                 ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
             events.pump()
@@ -138,7 +138,7 @@ class HeadlessRun:
     async def _wait_tasks(self) -> None:
         with self._drain:  # cancelled already if a signal came before
             await wait_background(self._session, ceiling_s=self._ceiling_s)
-        left = [task for task in self._session.tasks() if task.state not in TERMINAL]
+        left = [task for task in self._session.tasks.all() if task.state not in TERMINAL]
         self.abandoned = tuple(
             Abandoned(task_id=task.id, task_type=task.kind, description=task.description)
             for task in left
@@ -146,7 +146,7 @@ class HeadlessRun:
         )
         if self.abandoned:
             complain(abandoned_text(self.abandoned), code=0)
-            await self._session.abandon_tasks("the run came to its end", within_s=END_S)
+            await self._session.tasks.abandon("the run came to its end", within_s=END_S)
 
     def stop(self, why: str) -> None:
         """Carry out a first signal: a request to terminate ends everything now, an interrupt only the turn."""
@@ -169,4 +169,4 @@ async def _carry_out(session: Session, called: OwnCall) -> Ending:
         return compacted(await session.compact(called.said))
     if not called.said:
         raise UsageError(f"/{called.name} needs a folder: say which one agents may work in")
-    return folder_added(await session.add_folder(called.path, source="slash_command"))
+    return folder_added(await session.files.add_folder(called.path, source="slash_command"))

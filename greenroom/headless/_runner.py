@@ -98,7 +98,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                     **options.open_with,
                 ) as session:
                     if isinstance(approver, ToolApprover):
-                        approver.open(session.servers, session.approvals.deadline_s)
+                        approver.open(session.servers, session.permissions.approvals.deadline_s)
                     run = _begun(session, options, host, ladder, writer, ports, began_s)
                     notes.name_of = run.events.name_of
                     ladder.stop, ladder.kill = run.work.stop, session.kill
@@ -190,7 +190,7 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
 async def _work(run: _Begun, session: Session, host: Host | None, options: HeadlessOptions, ladder: Ladder) -> None:
     if not (options.prompt or options.talks or options.is_only_set_up or session.was_cut):
         raise UsageError(f"the last turn of {session.id} was completed; give a prompt to continue with")
-    session.let_hooks_defer()
+    session.permissions.allow_deferral()
     run.events.open()
     if options.is_only_set_up:
         run.events.close()
@@ -214,8 +214,8 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
     problems = frozenset(session.problems)
     for problem in session.problems:
         note(problem)
-    if session.worktree is not None:
-        note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
+    if session.files.worktree is not None:
+        note(f"the agent works in the worktree {typed(session.files.worktree)}; it stays there when the run has ended")
     every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
         note(f"unknown tool {name!r}; the rule about it has no effect")

@@ -49,10 +49,10 @@ _OWN: Final = (
 
 def commands_of(session: Session) -> Iterator[Command]:
     """Return what may be called in a session now; nothing where there are no slash commands."""
-    if not session.has_commands:
+    if not session.commands.is_on:
         return
-    yield from (command for command in _OWN if command.name not in session.skills)
-    for skill in session.skills.values():
+    yield from (command for command in _OWN if command.name not in session.commands.skills)
+    for skill in session.commands.skills.values():
         if skill.for_users:
             yield Command(skill.name, skill.description, skill.argument_hint)
     for prompt in session.servers.prompts:
@@ -62,6 +62,6 @@ def commands_of(session: Session) -> Iterator[Command]:
 def own_call(text: str, session: Session) -> OwnCall | None:
     """Return what a prompt `/compact [focus]` or `/add-dir FOLDER` calls; None for any other one, and where a skill has that name."""
     found = _CALL.fullmatch(text.strip())
-    if found is None or not session.has_commands or found["name"] in session.skills:
+    if found is None or not session.commands.is_on or found["name"] in session.commands.skills:
         return None
     return OwnCall(found["name"], (found["said"] or "").strip())

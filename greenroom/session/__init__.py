@@ -1,6 +1,6 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
-from greenroom.session._assembly import ModelFor
+from greenroom.session._catalog import EVENTS, FOLDS
 from greenroom.session._events import (
     ElicitationAnswered,
     ElicitationAsked,
@@ -9,9 +9,14 @@ from greenroom.session._events import (
     SessionEnded,
     SessionTitled,
 )
-from greenroom.session._handles import TaskHandle, TaskResult
-from greenroom.session._host import HostArguments
-from greenroom.session._live_events import (
+from greenroom.session._open import open_session
+from greenroom.session._session import Session
+from greenroom.session.assembly._host_ports import HostArguments
+from greenroom.session.assembly._main_definition import MAIN, MainFor, main_of_settings
+from greenroom.session.assembly._session_spec import ModelFor
+from greenroom.session.parts._activity import Activity
+from greenroom.session.parts._event_stream import EventStream
+from greenroom.session.parts._live_events import (
     LIVE_EVENTS,
     AnswerPiece,
     ElicitationCompleted,
@@ -20,21 +25,17 @@ from greenroom.session._live_events import (
     MessageShown,
     PromptTaken,
 )
-from greenroom.session._main import MAIN, MainFor, main_of_settings
-from greenroom.session._neighbours import NeighbourError, NeighbourSettings
-from greenroom.session._observation import Activity
-from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._plugins import find_session_plugins, make_data_folders
-from greenroom.session._queue import Interrupted, SessionInbox
-from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
-from greenroom.session._rewind_run import rewind_run
-from greenroom.session._session import Session
-from greenroom.session._settings import SessionSettings, Settings, WorktreeKeys, load_settings
-from greenroom.session._settings_files import SettingSource
-from greenroom.session._settings_watch import SETTINGS_NOTICE
-from greenroom.session._status import AgentStatus, TaskStatus
-from greenroom.session._stream import EventStream
-from greenroom.session._sweep import SweepReport, sweep_runs
+from greenroom.session.parts._session_inbox import Interrupted, SessionInbox
+from greenroom.session.parts._session_status import AgentStatus, TaskStatus
+from greenroom.session.parts._task_handle import TaskHandle, TaskResult
+from greenroom.session.peers._peer_sessions import PeerSettings, SessionMessageError
+from greenroom.session.record._file_rewind import rewind_run
+from greenroom.session.record._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
+from greenroom.session.record._run_sweep import SweepReport, sweep_runs
+from greenroom.session.settings._session_plugins import find_session_plugins, make_data_folders
+from greenroom.session.settings._session_settings import SessionSettings, Settings, WorktreeKeys, load_settings
+from greenroom.session.settings._settings_files import SettingSource
+from greenroom.session.settings._settings_watch import SETTINGS_NOTICE
 
 __all__ = [
     "EVENTS",
@@ -59,13 +60,13 @@ __all__ = [
     "MessageAppended",
     "MessageShown",
     "ModelFor",
-    "NeighbourError",
-    "NeighbourSettings",
+    "PeerSettings",
     "PromptTaken",
     "Session",
     "SessionBegan",
     "SessionEnded",
     "SessionInbox",
+    "SessionMessageError",
     "SessionSettings",
     "SessionTitled",
     "SettingSource",

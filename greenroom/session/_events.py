@@ -1,4 +1,4 @@
-"""What a session puts on record: its own beginning and end, that files were set back, what servers ask."""
+"""Events of a session: its start and end, rewound files, questions of servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SessionBegan(Event):
     agent: str = ""
     """Name of the main agent's definition."""
     permission_mode: Annotated[str, OneOf(*Mode, "")] = ""
-    """How its calls were treated that no rule speaks about, when it began."""
+    """The permission mode with which it began."""
     mode: Annotated[str, OneOf("coordinator", "normal", "")] = ""
     """`coordinator` where the main agent only leads others, else `normal`."""
     title: str = ""
@@ -77,7 +77,7 @@ class FilesRewound(Event):
     deletions: int
     """Lines that are gone again."""
     error: str = ""
-    """What could not be set back, and why, in one line; empty where all could."""
+    """The files that could not be set back and the reason, in one line; empty for none."""
 
 
 @final
@@ -92,7 +92,7 @@ class ElicitationAsked(Event):
     mode: Annotated[str, OneOf("form", "url")]
     """`form` for fields to fill in, `url` for an address to open."""
     message: str
-    """What it says, in at most 500 characters."""
+    """Its text, in at most 500 characters."""
 
 
 @final

@@ -28,7 +28,7 @@ def targets_of(session: Session, team: Team | None) -> list[Target]:
 
 def question_of(session: Session) -> Question | None:
     """Return the question that waits longest for a person."""
-    waiting = session.approvals.waiting()
+    waiting = session.permissions.approvals.waiting()
     if not waiting:
         return None
     first, more = waiting[0], len(waiting) - 1
@@ -42,10 +42,10 @@ def carry_out(action: Action, session: Session, team: Team | None) -> str:
     match action:
         case Settle(question=question, is_allowed=is_allowed):
             answer = Allow() if is_allowed else Deny(message="The person at the terminal refused it.")
-            was_taken = session.approvals.answer(question.id, answer) is Receipt.TAKEN
+            was_taken = session.permissions.approvals.answer(question.id, answer) is Receipt.TAKEN
             return ("allowed" if is_allowed else "refused") if was_taken else "that question has ended"
         case KillAll():
-            killed = session.kill_all(WHY)  # mates are tasks too
+            killed = session.tasks.kill_all(WHY)  # mates are tasks too
             return f"killed {len(killed)} mates and background tasks"
         case Interrupt(target=target) if not target.is_mate:
             return f"{target.name}: {session.interrupt(WHY).status}"

@@ -144,7 +144,7 @@ class LiveView:
 
     def _frame(self, session: Session, elapsed_s: float, waits: Waits) -> Frame:
         now = session.now()
-        agents = {agent.id: with_wait(agent, waits.waited_s(agent.id, now)) for agent in session.agents()}
+        agents = {agent.id: with_wait(agent, waits.waited_s(agent.id, now)) for agent in session.agents.all()}
         items: Sequence[Item] = self._team.board.items() if self._team is not None else ()
         keys, chosen = self._keys(session)
         usd = session.budget.spent.usd

@@ -86,6 +86,6 @@ async def hand_out_again(team: Team) -> None:
 async def lead_on(session: Session, prompt: str) -> None:
     """Resume the turn of the lead; if it was completed, prompt the lead again."""
     if session.was_cut:
-        await session.go_on()
+        await session.resume_turn()
     else:
         await session.run(f"{prompt}\n\n{GOES_ON}")

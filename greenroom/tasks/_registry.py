@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Final, Protocol, TypeAlias, final
 
 import trio
 
@@ -40,6 +40,18 @@ Watch: TypeAlias = Callable[[Task, Edge | None], None]
 """Called with each edge that a task takes, and with None for a move to the background, in the same step."""
 
 
+class TaskOwner(Protocol):
+    """A part of the session that tasks belong to, such as the sub-agents or a team."""
+
+    def id_of(self, name: str) -> str:
+        """Return the id of the task of an agent with this name; empty, or the name itself, if there is none."""
+        ...
+
+    def release(self, task: Task) -> bool:
+        """Release what was held for a task that ended some time ago; return False to be called again later."""
+        ...
+
+
 @final
 class Tasks:
     """The tasks of a session. Made by `open_tasks`; use it from the Trio thread only."""
@@ -47,7 +59,7 @@ class Tasks:
     def __init__(
         self,
         nursery: trio.Nursery,
-        tell: Callable[[TaskNotice], None],
+        tell: Callable[[TaskNotice], None] | None,
         watch: Watch,
         note_new: Callable[[Task], None],
         note_settled: Callable[[Task], None],
@@ -59,7 +71,7 @@ class Tasks:
         self.is_on = is_on
         """True if a call may leave its task in the background."""
         self._nursery = nursery
-        self._tell = tell
+        self._deliver = self.give_up if tell is None else tell
         self._watch = watch
         self._note_new = note_new
         self._note_settled = note_settled
@@ -72,12 +84,18 @@ class Tasks:
         self._releases: deque[tuple[float, Task]] = deque()
         self._is_releasing = False
         self._sweeping = trio.CancelScope()
-        self.id_of: Callable[[str], str] = lambda name: name
-        """Returns the id of the agent with a name."""
-        self.on_release: Callable[[Task], bool] = lambda _: True
-        """Called some time after the end of a task made by `open`; returns True if the task was released, and is called
-        again otherwise.
+        self._owners: list[TaskOwner] = []
+
+    def join(self, owner: TaskOwner, *, deliver: Callable[[TaskNotice], None] | None = None) -> None:
+        """Register an owner of tasks; those that joined later are asked first.
+
+        Args:
+            owner: The owner. It is asked for the tasks of names, and about each task that is to be released.
+            deliver: Takes the notices of ends from now on; None leaves them to whoever takes them now.
         """
+        self._owners.insert(0, owner)
+        if deliver is not None:
+            self._deliver = deliver
 
     def start(
         self,
@@ -202,6 +220,9 @@ class Tasks:
         """Run work that is not a task while the tasks are open; it must not fail."""
         self._nursery.start_soon(work)
 
+    def _tell(self, notice: TaskNotice) -> None:
+        self._deliver(notice)
+
     def give_up(self, notice: TaskNotice) -> None:
         """Record that an end could not be reported; the task's result stays available."""
         task = self._tasks.get(notice.task_id)
@@ -217,7 +238,7 @@ class Tasks:
                 now_s = trio.current_time()
                 earliest_s = now_s + RELEASES_APART_S
                 for task in self._take_due(now_s):
-                    if task.retain or not task.is_settled or not self.on_release(task):
+                    if task.retain or not task.is_settled or not self._is_released(task):
                         self._releases.append((now_s + self._release_s, task))
         self._is_releasing = False
 
@@ -227,9 +248,14 @@ class Tasks:
             due.append(self._releases.popleft()[1])
         return due
 
+    def _is_released(self, task: Task) -> bool:
+        released = [owner.release(task) for owner in self._owners]  # each of them is asked
+        return all(released)
+
     def find(self, task_id: str) -> Task | None:
         """Return a running or recently ended task by its id, or the name of its agent."""
-        return self._tasks.get(task_id) or self._tasks.get(self.id_of(task_id))
+        named = next(filter(None, (owner.id_of(task_id) for owner in self._owners)), task_id)
+        return self._tasks.get(task_id) or self._tasks.get(named)
 
     def all(self) -> tuple[Task, ...]:
         """Return the running and the remembered tasks, in the order of starting."""
@@ -333,7 +359,7 @@ async def _look_after(
 @asynccontextmanager
 async def open_tasks(
     *,
-    tell: Callable[[TaskNotice], None],
+    tell: Callable[[TaskNotice], None] | None = None,
     watch: Watch = lambda _task, _edge: None,
     note_new: Callable[[Task], None] = lambda _: None,
     note_settled: Callable[[Task], None] = lambda _: None,
@@ -345,7 +371,7 @@ async def open_tasks(
 
     Args:
         tell: Takes the notice of each end that no call reported; called in the step of the end, so it may only store
-            it.
+            it. By default an owner that joins does.
         watch: Called in the same step with each edge that a task takes, and with its move to the background.
         note_new: Called with each task in the step of its registration.
         note_settled: Called with each task whose leftovers were processed.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from greenroom.containment import GitCalls, GitTooOld, run_git
-from greenroom.session._environment_text import git_status
+from greenroom.session.equipment._environment_text import git_status
 from greenroom.swarm.survey._changes import look_at_changes
 from greenroom.worktrees import ProcessResult, Worktrees, WorktreeSettings, run_process
 from greenroom.worktrees._settings import BaseRef

@@ -12,8 +12,8 @@ from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.containment import SandboxSettings
 from greenroom.session import SessionSettings, WorktreeKeys
-from greenroom.session._limits import LimitSettings
-from greenroom.session._settings import AT_ONCE
+from greenroom.session.settings._limit_settings import LimitSettings
+from greenroom.session.settings._session_settings import AT_ONCE
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
@@ -32,7 +32,7 @@ TAKES: Final = {
     "CompactionSettings": "object",
     "DelegationSettings": "object",
     "LimitSettings": "object",
-    "NeighbourSettings": "object",
+    "PeerSettings": "object",
     "TeamSettings": "object",
     "SandboxSettings": "object",
     "WorktreeKeys": "object",

@@ -358,12 +358,12 @@ def run_in_virtual_time(
             model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), live=(MessageAppended,)
         ) as session:
             if is_slow:
-                session._recording = Slow(session._recording)
+                session._journal = Slow(session._journal)  # type: ignore[assignment]
             events = EventPrinter(session, heard, began_s=began, wall=virtual_ports().clock.wall)
             run = HeadlessRun(session, events, ceiling_s=ceiling_s)
             events.open()
             if command_s:
-                session.delegation.tasks.start(
+                session.tasks.table.start(
                     command,
                     id="b00000001",
                     description="c",

@@ -121,9 +121,9 @@ def test_a_prompt_adds_a_folder_and_hooks_hear_that_a_person_did(place: Place) -
     ("prompt", "why"),
     [
         ("/add-dir", "/add-dir needs a folder: say which one agents may work in"),
-        ("/add-dir nowhere", "nowhere' is no folder; only a folder that is there can be added"),
-        ("/add-dir ~nobody-here/x", "~nobody-here/x' is no folder; only a folder that is there can be added"),
-        ("/add-dir .", "project' is a folder of the session already"),
+        ("/add-dir nowhere", "nowhere': it is not a directory"),
+        ("/add-dir ~nobody-here/x", "~nobody-here/x': it is not a directory"),
+        ("/add-dir .", "project': the session already includes it"),
     ],
 )
 def test_a_folder_that_cannot_be_added_is_one_line(place: Place, prompt: str, why: str) -> None:

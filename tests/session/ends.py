@@ -240,7 +240,7 @@ class Run:
         if self.team is not None:
             found = self.team.teammates.get("ann")
             return None if found is None else found.ref
-        members = self.session.delegation.crew.members.values()
+        members = self.session.agents.crew.members.values()
         return next((one.ref for one in members if one.order.definition.name in {"worker", "fork"}), None)
 
     @property
@@ -277,12 +277,12 @@ class Run:
         """Look at what is left while the session is open."""
         if self.is_over:
             return
-        for status in self.session.tasks():
+        for status in self.session.tasks.all():
             if status.state not in {"completed", "failed", "killed"} and status.kind != TEAMMATE:
                 self.problems.append(f"task {status.id} is {status.state}")
         told = Counter(found.group(1) for one in notices(self.session) if (found := _NOTICE_OF.search(one)))
         self.problems += [f"{task} is told {times} times" for task, times in told.items() if times > 1]
-        for status in self.session.tasks():
+        for status in self.session.tasks.all():
             if (
                 self.case.who in {"background", "fork"}
                 and status.agent_type in {"worker", "fork"}

@@ -17,7 +17,7 @@ import attrs
 from greenroom.actors import TurnEnded
 from greenroom.core import Event, event_of
 from greenroom.session import FOLDS
-from greenroom.session._team_records import read_team_records
+from greenroom.session.record._recovery import read_team_records
 from greenroom.supervisor import TreeNode
 from greenroom.tasks import TEAMMATE
 from greenroom.teams import (
@@ -218,7 +218,7 @@ def check_closed(world: World) -> None:
     assert team.board.ref.is_gone
     assert not team.roster.teammates
     assert not team.shutdowns.requests
-    assert not [one for one in session.delegation.tasks.running() if one.info.kind == TEAMMATE]
+    assert not [one for one in session.tasks.table.running() if one.info.kind == TEAMMATE]
     leaves = sorted(one.behavior for one in _leaves(session.runtime.tree()) if one.behavior != "SupervisorBehavior")
     assert leaves in (["Agent", "Queue"], []), leaves
 

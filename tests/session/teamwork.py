@@ -159,7 +159,7 @@ async def open_teamwork(
 
 def main_messages(session: Session) -> list[str]:
     """Return what main's conversation holds, a text for each message."""
-    home = session.delegation.crew.main_home
+    home = session.agents.crew.main_home
     assert home is not None
     assert home.conversation is not None
     return [

@@ -124,13 +124,13 @@ async def test_variables_take_built_in_agents_away(
     async with open_teamwork(tmp_path, in_order(call), settings={"env": env}) as session:
         await session.run("go")
         assert "no agent is called 'Explore'" in main_messages(session)[2]
-        assert "general-purpose" in session.definitions
+        assert "general-purpose" in session.agents.definitions
 
     monkeypatch.setenv("GREENROOM_DISABLE_BUILTIN_AGENTS", "1")
     async with open_teamwork(tmp_path, in_order(agent("look"))) as session:
         await session.run("go")
         assert "subagent_type is required" in main_messages(session)[2]
-        assert list(session.definitions) == []
+        assert list(session.agents.definitions) == []
 
     person = {"delegation": {"interactive": True}}
     async with open_teamwork(tmp_path, in_order(agent("look")), settings=person) as session:
@@ -263,7 +263,7 @@ async def test_a_hook_that_ends_with_2_stops_a_spawn_and_is_read(tmp_path: Path)
     settings = {"hooks": {"PreToolUse": [{"matcher": "Agent", "hooks": [handler]}]}}
     async with open_teamwork(tmp_path, in_order(agent("look", **BACK)), settings=settings, wait_s=0.0) as session:
         await session.run("go")
-        assert session.delegation.crew.members == {}
+        assert session.agents.crew.members == {}
 
     assert "no agents on a Friday" in main_messages(session)[2]
     assert recorded(session, TaskBegan) == []
@@ -355,8 +355,8 @@ async def test_the_sample_files_load_unchanged_and_do_what_they_say(
     async with open_teamwork(tmp_path, main, pages={"code-reviewer": reviewer}, sources=["user", "project"]) as session:
         await session.run("go")
         await session.wait_quiet()
-        one = session.definitions["code-reviewer"]
-        skills = session.skills
+        one = session.agents.definitions["code-reviewer"]
+        skills = session.commands.skills
         assert session.problems == ()
 
     assert (one.tools, one.model, one.permission_mode) == (("Read", "Grep", "Glob"), "sonnet", "acceptEdits")
@@ -379,8 +379,8 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
         agents={"code-reviewer": sample},
     ) as session:
         await session.run("go")
-        one = session.definitions["code-reviewer"]
-        (member,) = session.delegation.crew.members.values()
+        one = session.agents.definitions["code-reviewer"]
+        (member,) = session.agents.crew.members.values()
         assert session.problems == ()
 
     assert (one.effort, one.max_turns) == ("medium", 50)
@@ -405,7 +405,7 @@ async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_c
     async with open_teamwork(tmp_path, main) as session:
         await session.run("go")
         await session.wait_quiet()
-        (task,) = session.tasks()
+        (task,) = session.tasks.all()
 
     assert notices(session) == []
     assert (task.state, task.is_told) == ("completed", True)
@@ -452,7 +452,7 @@ async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autoju
         tmp_path, in_order(call), pages={"planner": page}, agents={"planner": planner}, mode="default"
     ) as session:
         await session.run("go")
-        (task,) = session.tasks()
+        (task,) = session.tasks.all()
 
     (denied,) = recorded(session, PermissionDenied)
     assert denied.actor == task.id
@@ -492,7 +492,7 @@ async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
         (folder / name / "SKILL.md").write_text(f"---\nname: {name}\n{head}\n---\n\nAudit the login.\n")
     async with open_teamwork(tmp_path, in_order("I audit."), sources=["project"], is_trusted=True) as session:
         answers = [(await session.run(f"/{name}")).text for name in ("audit", "plain")]
-        skills, problems = session.skills, session.problems
+        skills, problems = session.commands.skills, session.problems
 
     assert [(name, skills[name].is_fork) for name in sorted(skills)] == [
         ("audit", True),
@@ -531,7 +531,7 @@ async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_cloc
     pages = {"general-purpose": in_order(*[Call("Glob", {"pattern": "*"})] * 9, "Done.")}
     async with open_teamwork(tmp_path, main, pages=pages) as session:
         await session.run("go")
-        (task,) = session.tasks()
+        (task,) = session.tasks.all()
         assert (task.state, task.is_told) == ("running", False)  # and not `completed`: it is what it says
         await session.wait_quiet()
 

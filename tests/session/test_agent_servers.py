@@ -13,7 +13,7 @@ from greenroom.mcp import McpServers, McpSettings, McpTool, ServerStatus
 from greenroom.mcp._peer import ToolInfo
 from greenroom.mcp._server import Server
 from greenroom.mcp._server_tools import Keeper
-from greenroom.session._agent_servers import ServerTool, after_change
+from greenroom.session.equipment._agent_servers import ServerTool, after_change
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import FakeServer, http, start
 

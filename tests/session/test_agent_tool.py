@@ -80,7 +80,7 @@ async def test_the_end_of_a_turn_takes_the_child_along_that_it_waits_for(
             nursery.start_soon(_ignore_kill, session)
             await trio.sleep(15)
             session.interrupt("enough")
-        assert session.delegation.crew.running == 0
+        assert session.agents.crew.running == 0
         await session.wait_quiet()
         before = len(main_messages(session))
         await session.run("and now?")
@@ -134,7 +134,7 @@ async def test_moving_to_the_background_restarts_nothing(tmp_path: Path, autojum
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run)
             await trio.sleep(15)
-            (moved,) = session.background_all()
+            (moved,) = session.tasks.background_all()
         await session.wait_quiet()
         output = (session.run_folder / "tasks" / f"{moved}.output").read_text()
 
@@ -433,11 +433,11 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
     main = in_order(agent("parent", run_in_background=True), "Fine.")
     async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=10.0) as session:
         await session.run("go")
-        assert len(session.delegation.crew.members) >= 1
+        assert len(session.agents.crew.members) >= 1
         await trio.sleep(5)
-        session.kill_all("enough")
+        session.tasks.kill_all("enough")
         await session.wait_quiet()
-        assert session.delegation.crew.running == 0
+        assert session.agents.crew.running == 0
 
     assert {one.split("<status>")[1].split("<")[0] for one in notices(session)} == {"killed"}
     assert violations(session) == []
@@ -450,7 +450,7 @@ async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: M
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
         await session.run("go")
-        assert session.delegation.crew.members == {}
+        assert session.agents.crew.members == {}
 
     text = main_messages(session)[2]
     assert "Report on" not in text
@@ -462,7 +462,7 @@ async def test_a_list_that_means_no_tool_refuses_the_agent(tmp_path: Path, autoj
     agents = {"typo": {"description": "x", "prompt": "x", "tools": ["Grpe"]}}
     async with open_teamwork(tmp_path, in_order(agent("a", subagent_type="typo")), agents=agents) as session:
         await session.run("go")
-        assert session.delegation.crew.members == {}
+        assert session.agents.crew.members == {}
 
     assert "would be spawned with zero tools — refusing" in main_messages(session)[2]
     assert "Grpe" in main_messages(session)[2]
@@ -513,7 +513,7 @@ async def test_usage_adds_up_when_agents_were_released(tmp_path: Path, autojump_
         await session.wait_quiet()
         before = session.usage
         await trio.sleep(5)
-        assert session.delegation.crew.members == {}
+        assert session.agents.crew.members == {}
         assert session.usage == before
         assert before.total > 0
 
@@ -526,10 +526,10 @@ async def test_what_is_looked_at_is_kept(tmp_path: Path, autojump_clock: MockClo
         handle.retain = True
         await handle.wait_finished()
         await trio.sleep(10)
-        assert handle.id in session.delegation.crew.members
+        assert handle.id in session.agents.crew.members
         handle.retain = False
         await trio.sleep(10)
-        assert handle.id not in session.delegation.crew.members
+        assert handle.id not in session.agents.crew.members
         await handle.resume("and more")  # from its transcript
         result = await handle.wait_finished()
 
@@ -562,15 +562,15 @@ async def test_one_call_ends_an_agent_by_its_id_its_name_or_its_handle(
             await session.spawn("general-purpose", f"job {n}", background=True, name=f"worker-{n}") for n in range(3)
         ]
         await trio.sleep(1)
-        assert [one.state for one in session.tasks()] == ["running"] * 3
-        assert session.kill_task(handles[0].id)
-        assert session.kill_task("worker-1")
+        assert [one.state for one in session.tasks.all()] == ["running"] * 3
+        assert session.tasks.kill(handles[0].id)
+        assert session.tasks.kill("worker-1")
         assert handles[2].kill()
         results = [await one.wait_finished() for one in handles]
-        assert [one.state for one in session.tasks()] == ["killed"] * 3
-        assert not session.kill_task("worker-1")
-        with pytest.raises(UsageError, match="there is no task 'worker-9'"):
-            session.kill_task("worker-9")
+        assert [one.state for one in session.tasks.all()] == ["killed"] * 3
+        assert not session.tasks.kill("worker-1")
+        with pytest.raises(UsageError, match="unknown task 'worker-9'"):
+            session.tasks.kill("worker-9")
 
     assert {one.state for one in results} == {"killed"}
     assert violations(session) == []
@@ -582,7 +582,7 @@ async def test_what_a_person_stopped_no_model_goes_on_with(tmp_path: Path, autoj
     pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=20.0) as session:  # type: ignore[arg-type]
         await session.run("go")
-        session.kill_task("helper", "enough")
+        session.tasks.kill("helper", "enough")
         await session.wait_quiet()
         await session.run("go on with it")
 
@@ -608,7 +608,7 @@ async def test_waits_for_several_agents_run_side_by_side_each_with_its_own_limit
         began = trio.current_time()
         await session.run("go")
         took = trio.current_time() - began
-        session.kill_all()
+        session.tasks.kill_all()
         await session.wait_quiet()
 
     assert took == 90.0
@@ -620,7 +620,7 @@ async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, a
     """RC-19: notices take no place of the capacity."""
     async with open_teamwork(tmp_path, in_order(otherwise="Noted."), wait_s=0.0) as session:
         for n in range(1_200):
-            session.delegation.crew.deliver(
+            session.agents.crew.deliver(
                 TaskNotice(task_id=f"b{n:08}", output_file="/out", status="completed", summary="done", owner="")
             )
         await session.wait_quiet()
@@ -633,10 +633,10 @@ async def test_the_host_reaches_an_agent_that_a_model_started(tmp_path: Path, au
     main = in_order(agent("job", run_in_background=True, name="helper"), "It runs.")
     async with open_teamwork(tmp_path, main, wait_s=10.0) as session:
         await session.run("go")
-        handle = session.handle("helper")
+        handle = session.tasks.handle("helper")
         result = await handle.wait_finished()
-        assert session.handle(handle.id).id == handle.id
-        with pytest.raises(UsageError, match="there is no agent 'nobody' in memory"):
-            session.handle("nobody")
+        assert session.tasks.handle(handle.id).id == handle.id
+        with pytest.raises(UsageError, match="unknown agent 'nobody'"):
+            session.tasks.handle("nobody")
 
     assert result.text == "Report on: job"

@@ -54,8 +54,10 @@ def seen(session: Session, *kinds: type[Any]) -> list[Any]:
 
 
 def notes_of(session: Session) -> Path:
-    assert session.asides.home.profile.memory is not None
-    return session.asides.home.profile.memory.folder
+    home = session.agents.main.home
+    assert home is not None
+    assert home.profile.memory is not None
+    return home.profile.memory.folder
 
 
 async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: Path, autojump_clock: MockClock) -> None:
@@ -64,7 +66,7 @@ async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: P
     async with opened(project, script, settings=settings) as (session, model), trio.open_nursery() as nursery:
         nursery.start_soon(session.run, "Go.")
         await trio.sleep(10)
-        assert await session.ask_aside("What are you doing?") == "I wait for a minute."
+        assert await session.asides.ask("What are you doing?") == "I wait for a minute."
         assert trio.current_time() < 60
         assert session.main.is_busy
         await session.wait_quiet()
@@ -91,13 +93,13 @@ async def test_a_side_question_ends_with_the_main_agent_and_nothing_else(
 
             async def ask() -> None:
                 with pytest.raises(ActorEnded):
-                    await session.ask_aside("Well?")
+                    await session.asides.ask("Well?")
 
             nursery.start_soon(ask)
             await trio.sleep(1)
             session.kill()
         with pytest.raises(ActorEnded):
-            await session.ask_aside("Well?")
+            await session.asides.ask("Well?")
     assert seen(session, ForkEnded)[0].state == "killed"
 
 
@@ -116,7 +118,7 @@ async def test_an_interrupt_ends_the_turn_and_not_the_side_question(project: Pat
         nursery.start_soon(run)
         nursery.start_soon(interrupt)
         await trio.sleep(10)
-        assert await session.ask_aside("Well?") == "Still here."
+        assert await session.asides.ask("Well?") == "Still here."
 
 
 async def test_an_error_of_the_provider_is_the_askers_and_a_suggestion_is_then_none(
@@ -124,13 +126,13 @@ async def test_an_error_of_the_provider_is_the_askers_and_a_suggestion_is_then_n
 ) -> None:
     errors = [ProviderError("busy", kind="overloaded") for _ in range(2)]
     async with opened(project, ["One.", *errors, "commit it"]) as (session, _):
-        assert await session.suggest_prompt() == ""
+        assert await session.asides.suggest_prompt() == ""
         await session.run("Go.")
         with pytest.raises(ProviderError):
-            await session.ask_aside("Well?")
-        assert await session.suggest_prompt() == ""
+            await session.asides.ask("Well?")
+        assert await session.asides.suggest_prompt() == ""
         assert [one.source for one in seen(session, AgentNoticed)] == ["prompt suggestion"]
-        assert await session.suggest_prompt() == "commit it"
+        assert await session.asides.suggest_prompt() == "commit it"
 
 
 # --- notes -----------------------------------------------------------------------------------------------------------
@@ -208,17 +210,17 @@ async def test_notes_are_put_in_order_on_demand(project: Path, autojump_clock: M
     async with opened(project, script, sources=["project"]) as (session, _):
         write(notes_of(session) / "MEMORY.md", "- tabs\n")
         await session.run("First.")
-        changes = await session.consolidate_memory()
+        changes = await session.asides.consolidate_memory()
     assert (changes.written, changes.text) == ((), "Nothing to change.")
 
 
 async def test_a_session_without_memory_says_so(project: Path, autojump_clock: MockClock) -> None:
     async with opened(project, []) as (session, _):
         with pytest.raises(UsageError, match="keeps no notes"):
-            await session.consolidate_memory()
+            await session.asides.consolidate_memory()
     async with opened(project, [], sources=["project"], settings={"autoMemoryEnabled": False}) as (session, _):
         with pytest.raises(UsageError, match="keeps no notes"):
-            await session.consolidate_memory()
+            await session.asides.consolidate_memory()
 
 
 # --- summaries -------------------------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ async def test_an_agent_in_the_background_says_what_it_does_where_the_settings_s
         expected = "Waiting for a whole minute" if is_on else ""
         assert handle.task.progress is not None
         assert handle.task.progress.summary == expected
-        assert [one.summary for one in session.agents()] == ["", expected]
+        assert [one.summary for one in session.agents.all()] == ["", expected]
         assert [one.text for one in seen(session, AgentSummarized)] == summary
         result = await handle.wait_finished()
         assert (result.state, result.text) == ("completed", "Waited.")

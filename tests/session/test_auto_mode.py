@@ -96,13 +96,13 @@ async def test_a_call_that_it_blocks_has_a_result_that_says_why_and_the_agent_go
         assert (await session.run("Finish it.")).text == "I leave the push to you."
         (reviewed,) = seen(session, PermissionReviewed)
         assert (reviewed.tool, reviewed.outcome, reviewed.reason) == ("Bash", "blocked", "it pushes to the main branch")
-        assert session.auto_mode.count == BlockCount(in_a_row=1, in_all=1)
+        assert session.permissions.auto_mode.count == BlockCount(in_a_row=1, in_all=1)
 
     (result,) = results(session)
     assert result.is_error
     assert "auto mode blocks it: it pushes to the main branch" in result.content
     assert "go on another way" in result.content
-    assert [one.tool for one in session.denials] == ["Bash"]
+    assert [one.tool for one in session.permissions.denials] == ["Bash"]
 
 
 async def test_what_needs_no_question_is_not_reviewed_and_rules_go_first(project: Path) -> None:
@@ -326,8 +326,8 @@ async def test_whatever_goes_wrong_with_a_review_nothing_is_allowed(
     async with opened(project, [call, "done"], [answer]) as (session, _):
         assert (await session.run("Go.")).text == "done"
         assert [one.outcome for one in seen(session, PermissionReviewed)] == ["failed"]
-        assert session.auto_mode.failed == 1
-        assert session.auto_mode.count == BlockCount(in_a_row=1, in_all=0)
+        assert session.permissions.auto_mode.failed == 1
+        assert session.permissions.auto_mode.count == BlockCount(in_a_row=1, in_all=0)
 
     assert results(session)[0].is_error
     assert "what is not reviewed does not run" in results(session)[0].content
@@ -359,7 +359,7 @@ async def test_an_abort_ends_a_review_and_counts_nothing(project: Path, autojump
         await session.wait_quiet()
         assert seen(session, PermissionReviewed) == []
         assert [one.state for one in seen(session, ForkEnded)] == ["killed"]
-        assert session.auto_mode.count == BlockCount()
+        assert session.permissions.auto_mode.count == BlockCount()
         assert (await session.run("And now?")).text == "done"
 
 
@@ -368,7 +368,7 @@ async def test_a_mode_that_changes_during_a_review_counts(project: Path, autojum
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
         session.send("Go.")
         await trio.sleep(5)
-        await session.set_permission_mode("default")
+        await session.permissions.set_mode("default")
         await session.wait_quiet()
 
     assert results(session)[0].is_error
@@ -380,7 +380,7 @@ async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused
 ) -> None:
     """Agents 0.4, 7.91: the review began before the user's word, and does not outlive it."""
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
-        home = session.delegation.crew.main_home
+        home = session.agents.crew.main_home
         assert home is not None
         refusals = Refusals()
         home.replace(refusals=refusals)
@@ -408,7 +408,7 @@ async def test_after_three_blocks_in_a_row_a_person_is_asked_until_one_allows_a_
     reviews = [block(), block(), block("again"), block()]
     async with opened(project, script, reviews, can_use_tool=answer) as (session, model):
         await session.run("Go.")
-        assert session.auto_mode.count == BlockCount(in_a_row=1, in_all=4)
+        assert session.permissions.auto_mode.count == BlockCount(in_a_row=1, in_all=4)
         assert [one.answer for one in seen(session, PermissionAnswered)] == ["denied", "denied", "allowed"]
 
     assert len(asked(model)) == 4
@@ -424,7 +424,7 @@ async def test_a_hook_that_allows_a_call_is_no_person_and_ends_no_pause(project:
     script, reviews = [PUSH, PUSH, PUSH, PUSH, "done"], [block(), block(), block()]
     async with opened(project, script, reviews, settings=settings) as (session, model):
         await session.run("Go.")
-        assert session.auto_mode.count.is_paused
+        assert session.permissions.auto_mode.count.is_paused
         assert [one.answer for one in seen(session, PermissionAnswered)] == ["allowed", "allowed"]
 
     assert len(asked(model)) == 3
@@ -446,7 +446,7 @@ async def test_what_it_allows_begins_a_new_row_and_after_twenty_in_all_a_person_
 
     async with opened(project, [*script, "done"], reviews, can_use_tool=answer) as (session, _):
         await session.run("Go.")
-        assert session.auto_mode.count == BlockCount(in_a_row=2, in_all=0, is_paused=True)
+        assert session.permissions.auto_mode.count == BlockCount(in_a_row=2, in_all=0, is_paused=True)
 
     assert len(questions) == 2
 
@@ -460,9 +460,9 @@ async def test_where_nobody_can_be_asked_the_turn_ends_and_says_why(project: Pat
         assert isinstance(caught.value.__cause__, AutoModeEnded)
         assert "nobody can be asked" in str(caught.value)
         assert "autoMode" in str(caught.value)
-        assert session.auto_mode.count.is_paused
+        assert session.permissions.auto_mode.count.is_paused
         assert (await session.run("Try again.")).text == "done"
-        assert not session.auto_mode.count.is_paused
+        assert not session.permissions.auto_mode.count.is_paused
 
     assert len(results(session)) == 4
     assert [one.is_error for one in results(session)][:3] == [True] * 3
@@ -475,7 +475,7 @@ async def test_a_person_who_says_auto_again_ends_the_pause(project: Path) -> Non
     script = [PUSH, PUSH, PUSH, "Stopped.", PUSH, "done"]
     async with opened(project, script, [block(), block(), block(), ALLOW], can_use_tool=answer) as (session, model):
         await session.run("Go.")
-        await session.set_permission_mode("auto")
+        await session.permissions.set_mode("auto")
         await session.run("Go on.")
 
     assert len(asked(model)) == 4
@@ -504,7 +504,7 @@ async def test_what_reviews_cost_is_counted_under_a_name_of_its_own(project: Pat
     main = [Answer([PUSH], usage=used), Answer([Say("done")], usage=used)]
     async with opened(project, main, [review], settings={"models": {"budget": {"calls": 3}}}) as (session, _):
         await session.run("Go.")
-        assert session.auto_mode.usage == used
+        assert session.permissions.auto_mode.usage == used
         assert session.usage == session.budget.spent.usage == used + used + used
         (ended,) = seen(session, ForkEnded)
         assert (ended.purpose, ended.tokens, ended.turn) == ("permission review", 110, 0)
@@ -532,9 +532,9 @@ async def test_a_call_that_a_person_allows_after_a_restart_is_not_reviewed(proje
     copy = project.parent / "copy"
     async with opened(project, [PUSH], settings=settings, has_approver=True) as (session, _):
         session.send("Go.")
-        while not session.approvals.waiting():
-            await session.approvals.wait_changed()
-        await session._recording.commit()
+        while not session.permissions.approvals.waiting():
+            await session.permissions.approvals.wait_changed()
+        await session._journal.commit()
         shutil.copytree(session.run_folder, copy / session.run_folder.name)
         session.kill()
     run = copy / session.run_folder.name

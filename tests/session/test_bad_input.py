@@ -61,7 +61,7 @@ async def said(folder: Path, **options: Any) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"cwd": "nowhere"}, "is no folder"),
+        ({"cwd": "nowhere"}, "cwd is not a directory"),
         ({"main": "nobody"}, "no agent is called 'nobody'"),
         ({"sources": ["team"]}, "there are no settings 'team'"),
         ({"permission_mode": "yolo"}, "unknown permission mode 'yolo'"),

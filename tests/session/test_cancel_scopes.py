@@ -22,11 +22,11 @@ def interrupt(session: Session) -> object:
 
 
 def kill_one(session: Session) -> object:
-    return session.kill_task("back")
+    return session.tasks.kill("back")
 
 
 def kill_all(session: Session) -> object:
-    return session.kill_all()
+    return session.tasks.kill_all()
 
 
 def end_session(session: Session) -> None:
@@ -77,11 +77,11 @@ async def test_a_cancel_reaches_what_belongs_to_its_scope_and_nothing_else(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(turn)
             await trio.sleep(50)
-            assert len(session.delegation.tasks.running()) == 5
+            assert len(session.tasks.table.running()) == 5
             cancel(session)
             before = asks.copy()
             await trio.sleep(5)
-            tasks = {one.info.description: one for one in session.delegation.tasks.all()}
+            tasks = {one.info.description: one for one in session.tasks.table.all()}
             ended += [name for name, task in tasks.items() if task.is_finished]
 
             assert set(ended) == reached
@@ -106,8 +106,8 @@ async def test_a_kill_of_everything_in_the_background_leaves_the_turn_alone(
     ) as session:
         await session.run("go")
         assert session.interrupt().status == "idle"
-        (task,) = session.delegation.tasks.running()
-        assert session.kill_all() == [task.info.id]
+        (task,) = session.tasks.table.running()
+        assert session.tasks.kill_all() == [task.info.id]
         await session.wait_quiet()
 
     assert task.state == "killed"
@@ -121,7 +121,7 @@ async def test_a_program_that_does_not_wait_any_more_takes_its_agent_along(
     async with open_teamwork(tmp_path, in_order("x"), pages=pages, tools=(linger,)) as session:
         with trio.move_on_after(10) as scope:
             await session.spawn("general-purpose", "look")
-        (task,) = session.delegation.tasks.all()
+        (task,) = session.tasks.table.all()
         await task.wait_finished()
         assert scope.cancelled_caught
         assert trio.current_time() - task.ended_s < 1

@@ -44,7 +44,7 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
     ) as session:
         await session.run("go")
         await session.wait_quiet()
-        (child,) = session.delegation.crew.members
+        (child,) = session.agents.crew.members
 
     assert [(one.agent, one.label, one.tool) for one in asked] == [(child, "general-purpose", "Write")]
     assert (tmp_path / "project" / "a.txt").read_text() == "a"
@@ -117,7 +117,7 @@ async def test_nobody_answers_and_the_refusal_comes_at_the_deadline(tmp_path: Pa
         await session.run("go")
         await session.wait_quiet()
         took = trio.current_time() - began
-        statistics = session.approvals.statistics()
+        statistics = session.permissions.approvals.statistics()
 
     assert statistics.expired == 1
     assert 60 <= took < 80
@@ -149,8 +149,8 @@ def _waiting(folder: Path, main: Callable[[ModelRequest], AnswerLike], child: An
 
 
 async def _asked(session: Session, count: int = 1) -> None:
-    while len(session.approvals.waiting()) < count:
-        await session.approvals.wait_changed()
+    while len(session.permissions.approvals.waiting()) < count:
+        await session.permissions.approvals.wait_changed()
 
 
 async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
@@ -171,14 +171,14 @@ async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(session.run, "go")
             await _asked(session)
-            (status,) = session.tasks()
-            (question,) = session.approvals.waiting()
-            activities = [one.activity for one in session.agents()]
-        assert session.tasks()[0].attention == status.attention
-        assert session.approvals.answer(question.id, Allow()) is Receipt.TAKEN
+            (status,) = session.tasks.all()
+            (question,) = session.permissions.approvals.waiting()
+            activities = [one.activity for one in session.agents.all()]
+        assert session.tasks.all()[0].attention == status.attention
+        assert session.permissions.approvals.answer(question.id, Allow()) is Receipt.TAKEN
         await session.wait_quiet()
-        assert session.approvals.answer(question.id, Deny(message="no")) is Receipt.LATE
-        after = session.tasks()[0].attention
+        assert session.permissions.approvals.answer(question.id, Deny(message="no")) is Receipt.LATE
+        after = session.tasks.all()[0].attention
 
     assert status.attention == "it waits for permission: Write"
     assert "waits for permission: Write" in activities
@@ -219,13 +219,13 @@ async def test_a_lasting_answer_counts_for_the_whole_session(
     async with _waiting(tmp_path, main, _writes, settings=settings) as session:
         await session.run("go")
         await _asked(session, 2)
-        first, second = session.approvals.waiting()
-        session.approvals.answer(first.id, LASTING)
-        session.approvals.answer(second.id, Allow())
+        first, second = session.permissions.approvals.waiting()
+        session.permissions.approvals.answer(first.id, LASTING)
+        session.permissions.approvals.answer(second.id, Allow())
         await session.wait_quiet()
         await session.run("more")
         await session.wait_quiet()
-        statistics = session.approvals.statistics()
+        statistics = session.permissions.approvals.statistics()
 
     assert [first.label, second.label] == [kind, kind]
     assert (statistics.allowed, statistics.expired) == (2, 0)  # nobody was asked after the lasting answer
@@ -260,7 +260,7 @@ async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, 
     ) as session:
         await session.run("go")
         await session.wait_quiet()
-        (fork,) = session.delegation.crew.members.values()
+        (fork,) = session.agents.crew.members.values()
 
     assert [(one.agent, one.label, one.tool) for one in asked] == [(fork.id, "fork", "Write")]
     assert (tmp_path / "project" / "a.txt").exists()
@@ -278,7 +278,7 @@ async def test_children_that_may_do_more_are_told_of_once(
     main = in_order(agent("a", subagent_type="general-purpose"), agent("b", subagent_type="general-purpose"), "Done.")
     settings = {"child_permission": setting} if setting else {}
     async with open_teamwork(tmp_path, main, mode=mode, settings=settings) as session:
-        before = session.freer_children
+        before = session.permissions.freer_children
         await session.run("Go.")
         await session.wait_quiet()
         told = [problem for problem in session.problems if "child_permission: clamped" in problem]

@@ -265,7 +265,7 @@ async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     async with opened(tmp_path, main, worker=worker, permission_mode="bypassPermissions") as session:
         await session.run("Go.")
         await session.wait_quiet()
-        (worker_id,) = session.delegation.crew.members
+        (worker_id,) = session.agents.crew.members
         transcript = session.run_folder / "transcripts" / f"agent-{worker_id}.jsonl"
 
     last = notices(session)[-1]
@@ -384,7 +384,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
     async with opened(tmp_path, in_order(agent("look"), "It runs."), settings=None) as session:
         await session.run("Go.")
         await session.wait_quiet()
-        (worker_id,) = session.delegation.crew.members
+        (worker_id,) = session.agents.crew.members
     assert read_beginning(session.run_folder).mode == "coordinator"
     assert not any("coordinator" in one for one in session.problems)
 

@@ -42,9 +42,9 @@ async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Pat
         events = session.events()
         await session.run("go")
         await trio.sleep(45)
-        top = session.tasks()[0]
-        assert len([one for one in session.tasks() if one.state == "running"]) == 3
-        session.kill_task(top.id)
+        top = session.tasks.all()[0]
+        assert len([one for one in session.tasks.all() if one.state == "running"]) == 3
+        session.tasks.kill(top.id)
         killed_at = trio.current_time()
         await trio.lowlevel.checkpoint()
         await session.wait_quiet()
@@ -76,7 +76,7 @@ async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
 
     monkeypatch.setattr(Places, "let_go", slowly)
     async with open_teamwork(tmp_path, main, wait_s=2.0) as session:
-        crew = session.delegation.crew
+        crew = session.agents.crew
         begin = crew._begin
 
         def begin_with_hold(*values: object) -> object:
@@ -155,7 +155,7 @@ async def test_rc_30_a_result_is_there_for_whoever_asks_late(tmp_path: Path, aut
         await session.run("go")
         await session.wait_quiet()
         await trio.sleep(3_600)
-        assert session.delegation.crew.members == {}
+        assert session.agents.crew.members == {}
         await session.run("late")
 
     assert "<output>\nReport on: job\n</output>" in "\n".join(main_messages(session))

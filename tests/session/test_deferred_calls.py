@@ -40,7 +40,7 @@ def times_asked(project: Path) -> int:
 
 
 async def put_off(project: Path, session: Session) -> None:
-    session.let_hooks_defer()
+    session.permissions.allow_deferral()
     answer = await session.run("Go.")
     assert (answer.stop_reason, answer.deferred and answer.deferred.id) == (TOOL_DEFERRED, "toolu_a")
     assert not (project / "a.txt").exists()
@@ -52,14 +52,14 @@ async def test_a_call_that_is_put_off_ends_the_turn_and_runs_when_the_program_go
     async with opened(project, WRITE, "done") as session:
         events = session.events(from_start=True)
         await put_off(project, session)
-        assert (await session.go_on()).stop_reason == TOOL_DEFERRED  # the hook has not changed its mind
+        assert (await session.resume_turn()).stop_reason == TOOL_DEFERRED  # the hook has not changed its mind
         answers(project, "allow", updatedInput={"file_path": "a.txt", "content": "as a person wants it"})
-        answer = await session.go_on()
+        answer = await session.resume_turn()
         assert (answer.text, answer.deferred) == ("done", None)
     assert (project / "a.txt").read_text() == "as a person wants it"
     assert [one.is_error for one in results(session)] == [False]
     assert times_asked(project) == 3
-    assert not session.denials
+    assert not session.permissions.denials
     kinds = [type(one) async for one in events if isinstance(one, CallDeferred | ToolBegan)]
     assert kinds == [ToolBegan, CallDeferred, ToolBegan, CallDeferred, ToolBegan]
 
@@ -72,14 +72,14 @@ async def test_a_later_process_runs_it_once(project: Path) -> None:
     answers(project, "allow")
     async with opened(project, "done", resume=first.id) as second:
         assert second.was_cut
-        assert (await second.go_on()).text == "done"
+        assert (await second.resume_turn()).text == "done"
     assert [one.is_error for one in results(second)] == [False]
     (project / "a.txt").unlink()
     lines = [json.loads(one) for one in (second.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
     assert sum(one.get("type") == "assistant" for one in lines) == 2
     async with opened(project, resume=first.id) as third:
         assert not third.was_cut
-        home = third._main_home
+        home = third.agents.main.home
         assert home is not None
         assert home.deferred is None
     assert not (project / "a.txt").exists()
@@ -96,7 +96,7 @@ async def test_one_that_had_begun_when_the_process_was_killed_is_interrupted(pro
     again = json.dumps({**json.loads(began), "seq": last["seq"] + 1}, separators=(",", ":"))
     journal.write_text(f"{journal.read_text()}{again}\n")
     async with opened(project, "done", resume=first.id) as second:
-        await second.go_on()
+        await second.resume_turn()
     (result,) = results(second)
     assert result.is_error
     assert not (project / "a.txt").exists()
@@ -109,7 +109,7 @@ async def test_where_it_cannot_be_put_off_whoever_can_be_asked_is(project: Path,
     script: list[AnswerLike] = [[WRITE, other], "done"] if fits == "two calls" else [WRITE, "done"]
     async with opened(project, *script) as session:
         if fits != "nobody goes on":
-            session.let_hooks_defer()
+            session.permissions.allow_deferral()
         if fits == "a sub-agent":
             handle = await session.spawn("general-purpose", "Go.")
             assert (await handle.wait_finished()).text.startswith("done")
@@ -126,7 +126,7 @@ async def test_a_prompt_gives_it_up(project: Path) -> None:
         assert (await session.run("Never mind.")).text == "done"
         (result,) = results(session)
         assert result.is_error
-        assert (await session.go_on()).text == "on"  # there is nothing to go on with but the conversation
+        assert (await session.resume_turn()).text == "on"  # there is nothing to go on with but the conversation
     assert times_asked(project) == 1
 
 
@@ -136,11 +136,11 @@ async def test_a_tool_that_is_not_there_leaves_it_as_it_is(project: Path) -> Non
         await put_off(project, first)
     without = tuple(one for one in STANDARD_TOOLS if one.name != "Write")
     async with opened(project, tools=without, resume=first.id) as second:
-        answer = await second.go_on()
+        answer = await second.resume_turn()
         assert (answer.stop_reason, answer.deferred and answer.deferred.name) == (TOOL_UNAVAILABLE, "Write")
     answers(project, "allow")
     async with opened(project, "done", resume=first.id) as third:
-        assert (await third.go_on()).text == "done"
+        assert (await third.resume_turn()).text == "done"
     assert (project / "a.txt").read_text() == "a"
 
 
@@ -155,7 +155,7 @@ async def test_what_denies_beats_what_puts_off(project: Path) -> None:
         tools=STANDARD_TOOLS,
         settings=settings,
     ) as session:
-        session.let_hooks_defer()
+        session.permissions.allow_deferral()
         assert (await session.run("Go.")).text == "done"
     assert "a hook denies it: no" in results(session)[0].content
 
@@ -166,6 +166,6 @@ async def test_a_hook_that_ends_everything_at_last_leaves_no_open_call(project: 
         await put_off(project, session)
         write(project / "answer.json", '{"continue": false, "stopReason": "enough"}')
         with pytest.raises(TurnFailed, match="enough"):
-            await session.go_on()
+            await session.resume_turn()
     (result,) = results(session)
     assert result.is_error

@@ -124,7 +124,7 @@ async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_
         with trio.fail_after(200):
             result = await handle.wait_finished()
             await session.wait_quiet()
-        (status,) = session.tasks()
+        (status,) = session.tasks.all()
     seen = [one async for one in events if isinstance(one, TaskUndelivered)]
 
     assert (result.state, result.text, result.is_undelivered) == (TaskState.COMPLETED, "Report on: job", True)
@@ -186,11 +186,11 @@ async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
     lost = TaskNotice(task_id="b0", output_file="", status="completed", summary="It ended", owner="a0123456789abcdef")
     async with open_teamwork(tmp_path, in_order("Fine.")) as session:
         events = session.events()
-        session.delegation.crew.deliver(lost)
+        session.agents.crew.deliver(lost)
         await session.wait_quiet()
         session.main.kill("it has had enough")
         await trio.sleep(1)
-        session.delegation.crew.deliver(attrs.evolve(lost, run=2))
+        session.agents.crew.deliver(attrs.evolve(lost, run=2))
         await session.wait_quiet()
     assert len(notices(session)) == 1
     seen = [(one.actor, one.task, one.run) async for one in events if isinstance(one, TaskUndelivered)]
@@ -282,8 +282,8 @@ async def diving(folder: Path, main: Page, effects: Effects, **options: Any) -> 
 async def wait_asked(session: Session, count: int) -> None:
     """Wait until so many questions wait."""
     with trio.fail_after(10_000):
-        while len(session.approvals.waiting()) < count:
-            await session.approvals.wait_changed()
+        while len(session.permissions.approvals.waiting()) < count:
+            await session.permissions.approvals.wait_changed()
 
 
 async def test_an_answer_in_the_depth_goes_on_where_it_was_asked_for(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -297,11 +297,11 @@ async def test_an_answer_in_the_depth_goes_on_where_it_was_asked_for(tmp_path: P
         nursery.start_soon(session.run, "go")
         await wait_asked(session, 2)
         await trio.sleep(60)
-        first, second = sorted(session.approvals.waiting(), key=lambda one: str(one.input))
+        first, second = sorted(session.permissions.approvals.waiting(), key=lambda one: str(one.input))
         assert first.agent != second.agent
-        session.approvals.answer(second.id, Deny(message="not that one"))
+        session.permissions.approvals.answer(second.id, Deny(message="not that one"))
         await trio.sleep(100)
-        session.approvals.answer(first.id, Allow())
+        session.permissions.approvals.answer(first.id, Allow())
 
     assert Counter(effects.done) == Counter(
         ["deep 1 before", "deep 1 allowed", "deep 1 after", "deep 2 before", "deep 2 after"]
@@ -342,10 +342,10 @@ async def test_what_was_done_before_a_question_in_the_depth_is_not_done_again_by
     async with diving(tmp_path, main, effects, resume=left, ports=virtual_ports(1)) as second:
         await second.wait_quiet()
         assert effects.done == ["deep 1 before"], "nothing begins by itself"
-        assert second.approvals.waiting() == ()
+        assert second.permissions.approvals.waiting() == ()
         await second.run("Let it go on.")
         await wait_asked(second, 1)
-        second.approvals.answer(second.approvals.waiting()[0].id, Allow())
+        second.permissions.approvals.answer(second.permissions.approvals.waiting()[0].id, Allow())
         await second.wait_quiet()
 
     assert effects.done == ["deep 1 before", "deep 1 allowed"]

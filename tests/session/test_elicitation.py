@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, AgentNoticed
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.crew import AGENT_TOOLS, MainAgent
 from greenroom.core import Event, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks, parse_hooks
 from greenroom.mcp import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
@@ -154,9 +154,9 @@ async def test_hooks_are_told_as_the_reference_says(
             await trio.sleep(1)  # so that what nobody waits for is told in order
             return ANN if asked.mode == "form" else ElicitationAnswer(action=ACCEPT)
 
-        session._composition.elicitations.host = elicit
+        session._services.elicitations.host = elicit
         await session.run("go")
-        session._composition.elicitations.completed("far", "q1")
+        session._services.elicitations.completed("far", "q1")
         await trio.sleep(1)
 
     first, second = host.heard("Elicitation")
@@ -252,7 +252,7 @@ async def test_a_hook_may_change_what_a_person_said_before_the_server_hears_it(
             await trio.lowlevel.checkpoint()
             return ANN
 
-        session._composition.elicitations.host = elicit
+        session._services.elicitations.host = elicit
         await session.run("go")
 
     texts = [result(session, number) for number in range(4)]
@@ -327,9 +327,9 @@ async def test_a_host_that_answers_nothing_nonsense_or_fails_declines_with_a_not
             host.answer = answers.pop(0) if answers else None
             return said
 
-        session._composition.elicitations.host = elicit
+        session._services.elicitations.host = elicit
         await session.run("go")
-        assert session.agents()[0].activity == ""
+        assert session.agents.all()[0].activity == ""
 
     assert [result(session, number) for number in range(3)] == ["decline"] * 3
     assert on_record(session) == [("decline", "nobody"), ("decline", "person"), ("decline", "nobody")]
@@ -354,7 +354,7 @@ async def test_6_67_a_call_whose_question_is_open_is_not_moved_to_the_background
 
         async def look() -> None:
             await trio.sleep(2_000)
-            activities.extend(one.activity for one in session.agents())
+            activities.extend(one.activity for one in session.agents.all())
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(look)
@@ -395,7 +395,7 @@ async def test_an_interrupt_takes_the_question_back(
             nursery.start_soon(run)
             await trio.sleep(10)
             session.interrupt()
-        assert session.agents()[0].activity == ""
+        assert session.agents.all()[0].activity == ""
 
     assert (server.cancelled, on_record(session)) == (1, [("withdrawn", "")])
     assert violations(session) == []
@@ -406,7 +406,7 @@ async def test_a_program_hears_that_an_address_is_done(
 ) -> None:
     async with scene(tmp_path, server, Host(), live=(ElicitationCompleted,)) as session:
         stream = session.events()
-        session._composition.elicitations.completed("far", "q1")
+        session._services.elicitations.completed("far", "q1")
         found = stream.next_nowait()
 
     assert found is not None
@@ -418,7 +418,7 @@ async def test_a_question_from_before_the_main_agent_has_started_is_declined(
 ) -> None:
     host = Host()
     async with scene(tmp_path, server, host) as session:
-        session._composition.elicitations.home = None
+        session._services.elicitations.main = MainAgent()
         await session.run("go")
 
     assert (result(session), host.asked) == ("decline", [])

@@ -16,7 +16,7 @@ from greenroom.core import UsageError
 from greenroom.hooks import SESSION_END_LIMIT_S, STOP_BLOCK_CAP
 from greenroom.models import Call, Effort, PlaybookModel, ScriptedModel
 from greenroom.session import open_session
-from greenroom.session._environment import EnvironmentLimits, limits_from_environment
+from greenroom.session.settings._session_environment import EnvironmentLimits, limits_from_environment
 from greenroom.tools import SIDE_BY_SIDE, tool
 from greenroom.tools.builtin import STANDARD_TOOLS, BashLimits
 from tests.session.teamwork import in_order
@@ -150,7 +150,7 @@ async def test_commands_are_told_how_hard_their_agent_thinks(
     ) as session:
         await session.run("Go.")
         with trio.fail_after(30):
-            for shell in session.delegation.tasks.running():  # quiet are its agents: the shell may still write
+            for shell in session.tasks.table.running():  # quiet are its agents: the shell may still write
                 await shell.wait_finished()
 
     assert results(session)[0].content.strip() == shown

@@ -13,7 +13,7 @@ from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.cli._run_command import _CHANGES
 from greenroom.containment import GitCalls
 from greenroom.models import Call, ScriptedModel
-from greenroom.session._environment_text import MAX_LINES, branch_in, git_status
+from greenroom.session.equipment._environment_text import MAX_LINES, branch_in, git_status
 from greenroom.store import read_transcript
 from tests.session.teamwork import agent, in_order, open_teamwork
 from tests.session.test_permissions import home, opened
@@ -103,9 +103,9 @@ async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searc
         await session.run("go")
         systems = {
             member.definition.name: member.home.profile.definition.system_prompt
-            for member in session.delegation.crew.members.values()
+            for member in session.agents.crew.members.values()
         }
-        lead = session.delegation.crew.main_home
+        lead = session.agents.crew.main_home
         assert lead is not None
         leading = lead.profile.definition.system_prompt
 

@@ -155,10 +155,10 @@ async def test_a_fork_whose_parents_transcript_is_gone_is_refused_in_one_line(
         tmp_path, leads(), pages=pages, settings=SETTINGS, resume=first.run_folder, ports=virtual_ports(1)
     ) as second:
         with pytest.raises(UsageError, match=r"main\.jsonl") as caught:
-            await second.resume(agent_id, definition=AgentDefinition(name=FORK, system_prompt=""))
+            await second.agents.resume(agent_id, definition=AgentDefinition(name=FORK, system_prompt=""))
         await second.run(f"Go on with {agent_id}")
         await second.wait_quiet()
-        assert agent_id not in second.delegation.crew.members
+        assert agent_id not in second.agents.crew.members
 
     assert "\n" not in str(caught.value)
     assert requests == []
@@ -250,7 +250,7 @@ async def test_a_fork_in_a_worktree_goes_on_there(
     async with open_teamwork(tmp_path, main, **options) as first:
         await first.run("go")
         await first.wait_quiet()
-        (agent_id,) = first.delegation.crew.members
+        (agent_id,) = first.agents.crew.members
     async with open_teamwork(tmp_path, main, resume=first.run_folder, ports=virtual_ports(1), **options) as second:
         await second.run(f"Go on with {agent_id}")
         await second.wait_quiet()

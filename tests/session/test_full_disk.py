@@ -98,7 +98,7 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
                 await team.spawn("ann", definition=MATE)
                 with pytest.raises(JournalError):
                     await session.run("Try.")
-                home = session.delegation.crew.main_home
+                home = session.agents.crew.main_home
                 assert home is not None
                 assert home.conversation is not None
                 seen = [

@@ -33,7 +33,7 @@ async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
     ) as session:
         first = await session.spawn("general-purpose", "first", background=True)
         second = await session.spawn("general-purpose", "second", background=True)
-        post, main = session.delegation.post, session.main.id
+        post, main = session.agents.post, session.main.id
         sent = await post.send(second.id, "and quickly", sender=main)
         assert second.tell("and well")
         assert (sent.has_resumed, str(second.state)) == (False, "pending")
@@ -61,7 +61,7 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
 
     monkeypatch.setattr(Places, "let_go", slowly)
     async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
-        crew = session.delegation.crew
+        crew = session.agents.crew
         handle = await session.spawn("general-purpose", "begin", background=True)
         hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))
         crew.members[handle.id].hold = hold  # type: ignore[assignment]
@@ -81,7 +81,7 @@ async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
     """Agents 6F, 19.4; DESIGN 12.19: a model that goes on with the program's agent is told, and the other way round it is not."""
     main = in_order("Heard.", agent("look", run_in_background=True), "It runs.")
     async with open_teamwork(tmp_path, main) as session:
-        post = session.delegation.post
+        post = session.agents.post
         own = await session.spawn("general-purpose", "look", background=True)
         await own.wait_finished()
         await session.wait_quiet()
@@ -91,9 +91,9 @@ async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
         assert [own.id in one for one in notices(session)] == [True]
         await session.run("start one")
         await session.wait_quiet()
-        (other,) = (one.id for one in session.tasks() if one.id != own.id)
+        (other,) = (one.id for one in session.tasks.all() if one.id != own.id)
         before = len(notices(session))
-        await session.handle(other).resume("go on")
+        await session.tasks.handle(other).resume("go on")
         await session.wait_quiet()
         assert len(notices(session)) == before
 

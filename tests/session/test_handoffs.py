@@ -71,8 +71,8 @@ async def test_1_70_a_review_that_finds_something_puts_a_warning_in_front_of_the
         (reviewed,) = told(session, AgentReviewed)
         assert (reviewed.outcome, reviewed.reason) == ("blocked", "it looked for keys")
         assert [one.purpose for one in told(session, ForkEnded)] == ["permission review", "hand-off review"]
-        assert session.auto_mode.usage.total == sum(one.tokens for one in told(session, ForkEnded))
-        assert session.auto_mode.count.in_all == 0  # only calls count
+        assert session.permissions.auto_mode.usage.total == sum(one.tokens for one in told(session, ForkEnded))
+        assert session.permissions.auto_mode.count.in_all == 0  # only calls count
 
     assert text.index(WARNING) < text.index("Report on: look")
     assert violations(session) == []
@@ -204,7 +204,7 @@ async def test_1_27_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, 
     main = in_order(agent("delete all remote branches"), "I do not.")
     async with open_teamwork(tmp_path, main, pages=pages(ALLOW, call=BLOCK), mode="auto") as session:
         assert (await session.run("go")).text == "I do not."
-        assert session.tasks() == []
+        assert session.tasks.all() == []
         assert "auto mode blocks it: it looked for keys" in main_messages(session)[2]
 
 
@@ -274,7 +274,7 @@ async def test_6_48_the_end_is_there_to_see_before_the_review_and_the_notice_fol
     main = in_order(agent("look", run_in_background=True, isolation="worktree"), "It runs.")
     async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto", wait_s=10.0) as session:
         await session.run("go")
-        (task,) = session.delegation.tasks.all()
+        (task,) = session.tasks.table.all()
         await task.wait_finished()
         ended_s = trio.current_time()
         assert (str(task.state), task.is_settled, PENDING in (task.result or "")) == ("completed", False, True)
@@ -319,13 +319,13 @@ async def test_a_kill_during_the_review_neither_loses_nor_doubles_the_notice(
     main = in_order(agent("look", run_in_background=True), "It runs.")
     async with open_teamwork(tmp_path, main, pages=pages(BLOCK), mode="auto", wait_s=10.0) as session:
         await session.run("go")
-        (task,) = session.delegation.tasks.all()
+        (task,) = session.tasks.table.all()
         await task.wait_finished()
         await trio.sleep(2)
         if way == "task":
-            assert not session.kill_task(task.info.id)
+            assert not session.tasks.kill(task.info.id)
         elif way == "all":
-            assert session.kill_all() == []
+            assert session.tasks.kill_all() == []
         else:
             session.interrupt()
         await session.wait_quiet()
@@ -350,7 +350,7 @@ async def test_an_abort_of_the_turn_that_waits_for_the_review_tells_the_end_late
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run)
             await trio.sleep(25)  # main, the review of its call, and half of the first request of the agent
-            (task,) = session.delegation.tasks.all()
+            (task,) = session.tasks.table.all()
             await task.wait_finished()
             await trio.sleep(2)
             session.interrupt("enough")
@@ -376,8 +376,8 @@ async def test_an_agent_that_is_killed_is_not_reviewed_and_its_part_says_so(
     async with open_teamwork(tmp_path, main, pages=book, mode="auto", wait_s=10.0) as session:
         await session.run("go")
         await trio.sleep(25)
-        (task,) = session.delegation.tasks.all()
-        assert session.kill_task(task.info.id)
+        (task,) = session.tasks.table.all()
+        assert session.tasks.kill(task.info.id)
         await session.wait_quiet()
         assert told(session, AgentReviewed) == []
 
@@ -394,7 +394,7 @@ async def test_a_session_that_ends_during_the_review_does_not_wait_and_the_next_
     main = in_order(agent("look", run_in_background=True), "It runs.", otherwise="Noted.")
     async with open_teamwork(tmp_path, main, pages=pages(BLOCK), mode="auto", wait_s=10.0) as session:
         await session.run("go")
-        (task,) = session.delegation.tasks.all()
+        (task,) = session.tasks.table.all()
         await task.wait_finished()
         await trio.sleep(2)
         ends_s = trio.current_time()
@@ -430,9 +430,9 @@ async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_onc
     main = in_order(agent("look", run_in_background=True), "It runs.", otherwise="Noted.")
     async with open_teamwork(tmp_path, main, pages=pages(ALLOW), mode="auto", wait_s=10.0) as session:
         await session.run("go")
-        (task,) = session.delegation.tasks.all()
+        (task,) = session.tasks.table.all()
         await task.wait_finished()
-        await session._recording.commit()
+        await session._journal.commit()
         folder = tmp_path / "copy" / session.run_folder.name
         shutil.copytree(session.run_folder, folder)
         session.kill()

@@ -65,7 +65,7 @@ async def test_only_exit_code_2_refuses_a_call_and_the_model_reads_why(project: 
     session = await run(project, [WRITE, "done"], settings)
     assert (project / "a.txt").exists() is runs
     assert ("not this file" in results(session)[0].content) is not runs
-    assert len(session.denials) == (not runs)
+    assert len(session.permissions.denials) == (not runs)
 
 
 async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(project: Path) -> None:
@@ -130,7 +130,7 @@ async def test_3_21_hooks_are_told_the_parts_of_a_result_and_the_model_reads_its
     assert aside["backgroundTaskId"] in results(session)[1].content
     assert long["stdout"] == results(session)[2].content
     assert (long["persistedOutputSize"], long["persistedOutputPath"] in long["stdout"]) == (200_000, True)
-    home = session._main_home
+    home = session.agents.main.home
     assert home is not None
     assert home.workspace.responses == {}
     assert "toolUseResult" not in (session.run_folder / "transcripts/main.jsonl").read_text()
@@ -272,7 +272,7 @@ async def test_3_20_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_p
         model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
     ) as session:
         await session.run("Go.")
-        home = session._main_home
+        home = session.agents.main.home
         assert home is not None
         assert home.turn is not None
         assert home.turn.prompt_id is None  # notices between turns go through it

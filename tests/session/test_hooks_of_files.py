@@ -16,7 +16,7 @@ from greenroom.core import TurnFailed
 from greenroom.hooks import HookRan, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import EventStream, Session, open_session
-from greenroom.session._file_watch import MAX_FILES, FileWatch, Looks, Stamp, listed_names
+from greenroom.session.equipment._file_watch import MAX_FILES, FileWatch, Looks, Stamp, listed_names
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, said, write
@@ -75,7 +75,7 @@ def test_matchers_list_names_and_answers_replace_what_was_asked_for() -> None:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files be looked at often: commands need real time."""
-    monkeypatch.setattr("greenroom.session._file_watch.LOOK_S", 0.02)
+    monkeypatch.setattr("greenroom.session.equipment._file_watch.LOOK_S", 0.02)
 
 
 async def wait_told(project: Path, events: EventStream, event: str, times: int = 1) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def worker(request):
     return Call("Bash", {"command": "sleep 600"})
 
 def noticed(session):
-    messages = session._main_home.conversation.messages
+    messages = session.agents.main.home.conversation.messages
     return [one for one in messages if "<task-notification>" in one.text and messages[-1].text == "Waiting."]
 
 async def run():
@@ -62,9 +62,9 @@ async def begin():
     settings = {"permissions": {"allow": ["Bash"]}}
     async with open_session(model=model, cwd=cwd, runs=runs, tools=tools, settings=settings) as session:
         await session.run("go")
-        while not (cwd / "pid").exists() or len(session.delegation.tasks.running()) != 3 or len(noticed(session)) != 1:
+        while not (cwd / "pid").exists() or len(session.tasks.table.running()) != 3 or len(noticed(session)) != 1:
             await trio.sleep(0.02)
-        await session._recording.commit()
+        await session._journal.commit()
         print(session.id, flush=True)
         await trio.sleep_forever()
 
@@ -113,8 +113,8 @@ def test_what_a_killed_process_ran_is_lost_and_goes_on_when_it_is_told_to(tmp_pa
                 await session.wait_quiet()
                 await session.run("What came of it?")
                 await session.wait_quiet()
-                (helper,) = session.delegation.crew.names["helper"]
-                return helper, session.delegation.crew.members[helper].home.cwd, notices(session)
+                (helper,) = session.agents.crew.names["helper"]
+                return helper, session.agents.crew.members[helper].home.cwd, notices(session)
 
     helper, place, heard = trio.run(go_on)
     views = tasks_of(run)

@@ -47,7 +47,7 @@ async def test_a_compaction_that_is_interrupted_at_the_last_moment_changes_nothi
 ) -> None:
     async with opened(project, "Well.", "<summary>We spoke.</summary>") as session:
         await session.run("Go.")
-        main = session._main_home
+        main = session.agents.main.home
         assert main is not None
         assert main.conversation is not None
         before = list(main.conversation.messages)
@@ -98,7 +98,7 @@ async def test_a_skill_that_is_interrupted_at_the_last_moment_is_no_turn_that_wa
     project: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(project) as session:
-        main = session._main_home
+        main = session.agents.main.home
         assert main is not None
 
         async def run_skill(*_: object) -> str:

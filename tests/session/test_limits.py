@@ -39,7 +39,7 @@ async def test_command_without_end_is_killed_and_the_model_told(project: Path, i
     ) as session:
         await session.run("Go.")
         with trio.fail_after(30):
-            for shell in session.delegation.tasks.running():
+            for shell in session.tasks.table.running():
                 await shell.wait_finished()
             await session.wait_quiet()
         told = "\n".join(str(message) for message in said(session))

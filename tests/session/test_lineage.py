@@ -56,7 +56,7 @@ async def test_a_command_of_a_child_ends_with_it_or_a_while_after_it(
     pages = {"general-purpose": in_order(Call("Build", {}), "I am done.")}
     settings = {"delegation": {"shell_max_s": 40}}
     async with open_teamwork(tmp_path, main, pages=pages, tools=(make_build(tmp_path),), settings=settings) as session:
-        tasks = session.delegation.tasks
+        tasks = session.tasks.table
         await session.run("go")
         (child,) = [one for one in tasks.all() if one.info.kind != SHELL]
         await child.wait_finished()
@@ -118,7 +118,7 @@ async def test_what_an_agent_had_not_read_when_it_was_killed_is_told_to_the_next
     async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, tools=(linger,)) as session:
         await session.run("go")
         await trio.sleep(30)
-        session.kill_task("top")
+        session.tasks.kill("top")
         await session.wait_quiet()
 
     told = sorted(one.split("<status>")[1].split("<")[0] for one in notices(session))
@@ -153,7 +153,7 @@ async def test_an_agent_whose_rounds_are_used_up_ends_with_what_it_has(
     main = in_order(agent("dig", subagent_type="short"), "Noted.")
     async with open_teamwork(tmp_path, main, pages={"short": page}, agents=agents, tools=(linger,)) as session:
         await session.run("go")
-        (task,) = session.tasks()
+        (task,) = session.tasks.all()
 
     (found,) = structured(session)
     assert task.state == found["status"] == "completed"
@@ -188,14 +188,14 @@ async def test_a_name_is_one_agents_as_long_as_that_runs(tmp_path: Path, autojum
     async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
         await session.run("go")
         refused = main_messages(session)[2]
-        begun = len(session.delegation.crew.members)
+        begun = len(session.agents.crew.members)
         await session.wait_quiet()
         await session.run("again")
         await session.wait_quiet()
 
     assert "is called 'ann' and runs" in refused
     assert begun == 1
-    assert len(session.delegation.crew.names["ann"]) == 2
+    assert len(session.agents.crew.names["ann"]) == 2
 
 
 async def test_what_an_agent_did_is_counted_by_the_kind_of_its_calls(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -258,7 +258,7 @@ async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
         agents={"middle": {**MIDDLE, "tools": [listed]}},
     ) as session:
         await session.run("go")
-        started = sorted(one.agent_type for one in session.tasks())
+        started = sorted(one.agent_type for one in session.tasks.all())
 
     assert started == ["general-purpose", "middle"]
 
@@ -283,7 +283,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
         async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
             with pytest.raises(JournalError):
                 await session.run("go")
-            home = session.delegation.crew.main_home
+            home = session.agents.crew.main_home
             assert home is not None
             assert home.conversation is not None
             told = str(home.conversation.messages[-1])
@@ -326,7 +326,7 @@ async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: Moc
     ("settings", "more", "why"),
     [
         ({"permissions": {"deny": ["Agent(fork)"]}}, {}, "denied by the rule"),
-        ({"delegation": {"coordinator": True}}, {}, "coordinator is not forked"),
+        ({"delegation": {"coordinator": True}}, {}, "cannot fork a coordinator"),
         ({}, {"model": "haiku"}, "keeps the model"),
     ],
 )
@@ -338,7 +338,7 @@ async def test_a_fork_that_a_person_may_not_have_is_refused_in_one_line(
         await session.run("go")
         with pytest.raises(UsageError, match=why):
             await session.spawn(FORK, "Look.", **more)
-        assert session.tasks() == []
+        assert session.tasks.all() == []
 
 
 async def test_a_fork_in_the_middle_of_a_turn_begins_with_results_for_the_calls_that_run(
@@ -376,7 +376,7 @@ async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: P
 
         async def move_all() -> None:
             await trio.sleep(150)
-            moved.append(session.background_all())
+            moved.append(session.tasks.background_all())
 
         nursery.start_soon(move_all)
         await session.run("go")
@@ -428,7 +428,7 @@ async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, 
     pages = {"painter": echo}
     async with open_teamwork(tmp_path, main, pages=pages, agents=agents) as session:
         await session.run("go")
-        shown = {one.agent_type: one.color for one in session.tasks()}
+        shown = {one.agent_type: one.color for one in session.tasks.all()}
         async with session.open_team("crew") as team:
             mate = await team.spawn("ann", definition="painter")
             assert mate.color == "purple"

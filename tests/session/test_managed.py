@@ -107,7 +107,7 @@ async def test_it_comes_with_any_source_and_brings_no_other_one(
         await session.run("Go.")
         assert ("Bash" in session.tools) is (sources == [])
         assert ("Glob" in session.tools) is (sources != ["user"])
-        assert ({"mine", "theirs"} <= set(session.definitions)) is (sources == ["user"])
+        assert ({"mine", "theirs"} <= set(session.agents.definitions)) is (sources == ["user"])
     assert ("Use tabs." in model.requests[0].system) is (sources == ["user"])
 
 
@@ -128,9 +128,9 @@ async def test_it_comes_before_what_the_program_gives_and_before_the_environment
     given = {"permissions": {"defaultMode": "acceptEdits"}, "delegation": {"max_depth": 3}, "env": {"WHO": "program"}}
     more = {"settings": given, "permission_mode": "acceptEdits", **ANY}
     async with opened(project, [], model=ScriptedModel([]), **more) as session:
-        assert session.permission_mode == Mode.PLAN
-        assert session._composition.delegation.max_depth == 1
-        assert session._composition._environ["WHO"] == "administrator"
+        assert session.permissions.mode == Mode.PLAN
+        assert session._services.plan.settings.scalars.delegation.max_depth == 1
+        assert session._services.plan.environ["WHO"] == "administrator"
         assert any("the mode is plan, set by an administrator" in one for one in session.problems)
 
 
@@ -141,14 +141,14 @@ async def test_a_lower_source_fills_in_what_it_does_not_say(
     write(managed / "managed-settings.json", {"delegation": {"max_depth": 1}})
     given = {"delegation": {"max_total": 7}}
     async with opened(project, [], model=ScriptedModel([]), settings=given, **ANY) as session:
-        delegation = session._composition.delegation
+        delegation = session._services.plan.settings.scalars.delegation
         assert (delegation.max_depth, delegation.max_total, delegation.max_running) == (1, 7, 3)
 
 
 async def test_bypassing_can_be_switched_off_for_all(project: Path, managed: Path, autojump_clock: MockClock) -> None:
     write(managed / "managed-settings.json", {"permissions": {"disableBypassPermissionsMode": "disable"}})
     async with opened(project, [WRITE], permission_mode="bypassPermissions", **ANY) as session:
-        assert session.permission_mode == Mode.DEFAULT
+        assert session.permissions.mode == Mode.DEFAULT
         await session.run("Go.")
     assert results(session)[0].is_error
 
@@ -218,11 +218,11 @@ async def test_neither_a_skill_nor_a_lasting_answer_lifts_that(
     write(managed / "managed-settings.json", {**ONLY, "permissions": {"allow": ["Skill"]}})
     write(managed / "skills/release/SKILL.md", "---\ndescription: Release.\nallowed-tools: Write\n---\nDo it.\n")
     async with opened(project, [Call("Skill", {"skill": "release"}), WRITE], **ANY) as session:
-        main = session._main_home
+        main = session.agents.main.home
         assert main is not None
         rules = [{"toolName": "Write"}]
         update = read_update({"type": "addRules", "behavior": "allow", "rules": rules, "destination": "session"})
-        await session._composition.keep_updates(main, [update])
+        await session._composition.rules.keep_updates(main, [update])
         await session.run("Go.")
     assert [one.is_error for one in results(session)] == [False, True]
 
@@ -263,9 +263,9 @@ async def test_its_agents_skills_and_instructions_come_before_others(
     model = ScriptedModel(["done"], keeps_requests=True)
     async with opened(project, [], model=model, sources=["user"], agents=agents) as session:
         await session.run("Go.")
-        assert session.definitions["scout"].origin.source.startswith(str(managed))
-        assert "keeper" in session.definitions
-        assert session.skills["tidy"].description == "Theirs."
+        assert session.agents.definitions["scout"].origin.source.startswith(str(managed))
+        assert "keeper" in session.agents.definitions
+        assert session.commands.skills["tidy"].description == "Theirs."
     system = model.requests[0].system
     assert system.index("Be careful.") < system.index("Be brief.")
 
@@ -288,7 +288,7 @@ async def test_an_edit_of_it_counts_at_once_and_no_hook_can_refuse_it(
     project: Path, home: Path, managed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`ConfigChange` hears of it as `policy_settings`."""
-    monkeypatch.setattr("greenroom.session._settings_watch.LOOK_S", 0.02)
+    monkeypatch.setattr("greenroom.session.settings._settings_watch.LOOK_S", 0.02)
     path = write(managed / "managed-settings.json", {"permissions": {"allow": ["Write"]}})
     refusal = answering(project, {"decision": "block", "reason": "no"})
     write(home / ".greenroom/settings.json", hook("ConfigChange", refusal))
@@ -297,7 +297,7 @@ async def test_an_edit_of_it_counts_at_once_and_no_hook_can_refuse_it(
         stream = session.events()
         write(path, {"permissions": {"deny": ["Write(a.txt)"]}, "env": {"WHO": "administrator"}})
         await next_notice(stream)
-        assert session._composition._environ["WHO"] == "administrator"
+        assert session._services.plan.environ["WHO"] == "administrator"
         await session.run("Go.")
     assert results(session)[0].is_error
     assert "policy_settings" in (project / "told").read_text()
@@ -328,7 +328,7 @@ async def test_a_part_that_is_added_counts_at_once_and_not_any_more_when_it_is_g
             managed / "managed-settings.d/10.json", {"permissions": {"deny": ["Write(a.txt)"]}, "env": {"WHO": "10"}}
         )
         await trio.sleep(SEEN_S)
-        assert session._composition._environ["WHO"] == "20", "of single values the last file by its name counts"
+        assert session._services.plan.environ["WHO"] == "20", "of single values the last file by its name counts"
         assert "10.json was edited: env, permissions in force" in notices(session)[0]
         await session.run("Go.")
         part.unlink()

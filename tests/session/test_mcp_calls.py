@@ -57,7 +57,7 @@ class Scene:
     @property
     def task(self) -> Any:
         """The only task."""
-        (one,) = self.session.delegation.tasks.all()
+        (one,) = self.session.tasks.table.all()
         return one
 
     async def interrupted_after(self, seconds: float) -> None:
@@ -112,7 +112,7 @@ async def test_a_call_that_takes_long_goes_on_and_its_result_comes_as_one_notice
     async with scene(tmp_path, server, work(300, text="<found it>"), "I wait.", "I have it.") as one:
         answer = await one.session.run("go")
         answered_s = trio.current_time()
-        (status,) = one.session.tasks()
+        (status,) = one.session.tasks.all()
         await trio.sleep(300)
         task = one.task
 
@@ -139,7 +139,7 @@ async def test_a_call_that_ends_in_time_is_its_own_result(
     async with scene(tmp_path, server, work(119, text="here"), "Fine.") as one:
         await one.session.run("go")
         await trio.sleep(500)
-        activity = [each.activity for each in one.session.agents()]
+        activity = [each.activity for each in one.session.agents.all()]
 
     assert main_messages(one.session)[2:] == ["here", "Fine."]
     assert not one.task.is_background
@@ -208,7 +208,7 @@ async def test_calls_of_children_and_forks_wait_for_ever(
     async with open_teamwork(tmp_path, main, pages=pages, settings=given) as session:
         await session.run("go")
         await trio.sleep(1_000)
-        kinds = [one.kind for one in session.tasks()]
+        kinds = [one.kind for one in session.tasks.all()]
 
     assert kinds == ["local_agent", "local_agent"]
     assert heard.count("late") == 2
@@ -222,7 +222,7 @@ async def test_a_person_moves_a_call_before_its_time(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(one.session.run, "go")
             await trio.sleep(10)
-            (moved,) = one.session.background_all()
+            (moved,) = one.session.tasks.background_all()
         assert trio.current_time() == 10
         await trio.sleep(100)
 
@@ -274,7 +274,7 @@ async def test_a_server_that_is_lost_ends_its_moved_calls_with_what_they_had_sai
     async with scene(tmp_path, server, work(600, says="half of it"), "I wait.", "I see.") as one:
         await one.session.run("go")
         await trio.sleep(400)
-        doing = [each.activity for each in one.session.agents()]
+        doing = [each.activity for each in one.session.agents.all()]
         server.die("it fell over")
         await trio.sleep(10)
 
@@ -341,11 +341,11 @@ async def test_whoever_ends_a_moved_call_cancels_it_at_its_server(
 
     async with open_teamwork(tmp_path, main, settings=settings()) as session:
         await session.run("go")
-        (task,) = session.delegation.tasks.all()
+        (task,) = session.tasks.table.all()
         if by == "kill_all":
-            assert session.kill_all() == [task.info.id]
+            assert session.tasks.kill_all() == [task.info.id]
         elif by == "kill_task":
-            assert session.kill_task(task.info.id)
+            assert session.tasks.kill(task.info.id)
         await trio.sleep(1)
         await session.wait_quiet()
 
@@ -392,7 +392,7 @@ async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_gone
         elif how == "kill":
             one.session.kill("enough")
         elif how == "linger":
-            one.session.end_calls(Cause("session", "the session ends"))
+            one.session.tasks.end_calls(Cause("session", "the session ends"))
             await trio.sleep(100)
 
     is_own = how in {"leave", "linger"}
@@ -411,7 +411,7 @@ async def test_hooks_are_told_of_moved_calls(tmp_path: Path, server: FakeServer,
     """3.24."""
     async with scene(tmp_path, server, work(1_000), "I wait.") as one:
         await one.session.run("go")
-        home = one.session.delegation.crew.main_home
+        home = one.session.agents.crew.main_home
         assert home is not None
         (entry,) = running_tasks(home)
 
@@ -436,7 +436,7 @@ async def test_a_moved_call_of_a_real_server_is_cancelled_there_when_its_task_is
         async with open_teamwork(tmp_path, main, settings=given, ports=Ports(), wait_s=0.0) as session:
             await session.run("go")
             await until(lambda: noted() == ["begun"])
-            (moved,) = session.kill_all("enough")
+            (moved,) = session.tasks.kill_all("enough")
             await until(lambda: noted() == ["begun", "cancelled"])
             await session.wait_quiet()
             await session.run("And?")
@@ -542,15 +542,15 @@ async def _carry_out(
                 await trio.sleep(wait_s)
                 match what:
                     case "move":
-                        one.session.background_all()
+                        one.session.tasks.background_all()
                     case "kill":
-                        one.session.kill_all()
+                        one.session.tasks.kill_all()
                     case "interrupt":
                         one.session.interrupt()
                     case _ if far.peer is not None:
                         far.die()
         await trio.sleep(1_000)
-        tasks = one.session.delegation.tasks.all()
+        tasks = one.session.tasks.table.all()
 
     assert len(tasks) <= 1
     for task in tasks:
@@ -578,7 +578,7 @@ async def test_a_headless_run_waits_for_moved_calls_as_for_agents(
         began_s = trio.current_time()
         await wait_background(one.session, ceiling_s=ceiling_s)
         took_s = trio.current_time() - began_s
-        assert len(one.session.delegation.tasks.running()) == left
+        assert len(one.session.tasks.table.running()) == left
 
     assert took_s == waited_s
     assert len(notices(one.session)) == 1 - left

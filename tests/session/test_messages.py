@@ -22,7 +22,7 @@ PARENT_WORDS = "!touch pwned"
 
 async def refusal(session: Session, to: str) -> SendRefused:
     with pytest.raises(SendRefused) as caught:
-        await session.delegation.post.send(to, "Hello.", sender=session.main.id)
+        await session.agents.post.send(to, "Hello.", sender=session.main.id)
     return caught.value
 
 
@@ -59,9 +59,9 @@ async def test_a_name_that_changed_hands_reaches_nobody_and_says_so(tmp_path: Pa
         await session.wait_quiet()
         await session.run("again")
         await session.wait_quiet()
-        first, second = session.delegation.crew.names["scout"]
+        first, second = session.agents.crew.names["scout"]
         error = await refusal(session, "scout")
-        sent = await session.delegation.post.send(first, "And more.", sender=session.main.id)
+        sent = await session.agents.post.send(first, "And more.", sender=session.main.id)
         await session.wait_quiet()
 
     assert error.kind == "name_changed_hands"

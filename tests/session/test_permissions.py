@@ -65,7 +65,7 @@ async def opened(
 
 
 def results(session: Session) -> list[ToolResultBlock]:
-    home = session._main_home
+    home = session.agents.main.home
     assert home is not None
     assert home.conversation is not None
     found = [block for message in home.conversation.messages for block in message.content]
@@ -73,7 +73,7 @@ def results(session: Session) -> list[ToolResultBlock]:
 
 
 def said(session: Session) -> list[Message]:
-    home = session._main_home
+    home = session.agents.main.home
     assert home is not None
     assert home.conversation is not None
     return list(home.conversation.messages)
@@ -95,7 +95,7 @@ async def test_what_changes_something_is_refused_where_nobody_can_be_asked_and_t
     assert result.is_error
     assert "nobody can be asked in this session" in result.content
     assert not (project / "a.txt").exists()
-    assert [(one.tool, one.input["file_path"]) for one in session.denials] == [("Write", "a.txt")]
+    assert [(one.tool, one.input["file_path"]) for one in session.permissions.denials] == [("Write", "a.txt")]
     kinds = [type(event) async for event in events]
     assert [one for one in kinds if one in {PermissionAsked, PermissionAnswered, PermissionDenied}] == [
         PermissionAsked,
@@ -168,16 +168,16 @@ async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
     write(project / ".greenroom/settings.json", {"permissions": {"defaultMode": "dontAsk", "deny": ["Deploy"]}})
     write(project / ".claude/settings.json", {"permissions": {"defaultMode": "acceptEdits"}, "unknown": 1})
     async with opened(project, [], model=ScriptedModel([]), sources=["local", "project"], is_trusted=True) as session:
-        assert session.permission_mode == "plan"
+        assert session.permissions.mode == "plan"
     async with opened(project, [], model=ScriptedModel([]), sources=["project"], is_trusted=True) as session:
-        assert session.permission_mode == "dontAsk"
-        home = session._main_home
+        assert session.permissions.mode == "dontAsk"
+        home = session.agents.main.home
         assert home is not None
         assert "Deploy" not in home.profile.tools
     async with opened(
         project, [], model=ScriptedModel([]), sources=["project"], is_trusted=True, permission_mode="acceptEdits"
     ) as session:
-        assert session.permission_mode == "acceptEdits"
+        assert session.permissions.mode == "acceptEdits"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Pa
     settings = {"permissions": {"allow": ["Write", "Bash"]}}
     async with opened(project, calls, main=definition, settings=settings) as session:
         await session.run("Go.")
-        home = session._main_home
+        home = session.agents.main.home
         assert home is not None
         assert sorted(home.profile.tools) == ["Deploy", "Read", "Write"]
 
@@ -299,8 +299,8 @@ async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, aut
     model = ScriptedModel(["done"], keeps_requests=True)
     async with opened(project, [], model=model, sources=["project"], main="reviewer") as session:
         await session.run("Go.")
-        assert session.permission_mode == "plan"
-        assert "reviewer" in session.definitions
+        assert session.permissions.mode == "plan"
+        assert "reviewer" in session.agents.definitions
 
     request = model.requests[0]
     assert request.system.startswith("You review.")
@@ -367,16 +367,16 @@ async def test_a_question_waits_visibly_until_a_person_answers(project: Path, au
     async with opened(project, [], model=model, has_approver=True) as session, trio.open_nursery() as nursery:
         nursery.start_soon(run, session)
         await trio.sleep(5)
-        (question,) = session.approvals.waiting()
+        (question,) = session.permissions.approvals.waiting()
         assert (question.label, question.tool, question.input["command"]) == ("main", "Bash", "make build")
-        assert session.agents()[0].activity == "waits for permission: Bash"
-        session.approvals.answer(question.id, Deny(message="no"))
+        assert session.agents.all()[0].activity == "waits for permission: Bash"
+        session.permissions.approvals.answer(question.id, Deny(message="no"))
         await trio.sleep(5)
-        (again,) = session.approvals.waiting()
+        (again,) = session.permissions.approvals.waiting()
         session.interrupt()
         await trio.sleep(1)
-        assert session.approvals.waiting() == ()
-        assert session.approvals.answer(again.id, Allow()).value == "late"
+        assert session.permissions.approvals.waiting() == ()
+        assert session.permissions.approvals.answer(again.id, Allow()).value == "late"
 
 
 async def test_nobody_answering_in_time_is_a_refusal(project: Path, autojump_clock: MockClock) -> None:
@@ -416,11 +416,11 @@ async def test_a_mode_can_be_changed_while_the_session_runs(project: Path, autoj
     model = ScriptedModel([Call("Write", {"file_path": "a.txt", "content": "a"}), "done"] * 2)
     async with opened(project, [], model=model) as session:
         await session.run("Go.")
-        await session.set_permission_mode("acceptEdits")
+        await session.permissions.set_mode("acceptEdits")
         await session.run("Go.")
-        assert session.permission_mode == "acceptEdits"
+        assert session.permissions.mode == "acceptEdits"
         with pytest.raises(UsageError, match="yolo"):
-            await session.set_permission_mode("yolo")
+            await session.permissions.set_mode("yolo")
     assert [one.is_error for one in results(session)] == [True, False]
 
 

@@ -57,9 +57,9 @@ async def test_agents_skills_and_commands_carry_its_name(
     model = ScriptedModel(["done"], keeps_requests=True)
     async with opened(project, [], model=model, plugins=[folder]) as session:
         await session.run("Go.")
-        assert {"kit:scout", "kit:deep:diver"} <= set(session.definitions)
-        assert set(session.skills) == {"kit:tidy", "kit:go"}
-        assert session.skills.find("tidy") is session.skills["kit:tidy"]
+        assert {"kit:scout", "kit:deep:diver"} <= set(session.agents.definitions)
+        assert set(session.commands.skills) == {"kit:tidy", "kit:go"}
+        assert session.commands.skills.find("tidy") is session.commands.skills["kit:tidy"]
         assert [(one.name, one.folder) for one in session.plugins.loaded] == [("kit", folder)]
         assert session.problems == ()
     assert str(project) not in model.requests[0].system
@@ -71,8 +71,8 @@ async def test_what_others_define_comes_before_it_under_its_name(
     """Agents 2.1."""
     write(project / ".claude/agents/scout.md", agent("scout"))
     async with opened(project, [], model=ScriptedModel([]), sources=["project"], plugins=[folder]) as session:
-        assert session.definitions.find("scout").origin.source.startswith(str(project))
-        assert session.definitions.find("kit:scout").origin.source.startswith(str(folder))
+        assert session.agents.definitions.find("scout").origin.source.startswith(str(project))
+        assert session.agents.definitions.find("kit:scout").origin.source.startswith(str(folder))
 
 
 async def test_mode_hooks_and_servers_of_its_agents_have_no_effect(
@@ -115,7 +115,7 @@ async def test_of_two_plugins_an_agent_means_the_skill_of_its_own(
     model = ScriptedModel(["done"], keeps_requests=True)
     async with opened(project, [], model=model, plugins=[other, folder], main="kit:maid") as session:
         await session.run("Go.")
-        assert session.skills.find("tidy") is None
+        assert session.commands.skills.find("tidy") is None
     system = model.requests[0].system
     assert system.index("This way.") < system.index("Another way.")
 
@@ -127,8 +127,8 @@ async def test_a_skill_that_is_the_plugin_is_called_by_its_frontmatter(
     two = plugin(tmp_path / "two", {"inner/SKILL.md": skill("At ${CLAUDE_PLUGIN_ROOT}.")}, name="two", skills="./inner")
     async with opened(project, [], plugins=[one, two]) as session:
         await session.run("/two:inner")
-        assert set(session.skills) == {"one:sweep", "two:inner"}
-        main = session._main_home
+        assert set(session.commands.skills) == {"one:sweep", "two:inner"}
+        main = session.agents.main.home
         assert main is not None
         assert main.conversation is not None
         assert f"At {two}." in main.conversation.messages[0].text
@@ -141,7 +141,7 @@ async def test_an_edit_of_its_agents_counts_for_the_next_one(
         write(folder / "agents/new.md", agent("new"))
         await session._composition.definitions.refresh()
         await session.run("Go.")
-        assert "kit:new" in session.definitions
+        assert "kit:new" in session.agents.definitions
 
 
 # --- hooks --------------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ async def test_switches_hold_for_its_hooks_unless_an_administrator_names_it(
 async def test_its_hooks_stay_when_settings_are_edited(
     project: Path, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.session._settings_watch.LOOK_S", 0.02)
+    monkeypatch.setattr("greenroom.session.settings._settings_watch.LOOK_S", 0.02)
     write(folder / "hooks/hooks.json", hook("PreToolUse", NO, matcher="Write"))
     path = write(home / ".greenroom/settings.json", {})
     async with opened(project, [WRITE], sources=["user"], plugins=[folder]) as session:

@@ -90,7 +90,7 @@ async def test_the_users_words_come_before_a_notice_that_waits_already(
             notify(session, number)
         uuid = session.send("Mind the wall.")
         await session.wait_quiet()
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
 
     notices = [f"<task-notification>{number}</task-notification>" for number in range(5)]
     assert last_texts(model.requests[-1]) == ["dug", "Mind the wall.", *notices]
@@ -199,7 +199,7 @@ async def test_two_commands_that_wait_are_two_turns(project: Path, autojump_cloc
         session.send("/one")
         session.send("/two now")
         session.send("And then?")
-        assert [item.is_command for item in session.queued()] == [True, True, False]
+        assert [item.is_command for item in session.inbox.queued()] == [True, True, False]
         await session.wait_quiet()
 
     assert last_texts(model.requests[1]) == ["dug"], "none of it is attached to the turn that runs"
@@ -216,7 +216,7 @@ async def test_a_command_that_fails_is_a_turn_that_failed_and_the_next_one_runs(
         session.send("/aside")
         session.send("Are you there?")
         await session.wait_quiet()
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
 
     assert last_texts(model.requests[-1]) == ["Are you there?"]
 
@@ -292,7 +292,7 @@ async def test_an_interrupt_keeps_what_waits_and_sends_it_at_once(tmp_path: Path
         assert (await receipt.wait_ended()).state is State.KILLED
         before = trio.current_time()
         await trio.sleep(0.5)
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
         assert session.main.is_busy
         assert all(one.ref.is_busy for one in mates), "what runs beside it goes on"
         await session.wait_quiet()
@@ -314,7 +314,7 @@ async def test_an_interrupt_may_take_back_what_waits(tmp_path: Path, autojump_cl
 
         assert (receipt.still_queued, receipt.cancelled) == ((), (forwarded, handed_in))
         await session.wait_quiet()
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
         await session.run("Again.")
 
     assert "One." not in last_texts(model.requests[-1])
@@ -362,7 +362,7 @@ async def test_what_has_expired_is_not_said(tmp_path: Path, autojump_clock: Mock
         session.send("/old", expires_s=trio.current_time() - 1)
         session.send("Still true.")
         await session.wait_quiet()
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
 
     assert last_texts(model.requests[-1]) == ["dug", "Still true."]
 
@@ -390,7 +390,7 @@ async def test_a_hook_refuses_what_is_said_in_the_middle_of_a_turn(project: Path
             await session.wait_quiet()
             session.send("secret 1234 again")
             await session.wait_quiet()
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
 
     told = [text for request in model.requests for text in last_texts(request)]
     assert "and a word" in told
@@ -422,7 +422,7 @@ async def test_the_queue_is_restarted_and_nothing_is_lost(
 async def test_too_much_is_refused_at_once(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.session._queue.MAX_WAITING", 2)
+    monkeypatch.setattr("greenroom.session.parts._session_inbox.MAX_WAITING", 2)
     async with working(tmp_path, [DIG, "Done."]) as (session, _):
         session.send("One.")
         session.send("Two.")
@@ -452,9 +452,9 @@ async def crashed(tmp_path: Path, calls: list[AnswerLike], *, answers: bool = Fa
         session.send("Deploy.")
         await trio.sleep(1)
         if answers:
-            session.approvals.answer(session.approvals.waiting()[0].id, Allow())
+            session.permissions.approvals.answer(session.permissions.approvals.waiting()[0].id, Allow())
             await trio.sleep(1)
-        await session._recording.commit()
+        await session._journal.commit()
         shutil.copytree(session.run_folder, tmp_path / "copy")
         session.kill()
     shutil.rmtree(session.run_folder)
@@ -498,7 +498,7 @@ async def test_an_answer_after_a_restart_runs_the_call_once(tmp_path: Path, auto
         assert session.inbox.answer("nobody asked", Allow()) is Receipt.UNKNOWN
         assert session.inbox.answer(call.id, Allow()) is Receipt.TAKEN
         assert session.inbox.answer(call.id, Allow()) is Receipt.UNKNOWN
-        assert [item.kind for item in session.queued()] == [EntryKind.ORPHANED_PERMISSION]
+        assert [item.kind for item in session.inbox.queued()] == [EntryKind.ORPHANED_PERMISSION]
         await session.wait_quiet()
         assert session.inbox.unanswered == ()
 
@@ -554,7 +554,7 @@ async def test_a_late_refusal_is_a_result_and_the_turn_goes_on(tmp_path: Path, a
         (call,) = session.inbox.unanswered
         session.inbox.answer(call.id, Deny(message="not on a Friday"))
         await session.wait_quiet()
-        assert len(session.denials) == 1
+        assert len(session.permissions.denials) == 1
 
     assert "not on a Friday" in last_texts(model.requests[-1])[0]
 
@@ -588,7 +588,7 @@ async def test_a_question_of_now_is_answered_by_the_calls_id_too(tmp_path: Path,
     ) as session:
         session.send("Go.")
         await trio.sleep(1)
-        (question,) = session.approvals.waiting()
+        (question,) = session.permissions.approvals.waiting()
         assert session.inbox.answer(question.call_id, Allow()) is Receipt.TAKEN
         await session.wait_quiet()
         assert [one.content for one in results(session)] == ["deployed to a"]

@@ -195,7 +195,7 @@ async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
         tmp_path, main, pages={"scout": scout}, tools=(wait,), agents=SCOUT, resume=run, ports=virtual_ports(1)
     ) as session:
         await session.wait_quiet()
-        member = session.delegation.crew.members[task]
+        member = session.agents.crew.members[task]
 
     assert requests[0].messages[: len(before)] == before
     assert "Go on." in requests[0].messages[-1].text
@@ -222,7 +222,7 @@ async def test_one_at_a_time_goes_on_with_an_agent(tmp_path: Path, autojump_cloc
 
         async def send(text: str) -> None:
             try:
-                await session.delegation.post.send(task, text, sender=session.main.id)
+                await session.agents.post.send(task, text, sender=session.main.id)
             except ToolError as error:
                 refused.append(str(error))
 
@@ -257,7 +257,7 @@ async def test_what_cannot_go_on_is_refused_and_leaves_nothing(
     main = sends(Call("SendMessage", {"to": task, "message": "Go on."}))
     async with open_teamwork(tmp_path, main, resume=run, tools=(wait,), ports=virtual_ports(1)) as session:
         await session.wait_quiet()
-        assert task not in session.delegation.crew.members or kind == "Explore"
+        assert task not in session.agents.crew.members or kind == "Explore"
 
     (notice,) = notices(session)
     assert ("goes on with it" in notice) == (missing == ("agent-{}.meta.json",))
@@ -272,13 +272,13 @@ async def test_what_a_person_stopped_stays_stopped_for_models(tmp_path: Path, au
     async with open_teamwork(tmp_path, in_order(launch), pages={"general-purpose": works}, tools=(wait,)) as first:
         await first.run("go")
         await trio.sleep(60)
-        (task,) = first.kill_all("enough")
+        (task,) = first.tasks.kill_all("enough")
         await first.wait_quiet()
     main = in_order(launch, "Noted.", "Noted.", Call("SendMessage", {"to": task, "message": "Go on."}))
     async with open_teamwork(tmp_path, main, resume=first.run_folder, tools=(wait,), ports=virtual_ports(1)) as second:
         await second.run("go on with it")
         assert "stopped by the user" in main_messages(second)[-2]
-        await second.delegation.post.resume(task, "Go on.", by_user=True)
+        await second.agents.post.resume(task, "Go on.", by_user=True)
         await second.wait_quiet()
 
     assert [(number, view.state.value) for (_, number), view in tasks_of(first.run_folder).items()] == [

@@ -97,7 +97,7 @@ async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, aut
         model=model, cwd=tmp_path, runs=tmp_path / "r", resume=first.id, ports=virtual_ports(1)
     ) as second:
         assert second.was_cut
-        assert (await second.go_on()).text == "Done."
+        assert (await second.resume_turn()).text == "Done."
 
     (request,) = model.requests
     assert faults_of(request.messages) == []
@@ -118,15 +118,15 @@ async def test_an_agent_of_an_earlier_process_goes_on_under_its_id(tmp_path: Pat
         model=playbook(), cwd=folder, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()
     ) as first:
         await survey(first, mates=1)
-        mate_id = first.agents()[1].id
+        mate_id = first.agents.all()[1].id
     before = load_conversation(first.run_folder / "transcripts" / f"agent-{mate_id}.jsonl")
     model = ScriptedModel({"mate": ["I said what I know."]})
     async with open_session(
         model=model, cwd=folder, runs=tmp_path / "runs", main=LEAD, resume="last", ports=virtual_ports(1)
     ) as second:
-        ref = await second.resume(mate_id, definition=MATE, text="What else?")
+        ref = await second.agents.resume(mate_id, definition=MATE, text="What else?")
         with pytest.raises(UsageError, match="belongs to this process"):
-            await second.resume(mate_id, definition=MATE)
+            await second.agents.resume(mate_id, definition=MATE)
         await second.wait_quiet()
         assert ref.id == mate_id
 
@@ -144,8 +144,8 @@ async def test_an_agent_that_the_run_does_not_have_is_refused_and_nothing_is_stu
     definition = AgentDefinition(name="x")
     async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path, ports=virtual_ports()) as session:
         for _ in range(2):  # the second one is refused for the same reason
-            with pytest.raises(UsageError, match=r"no conversation of an agent|is no id"):
-                await session.resume(agent_id, definition=definition)
+            with pytest.raises(UsageError, match=r"no conversation of an agent|is not an agent id"):
+                await session.agents.resume(agent_id, definition=definition)
 
 
 @pytest.mark.parametrize("run", ["last", "20260101-000000-aaaaaa", "nonsense"])
@@ -168,7 +168,7 @@ async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autoju
         model=model, cwd=tmp_path, runs=tmp_path / "r", resume="last", ports=virtual_ports(1)
     ) as second:
         assert second.was_cut
-        await second.go_on()
+        await second.resume_turn()
 
     assert caught.value.partial
     assert [message.text for message in model.requests[0].messages] == ["Count.", caught.value.partial, CONTINUE]

@@ -67,17 +67,17 @@ async def test_files_go_back_to_any_message_and_forth_again(tmp_path: Path, auto
         await session.run("First.")
         await session.run("Second.", message_id="second")
         first, second = lines_said(session)
-        tried = await session.rewind_files(second, dry_run=True)
+        tried = await session.files.rewind(second, dry_run=True)
         assert (folder / "a.txt").read_text(encoding="utf-8") == "three\nsame\n"
-        done = await session.rewind_files("second")
+        done = await session.files.rewind("second")
         assert (folder / "a.txt").read_text(encoding="utf-8") == "two\nsame\n"
         assert (folder / "new.txt").exists()
         assert tried == done
-        back = await session.rewind_files(first)
+        back = await session.files.rewind(first)
         assert (folder / "a.txt").read_text(encoding="utf-8") == "one\nsame\n"
         assert (folder / "a.txt").stat().st_mode & 0o777 == 0o640
         assert not (folder / "new.txt").exists()
-        await session.rewind_files(second)
+        await session.files.rewind(second)
         assert (folder / "a.txt").read_text(encoding="utf-8") == "two\nsame\n"
         assert (folder / "new.txt").read_text(encoding="utf-8") == "n\n"
         events = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is FilesRewound]
@@ -99,23 +99,23 @@ async def test_files_go_back_after_a_restart(tmp_path: Path, autojump_clock: Moc
     async with opened(tmp_path, [*edit("a.txt", "1", "2"), "2"], resume="last", settings={}) as second:
         await second.run("Second.", message_id="m2")
     async with opened(tmp_path, [], resume="last", settings={}) as third:
-        await third.rewind_files("m2")
+        await third.files.rewind("m2")
         assert (third.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
-        await third.rewind_files(lines_said(third)[0])
+        await third.files.rewind(lines_said(third)[0])
         assert not (third.cwd / "a.txt").exists()
     async with opened(tmp_path, [], resume="last", settings={"fileCheckpointingEnabled": False}) as fourth:
         with pytest.raises(UsageError, match="not enabled"):
-            await fourth.rewind_files("m2")
+            await fourth.files.rewind("m2")
     async with opened(tmp_path, [], resume=Fork("last"), settings=ON) as forked:
         with pytest.raises(UsageError, match="No file checkpoint found for message 'm2'"):
-            await forked.rewind_files("m2")
+            await forked.files.rewind("m2")
 
 
 async def test_nothing_is_kept_unless_it_is_wanted(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with opened(tmp_path, [write("a.txt", "1\n"), "1"], settings={}) as session:
         await session.run("First.", message_id="m1")
         with pytest.raises(UsageError, match="set fileCheckpointingEnabled"):
-            await session.rewind_files("m1")
+            await session.files.rewind("m1")
         assert not (session.run_folder / "files").exists()
 
 
@@ -124,7 +124,7 @@ async def test_a_message_that_there_is_not_is_one_line(tmp_path: Path, autojump_
     async with opened(tmp_path, [write("a.txt", "1\n"), "1"]) as session:
         await session.run("First.", message_id="m1")
         with pytest.raises(UsageError, match="No file checkpoint found") as caught:
-            await session.rewind_files(message)
+            await session.files.rewind(message)
         assert (session.cwd / "a.txt").exists()
     assert "\n" not in str(caught.value)
 
@@ -174,9 +174,9 @@ async def test_edits_of_sub_agents_count_to_the_message_during_which_they_happen
         go_on.set()
         await session.wait_quiet()
         assert (folder / "late.txt").exists()
-        done = await session.rewind_files("m2")
+        done = await session.files.rewind("m2")
         assert done.removed == (folder / "late.txt",)
-        assert (await session.rewind_files("m1")).removed == (folder / "early.txt",)
+        assert (await session.files.rewind("m1")).removed == (folder / "early.txt",)
 
 
 async def test_a_message_that_was_sent_can_be_gone_back_to(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -189,9 +189,9 @@ async def test_a_message_that_was_sent_can_be_gone_back_to(tmp_path: Path, autoj
         sent = session.send("Second.", message_id="m2")
         await session.wait_quiet()
         assert [one.uuid for one in heard if one.message.text == "Second."] == [sent]
-        await session.rewind_files(sent)
+        await session.files.rewind(sent)
         assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
-        await session.rewind_files("m1")
+        await session.files.rewind("m1")
         assert not (session.cwd / "a.txt").exists()
 
 
@@ -200,7 +200,7 @@ async def test_what_commands_did_is_undone_only_where_tools_had_changed_a_file(t
     async with opened(tmp_path, [write("known.txt", "1\n"), "1", command, "2"], ports=None) as session:
         await session.run("First.")
         await session.run("Second.", message_id="m2")
-        done = await session.rewind_files("m2")
+        done = await session.files.rewind("m2")
         assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
         assert (session.cwd / "unknown.txt").exists()
     assert done.restored == done.changed_elsewhere == (session.cwd / "known.txt",)
@@ -212,7 +212,7 @@ async def test_a_command_of_the_users_own_counts_to_its_message(tmp_path: Path) 
         sent = session.send("!echo 2 > known.txt; echo 2 > unknown.txt")
         await session.wait_quiet()
         assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "2\n"
-        done = await session.rewind_files(sent)
+        done = await session.files.rewind(sent)
         assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
     assert done.files == (session.cwd / "known.txt",)
 
@@ -228,7 +228,7 @@ async def test_what_a_skill_of_the_users_does_as_an_agent_counts_to_its_message(
         await session.run("First.", message_id="m1")
         await session.run("/tidy", message_id="m2")
         assert (session.cwd / "late.txt").exists()
-        assert (await session.rewind_files("m2")).removed == (session.cwd / "late.txt",)
+        assert (await session.files.rewind("m2")).removed == (session.cwd / "late.txt",)
 
 
 async def test_the_agent_has_to_read_a_file_again_that_was_set_back(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -237,7 +237,7 @@ async def test_the_agent_has_to_read_a_file_again_that_was_set_back(tmp_path: Pa
     async with opened(tmp_path, model) as session:
         await session.run("First.")
         await session.run("Second.", message_id="m2")
-        await session.rewind_files("m2")
+        await session.files.rewind("m2")
         await session.run("Third.")
         assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         said = (session.run_folder / "transcripts" / "main.jsonl").read_text(encoding="utf-8")
@@ -259,8 +259,8 @@ async def test_an_edit_is_made_though_no_copy_can_be_kept_and_the_host_is_told(
         is_full = False
         await session.run("Second.", message_id="m2")
         assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
-        tried = await session.rewind_files("m1", dry_run=True)
-        done = await session.rewind_files("m1")
+        tried = await session.files.rewind("m1", dry_run=True)
+        done = await session.files.rewind("m1")
         assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
         assert (session.cwd / "b.txt").read_text(encoding="utf-8") == "1\n"
     assert tried == done

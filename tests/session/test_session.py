@@ -53,7 +53,7 @@ async def test_what_the_journal_folds_to_is_what_was_there(tmp_path: Path, autoj
         model=playbook(), cwd=folder, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()
     ) as session:
         await survey(session)
-        usage = {status.id: status.usage for status in session.agents()}
+        usage = {status.id: status.usage for status in session.agents.all()}
 
     world = fold(read_journal(session.run_folder / JOURNAL, EVENTS).entries, FOLDS)
     assert {agent: view.usage for agent, view in world.section("agents").items()} == usage
@@ -242,7 +242,7 @@ async def test_what_the_body_raises_leaves_bare_and_is_on_record(tmp_path: Path,
 
 async def test_a_folder_that_is_none_is_refused_and_leaves_nothing_behind(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="cwd is not a directory"):
         async with open_session(model=playbook(), cwd=tmp_path / "missing", runs=runs):
             raise AssertionError
 

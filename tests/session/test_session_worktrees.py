@@ -435,10 +435,10 @@ async def test_a_sub_agent_goes_in_by_itself_and_its_worktree_stays(tmp_path: Pa
         with trio.fail_after(60):
             await session.run("go")
             await session.wait_quiet()
-            (member,) = session.delegation.crew.members.values()
+            (member,) = session.agents.crew.members.values()
             task = member.task
-            assert session.worktree is None
-            await session.delegation.post.send(member.id, "again", sender=session.main.id)
+            assert session.files.worktree is None
+            await session.agents.post.send(member.id, "again", sender=session.main.id)
             await session.wait_quiet()
             assert member.home.cwd == place_of(project, "its")
     assert read[2] == str(place_of(project, "its"))
@@ -461,7 +461,7 @@ async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, pro
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE) as session:
         with trio.fail_after(60):
             await session.run("go")
-        (member,) = session.delegation.crew.members.values()
+        (member,) = session.agents.crew.members.values()
 
     assert "a worktree of its own" in read[1]
     assert "no worktree that it went into" in read[2]
@@ -476,7 +476,7 @@ async def test_where_a_sub_agent_is_can_be_read_while_it_runs(tmp_path: Path, pr
     async def look(ctx: ToolContext) -> str:
         """Look at what is kept of the caller."""
         await trio.lowlevel.checkpoint()
-        record = session.delegation.crew.members[ctx.actor].kept_record
+        record = session.agents.crew.members[ctx.actor].kept_record
         assert record is not None
         records.append(dict(record))
         return "seen"
@@ -551,7 +551,7 @@ async def test_a_session_begins_in_a_worktree_that_is_still_there_at_its_end(tmp
     tree = place_of(project, "feature")
     assert said[0] == str(tree)
     assert session.cwd == tree
-    assert session.worktree == tree
+    assert session.files.worktree == tree
     assert "locked greenroom" in listed(project)
 
     assert await Worktrees().sweep(cwd=project) == []
@@ -650,7 +650,7 @@ async def test_a_resumed_session_is_in_its_worktree_again(*, is_fork: bool, tmp_
     resume = Fork(first.run_folder) if is_fork else first.run_folder
     async with opening(tmp_path, main, resume=resume) as session:
         with trio.fail_after(60):
-            assert session.worktree == place_of(project, "x")
+            assert session.files.worktree == place_of(project, "x")
             for text in ("where?", "leave", "and now?"):
                 await session.run(text)
     messages = main_messages(session)
@@ -659,7 +659,7 @@ async def test_a_resumed_session_is_in_its_worktree_again(*, is_fork: bool, tmp_
     assert session.problems == ()
 
     async with opening(tmp_path, resume=session.run_folder) as again:
-        assert again.worktree is None
+        assert again.files.worktree is None
 
 
 async def test_where_a_sub_agent_was_is_not_where_the_session_was(tmp_path: Path, project: Path) -> None:
@@ -670,7 +670,7 @@ async def test_where_a_sub_agent_was_is_not_where_the_session_was(tmp_path: Path
             await first.run("go")
 
     async with opening(tmp_path, seed=2, resume=first.run_folder) as session:
-        assert (session.worktree, session.problems) == (None, ())
+        assert (session.files.worktree, session.problems) == (None, ())
     assert place_of(project, "its").exists()
 
 
@@ -681,7 +681,7 @@ async def test_a_hook_makes_it_for_a_session_that_begins_there(tmp_path: Path) -
     said, session = await play(tmp_path, PWD, worktree="x", settings=hooks(WorktreeCreate=f"mkdir {made}; echo {made}"))
 
     assert said == [str(made)]
-    assert session.worktree == made
+    assert session.files.worktree == made
 
 
 @pytest.mark.parametrize("is_clone", [False, True])
@@ -693,7 +693,7 @@ async def test_what_a_hook_made_is_gone_back_to(*, is_clone: bool, tmp_path: Pat
 
     async with opening(tmp_path, resume=first.run_folder, settings=settings) as again:
         assert again.problems == ()
-        assert again.worktree == made
+        assert again.files.worktree == made
 
 
 async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) -> None:
@@ -713,9 +713,9 @@ async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) ->
         with trio.fail_after(60):
             await session.run("go")
             await session.wait_quiet()
-            (member,) = session.delegation.crew.members.values()
+            (member,) = session.agents.crew.members.values()
             for _ in range(2):
-                await session.delegation.post.send(member.id, "again", sender=session.main.id)
+                await session.agents.post.send(member.id, "again", sender=session.main.id)
                 await session.wait_quiet()
     assert read[3] == str(made)
     assert violations(session) == []
@@ -735,7 +735,7 @@ async def test_a_worktree_that_is_gone_is_said(tmp_path: Path, project: Path) ->
     async with opening(tmp_path, main, resume=first.run_folder) as session:
         with trio.fail_after(60):
             await session.run("where?")
-            assert session.worktree is None
+            assert session.files.worktree is None
         (problem,) = session.problems
 
     assert "x of this session is gone; its branch was worktree-x" in problem
@@ -750,7 +750,7 @@ async def test_a_worktree_that_is_another_sessions_now_is_said(tmp_path: Path, p
     _, first = await play(tmp_path, enter(name="x"))
 
     async with opening(tmp_path, worktree="x"), opening(tmp_path, seed=2, resume=first.run_folder) as session:
-        assert session.worktree is None
+        assert session.files.worktree is None
         assert "is in use by another process" in session.problems[0]
 
 
@@ -795,7 +795,7 @@ async def test_what_a_killed_process_was_in_is_gone_back_to(tmp_path: Path, proj
     begin_and_kill(project, tmp_path / "runs")
 
     async with opening(tmp_path, resume="last") as session:
-        assert session.worktree == place_of(project, "x")
+        assert session.files.worktree == place_of(project, "x")
         assert session.problems == ()
 
 
@@ -805,7 +805,7 @@ async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, proje
     async with opening(tmp_path, worktree="x", sources=["project"]) as session:
         with trio.fail_after(60):
             await session.run("go")
-        home = session.delegation.crew.main_home
+        home = session.agents.crew.main_home
         assert home is not None
         prompt = home.profile.definition.system_prompt
 

@@ -22,8 +22,8 @@ from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptEntry
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, merge_permissions, read_permissions, read_update
 from greenroom.session import Session, open_session
-from greenroom.session._policy import rebased
-from greenroom.session._settings_watch import LOOK_S, Settling
+from greenroom.session.settings._session_policy import rebased
+from greenroom.session.settings._settings_watch import LOOK_S, Settling
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.teamwork import told as events_of
@@ -55,7 +55,7 @@ async def next_notice(stream: AsyncIterator[Event]) -> str:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files be looked at often where commands run, which need real time."""
-    monkeypatch.setattr("greenroom.session._settings_watch.LOOK_S", 0.02)
+    monkeypatch.setattr("greenroom.session.settings._settings_watch.LOOK_S", 0.02)
 
 
 # --- pure ---------------------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def is_broken(name: str, content: str | None) -> bool:
 
 
 def in_force(session: Session) -> tuple[Any, ...]:
-    policy, services = session._composition.policy, session._composition.hooks._services
+    policy, services = session._composition.rules.policy, session._composition.rules.hooks._services
     variables = {key: value for key, value in services.environment.items() if key in {"AA", "BB"}}
     return policy.rules, policy.directories, policy.may_bypass, variables
 
@@ -260,7 +260,7 @@ async def test_a_hook_may_refuse_an_edit(project: Path) -> None:
         stream = session.events()
         write(file, {"permissions": {"allow": ["Write"]}})
         await next_notice(stream)
-        rules = [str(one) for one in session._composition.policy.rules if one.source.scope is Scope.PROJECT]
+        rules = [str(one) for one in session._composition.rules.policy.rules if one.source.scope is Scope.PROJECT]
         read = notices(session)
 
     assert rules == []
@@ -280,7 +280,7 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
     """Where the project is not trusted, its file allows nothing: the answer holds as long as the session."""
     file = project / ".greenroom/settings.local.json"
     async with opened(project, [], model=ScriptedModel([]), sources=SOURCES, is_trusted=is_trusted) as session:
-        home = session._main_home
+        home = session.agents.main.home
         assert home is not None
         update = {
             "type": "addRules",
@@ -288,13 +288,13 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
             "behavior": "allow",
             "destination": "localSettings",
         }
-        await session._composition.keep_updates(home, [read_update(update)])
+        await session._composition.rules.keep_updates(home, [read_update(update)])
         await trio.sleep(SEEN_S)
-        kept = [str(one) for one in session._composition.policy.rules if one.source.scope is Scope.LOCAL]
+        kept = [str(one) for one in session._composition.rules.policy.rules if one.source.scope is Scope.LOCAL]
         assert notices(session) == []
         write(file, {})
         await trio.sleep(SEEN_S)
-        left = [str(one) for one in session._composition.policy.rules if one.source.scope is Scope.LOCAL]
+        left = [str(one) for one in session._composition.rules.policy.rules if one.source.scope is Scope.LOCAL]
 
     assert kept == ["Write"]
     assert left == ([] if is_trusted else ["Write"])
@@ -308,7 +308,7 @@ async def test_what_an_untrusted_project_edits_into_its_files_is_not_allowed(
         write(project / ".greenroom/settings.json", {"permissions": {"allow": ["Write"]}, "env": {"MARK": "x"}})
         await trio.sleep(SEEN_S)
         await session.run("Go.")
-        variables = session._composition.hooks._services.environment
+        variables = session._composition.rules.hooks._services.environment
 
     assert results(session)[0].is_error
     assert "MARK" not in variables
@@ -325,7 +325,7 @@ async def test_agents_that_there_are_have_the_rules_and_hooks_of_an_edit_and_kee
         plain = composition.make_home(AgentDefinition(name="plain"))
         hooked = composition.make_home(AgentDefinition(name="hooked", hooks=own, disallowed_tools=("Write(x)",)))
         asked = composition.make_home(AgentDefinition(name="asked"))
-        composition.hooks.limit(asked)
+        composition.rules.hooks.limit(asked)
         write(project / ".greenroom/settings.json", {"hooks": {"Stop": stops}, "permissions": {"deny": ["Read"]}})
         await trio.sleep(SEEN_S)
         write(project / ".greenroom/settings.json", {"hooks": {"Stop": stops}, "permissions": {"deny": ["Edit"]}})
@@ -353,7 +353,7 @@ async def test_hooks_that_the_program_brought_hold_over_edits(project: Path, aut
         write(project / ".greenroom/settings.json", {"hooks": stops})
         await trio.sleep(SEEN_S)
         after = composition.make_home(AgentDefinition(name="after"))
-        after.replace(hooks=composition.hooks.of(after, ()))
+        after.replace(hooks=composition.rules.hooks.of(after, ()))
 
     hooks = [one.profile.hooks.hooks for one in (before, after) if one.profile.hooks is not None]
     assert [len(one.find(HookEvent.PRE_TOOL_USE, "Bash")) for one in hooks] == [1, 1]

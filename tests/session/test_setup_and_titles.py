@@ -79,7 +79,7 @@ async def test_a_setup_hook_that_fails_is_a_notice_and_blocks_nothing(project: P
 
 
 async def test_a_setup_that_there_is_not_is_refused_before_anything_is_written(project: Path) -> None:
-    with pytest.raises(UsageError, match="setup has to be init or maintenance, not 'tidy'"):
+    with pytest.raises(UsageError, match="setup must be 'init' or 'maintenance', got 'tidy'"):
         async with opening(project, setup="tidy"):
             pass
     assert not (project.parent / "runs").exists()
@@ -169,7 +169,7 @@ async def test_a_folder_that_is_added_can_be_worked_in_and_hooks_hear_of_it(proj
     settings = hook("DirectoryAdded", answering(project, {"continue": False}), matcher="register_repo_root")
     read = Call("Read", {"file_path": str(other / "a.txt")})
     async with opening(project, read, read, "done", settings=settings) as session:
-        path = await session.add_folder("../other")
+        path = await session.files.add_folder("../other")
         assert path == other
         with trio.fail_after(30):
             await until(lambda: (project / "told").exists() and bool(told(project)))
@@ -186,7 +186,7 @@ async def test_nobody_waits_for_hooks_of_a_folder(project: Path) -> None:
     settings = hook("DirectoryAdded", "sleep 600")
     async with opening(project, settings=settings) as session:
         with trio.fail_after(20):
-            await session.add_folder(other, source="slash_command")
+            await session.files.add_folder(other, source="slash_command")
 
 
 async def test_a_folder_that_cannot_be_added_changes_nothing_and_tells_nobody(project: Path) -> None:
@@ -206,18 +206,18 @@ async def test_a_folder_that_cannot_be_added_changes_nothing_and_tells_nobody(pr
         groups = {"DirectoryAdded": [{"hookCallbackIds": ["x"]}]}
         session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), call_back))
         for wrong, why in (
-            ("nowhere", "is no folder"),
-            ("file", "is no folder"),
-            (".", "is a folder of the session"),
-            ("x" * 300, "cannot be looked at: File name too long"),
-            ("a\0b", "is no folder"),
+            ("nowhere", "it is not a directory"),
+            ("file", "it is not a directory"),
+            (".", "the session already includes it"),
+            ("x" * 300, "cannot add folder .*: File name too long"),
+            ("a\0b", "it is not a directory"),
         ):
             with pytest.raises(UsageError, match=why):
-                await session.add_folder(wrong)
-        await session.add_folder(other)
+                await session.files.add_folder(wrong)
+        await session.files.add_folder(other)
         for again in (other, "../other", project.parent / "link"):
-            with pytest.raises(UsageError, match="is a folder of the session already"):
-                await session.add_folder(again)
+            with pytest.raises(UsageError, match="the session already includes it"):
+                await session.files.add_folder(again)
         with trio.fail_after(30):
             await until(lambda: bool(heard))
     assert heard == [str(other)]

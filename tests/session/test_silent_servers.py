@@ -86,7 +86,7 @@ async def test_an_agent_with_silent_servers_of_its_own_reports(
         wait_s=0.0,
     ) as session:
         answer = await session.run("go")
-        (status,) = session.tasks()
+        (status,) = session.tasks.all()
 
     assert answer.text == "Done."
     assert status.state == "completed"
@@ -109,7 +109,7 @@ async def test_a_hook_of_the_start_may_take_longer_than_actors_may(
         wait_s=0.0,
     ) as session:
         answer = await session.run("go")
-        (status,) = session.tasks()
+        (status,) = session.tasks.all()
 
     assert (answer.text, status.state) == ("Done.", "completed")
 

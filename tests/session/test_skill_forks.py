@@ -67,7 +67,7 @@ def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
 
 
 def members(session: Session) -> list[Member]:
-    return list(session.delegation.crew.members.values())
+    return list(session.agents.crew.members.values())
 
 
 def events(session: Session, kind: str) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ async def test_a_command_that_was_sent_runs_in_its_turn(project: Path, autojump_
         session.send("/audit-auth login")
         session.send("Last.")
         await session.wait_quiet()
-        assert session.queued() == ()
+        assert session.inbox.queued() == ()
     assert [one.definition for one in model.requests] == ["main", CHILD, "main"]
     assert "All is well." in str(said(session)[2])
 
@@ -257,7 +257,7 @@ async def test_one_that_is_waited_for_can_be_let_go_on_alone(project: Path, auto
 
 async def release(session: Session) -> None:
     await trio.sleep(10)
-    assert len(session.background_all()) == 1
+    assert len(session.tasks.background_all()) == 1
 
 
 # --- what the child is ------------------------------------------------------------------------------------------------
@@ -369,9 +369,9 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         await session.wait_quiet()
         await trio.sleep(5)
         assert len(members(session)) == (release_s > 5)
-        home = session.delegation.crew.main_home
+        home = session.agents.crew.main_home
         assert home is not None
-        await session.delegation.post.send(member.id, "Once more.", sender=home.profile.id)
+        await session.agents.post.send(member.id, "Once more.", sender=home.profile.id)
         await session.wait_quiet()
     (result,) = asked(model, CHILD)[-1].messages[-1].content
     assert "audit-auth > audit-auth" in getattr(result, "content", "")

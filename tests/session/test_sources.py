@@ -105,7 +105,7 @@ async def test_an_added_folder_brings_its_agents_and_skills_and_a_setting_does_n
     model = ScriptedModel([Call("Read", {"file_path": str(other / "a.txt")}), "done"], keeps_requests=True)
     async with opened(project, [], model=model, sources=["project"], **more) as session:
         await session.run("Go.")
-        assert ("helper" in session.definitions) is is_added
+        assert ("helper" in session.agents.definitions) is is_added
 
     assert "here" in results(session)[0].content
     assert ("Skill" in {one.name for one in model.requests[0].tools}) is is_added
@@ -178,7 +178,7 @@ async def test_a_broken_definition_takes_only_itself_out_and_is_told(project: Pa
     write(project / ".claude/agents/sound.md", "---\nname: sound\ndescription: Sound.\n---\nYou are sound.\n")
     async with opened(project, [], sources=["project"]) as session:
         await session.run("Go.")
-        assert "sound" in session.definitions
+        assert "sound" in session.agents.definitions
         assert any("broken.md" in one for one in session.problems)
 
 

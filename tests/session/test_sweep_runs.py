@@ -169,7 +169,7 @@ def test_a_run_that_was_gone_on_with_since_it_was_looked_at_stays(
         with hold_run(run):
             yield
 
-    monkeypatch.setattr("greenroom.session._sweep.hold_run", hold_later)
+    monkeypatch.setattr("greenroom.session.record._run_sweep.hold_run", hold_later)
 
     assert outcome(tmp_path / "runs") == ([], {OLD: "changed a moment ago"})
     assert folder.is_dir()

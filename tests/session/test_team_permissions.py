@@ -59,10 +59,10 @@ async def test_a_question_that_nobody_answers_in_code_waits_in_the_queue_under_t
         session.open_team("t") as team,
     ):
         await team.spawn("ann", definition=kind("worker"), prompt="Go.")
-        while not session.approvals.waiting():
-            await session.approvals.wait_changed()
-        (approval,) = session.approvals.waiting()
-        session.approvals.answer(approval.id, Allow())
+        while not session.permissions.approvals.waiting():
+            await session.permissions.approvals.wait_changed()
+        (approval,) = session.permissions.approvals.waiting()
+        session.permissions.approvals.answer(approval.id, Allow())
         await session.wait_quiet()
 
     assert approval.label == "ann"
@@ -159,7 +159,7 @@ async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clo
     """Agents 7.14: mode and rules of the lead as they are then, whatever the definition says."""
     async with open_teamwork(tmp_path, in_order(), mode="default") as session, session.open_team("t") as team:
         await team.spawn("one", definition=kind("ann", permission_mode="acceptEdits"))
-        await session.set_permission_mode("bypassPermissions")
+        await session.permissions.set_mode("bypassPermissions")
         await team.spawn("two", definition=kind("ann", permission_mode="default"))
         modes = [member(team, name).home.profile.policy.mode.value for name in ("one", "two")]
 

@@ -180,7 +180,7 @@ async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autoj
             await scene.session.wait_quiet()
 
         assert scene.session.teams.working == 0
-        assert {one.state for one in scene.session.tasks()} == {TaskState.RUNNING}
+        assert {one.state for one in scene.session.tasks.all()} == {TaskState.RUNNING}
 
 
 async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
@@ -263,13 +263,13 @@ async def test_a_mate_is_a_task_that_taskstop_ends_by_name_and_by_id(
     main = in_order("Ready.", Call("TaskStop", {"task_id": address}), "Stopped.")
     async with opened(tmp_path, in_order("Done."), main=main, wait_s=3.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        (task,) = scene.session.tasks()
+        (task,) = scene.session.tasks.all()
         assert (task.id, task.kind, task.state) == ("ann@crew", "in_process_teammate", TaskState.RUNNING)
         await scene.session.run("Stop ann.")
         await scene.session.wait_quiet()
 
         assert mate.state is State.KILLED
-        assert [one.state for one in scene.session.tasks()] == [TaskState.KILLED]
+        assert [one.state for one in scene.session.tasks.all()] == [TaskState.KILLED]
         assert "Successfully stopped task: ann@crew" in scene.lead_read
         assert "task-notification" not in scene.lead_read
 
@@ -278,7 +278,7 @@ async def test_kill_all_ends_mates_too(tmp_path: Path, autojump_clock: MockClock
     async with opened(tmp_path, in_order("Done.")) as scene:
         mates = [await scene.team.spawn(name, definition=MATE) for name in ("ann", "bob")]
 
-        assert sorted(scene.session.kill_all()) == ["ann@crew", "bob@crew"]
+        assert sorted(scene.session.tasks.kill_all()) == ["ann@crew", "bob@crew"]
         assert {(await one.wait_ended()).state for one in mates} == {State.KILLED}
 
 
@@ -290,14 +290,14 @@ async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_
     async with opened(tmp_path, mate_page, settings={"permissions": {"allow": ["Bash"]}}) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()
-        shells = [one for one in scene.session.tasks() if one.kind == "local_bash"]
+        shells = [one for one in scene.session.tasks.all() if one.kind == "local_bash"]
         assert [one.state for one in shells] == [TaskState.RUNNING]
 
         mate.kill()
         await mate.wait_ended()
-        for task in scene.session.delegation.tasks.all():
+        for task in scene.session.tasks.table.all():
             await task.wait_finished()
-        assert {one.state for one in scene.session.tasks()} == {TaskState.KILLED}
+        assert {one.state for one in scene.session.tasks.all()} == {TaskState.KILLED}
 
 
 async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -330,7 +330,7 @@ async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path
     async with opened(tmp_path, in_order(agent("what is here?"), otherwise="Done."), wait_s=500.0) as scene:
         await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(900)
-        (child,) = [one for one in scene.session.tasks() if one.kind == "local_agent"]
+        (child,) = [one for one in scene.session.tasks.all() if one.kind == "local_agent"]
         assert (child.state, child.is_background) == (TaskState.RUNNING, False)
         await scene.session.wait_quiet()
 
@@ -345,14 +345,14 @@ async def test_an_agent_of_a_mate_ends_with_it(
     async with opened(tmp_path, in_order(agent("what is here?"), "Done."), wait_s=10.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(15)
-        assert sorted(one.kind for one in scene.session.tasks()) == ["in_process_teammate", "local_agent"]
-        assert len(scene.session.background_all() if is_let_go else []) == is_let_go
+        assert sorted(one.kind for one in scene.session.tasks.all()) == ["in_process_teammate", "local_agent"]
+        assert len(scene.session.tasks.background_all() if is_let_go else []) == is_let_go
         await trio.sleep(1)
         mate.kill()
         await mate.wait_ended()
         await scene.session.wait_quiet()
 
-        assert {one.state for one in scene.session.tasks()} == {TaskState.KILLED}
+        assert {one.state for one in scene.session.tasks.all()} == {TaskState.KILLED}
 
 
 # --- failures and crashes -----------------------------------------------------------------------------------------------

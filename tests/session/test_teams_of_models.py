@@ -99,7 +99,7 @@ async def test_without_teams_a_name_is_only_a_name(tmp_path: Path, autojump_cloc
         await session.wait_quiet()
         assert session.teams.current is None
         assert "TeamCreate" not in session.tools
-        assert session.handle("ann").id
+        assert session.tasks.handle("ann").id
 
     assert structured(session)[0]["status"] == "async_launched"
 

@@ -77,7 +77,7 @@ async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump
             await put(team, "two")
             await session.wait_quiet()
             assert [one.id for one in team.board.items()] == ["1", "2"]
-            assert {one.id: one for one in session.agents()}.keys() >= {agent}
+            assert {one.id: one for one in session.agents.all()}.keys() >= {agent}
         usage = session.usage
 
     assert usage.total > 0
@@ -317,7 +317,7 @@ async def run():
                 await session.wait_quiet()
                 await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
                 await session.wait_quiet()
-                await session._recording.commit()
+                await session._journal.commit()
                 print(session.id, flush=True)
                 await trio.sleep_forever()
 

@@ -40,7 +40,7 @@ async def test_wait_quiet_for_commands_ends_when_they_are_killed(tmp_path: Path,
             nursery.start_soon(wait)
             await trio.sleep(50)
             assert not done.is_set()
-            session.kill_all()
+            session.tasks.kill_all()
             with trio.fail_after(60):
                 await done.wait()
 
@@ -50,8 +50,8 @@ async def test_agents_of_a_closed_team_are_listed_as_ended(tmp_path: Path, autoj
         async with session.open_team("crew") as team:
             await team.spawn("ann", definition=kind("mate"))
             await session.wait_quiet()
-            during = [(one.definition, one.state, one.has_ended) for one in session.agents()]
-        after = [(one.definition, one.state, one.has_ended) for one in session.agents()]
+            during = [(one.definition, one.state, one.has_ended) for one in session.agents.all()]
+        after = [(one.definition, one.state, one.has_ended) for one in session.agents.all()]
 
     assert during == [("main", State.RUNNING, False), ("mate", State.RUNNING, False)]
     assert after == [("main", State.RUNNING, False), ("mate", State.COMPLETED, True)]

@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Note, Prompt
+from greenroom.agents.crew import MainAgent
 from greenroom.core import InlineBlocking, TurnKilled, point
 from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
 from greenroom.mailbox import Lane
@@ -58,8 +59,10 @@ async def hand_in(sim: Sim) -> None:
     async with sim.open_runtime() as runtime, home.services.model.open():
         main = await runtime.spawn(Agent, home, name="main")
         approvals = ApprovalQueue(sim.ports.ids)
+        agent = MainAgent()
+        agent.begin(main, home)
         inbox = SessionInbox(
-            main, home, ids=sim.ports.ids, is_command=lambda text: text.startswith("/"), approvals=approvals
+            agent, ids=sim.ports.ids, is_command=lambda text: text.startswith("/"), approvals=approvals
         )
         await inbox.open(await runtime.spawn_supervisor("session"))
 

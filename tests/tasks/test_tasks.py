@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,16 @@ def start(tasks: Tasks, work: Any, number: int = 0, *, owner: str = "a1", is_bac
         command="work",
         is_background=is_background,
     )
+
+
+class Owner:
+    """Owns the tasks of a test, and has no names for them."""
+
+    def __init__(self, release: Callable[[Task], bool]) -> None:
+        self.release = release
+
+    def id_of(self, name: str) -> str:
+        return ""
 
 
 async def succeed() -> int:
@@ -205,7 +216,7 @@ def test_what_has_ended_is_released_in_time_and_together_where_ends_follow_each_
 
     async def scenario() -> None:
         async with open_tasks(tell=lambda _: None, release_s=5.0) as tasks:
-            tasks.on_release = release
+            tasks.join(Owner(release))
             for number, pause_s in enumerate(pauses_s):
                 await trio.sleep(pause_s)
                 info = TaskInfo(id=f"a{number}", description="", owner="", output_file=Path("/out"))
@@ -232,7 +243,7 @@ async def test_a_task_that_somebody_looks_at_or_goes_on_with_is_released_later(a
         return len(released) > 1
 
     async with open_tasks(tell=lambda _: None, release_s=0.0) as tasks:
-        tasks.on_release = release
+        tasks.join(Owner(release))
         info = TaskInfo(id="a1", description="", owner="", output_file=Path("/out"))
         task = tasks.open(info, is_background=True, kill=lambda _: None)
         task.retain = True

@@ -7,8 +7,9 @@ from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home,
 from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._handoffs import report_after_crash
 from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
+from greenroom.agents.crew._main_agent import MainAgent
 from greenroom.agents.crew._message_tool import make_send_message, not_recorded
-from greenroom.agents.crew._messages import SESSION, Archive, Neighbours, Post, SendRefused, Sent, TeamPost, Told
+from greenroom.agents.crew._messages import SESSION, Archive, Peers, Post, SendRefused, Sent, TeamPost, Told
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, WORKTREE_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of, words_of
@@ -41,9 +42,10 @@ __all__ = [
     "Ground",
     "HookAgentFailed",
     "HookAgents",
+    "MainAgent",
     "Member",
-    "Neighbours",
     "Order",
+    "Peers",
     "Post",
     "SendRefused",
     "Sent",

@@ -27,18 +27,18 @@ from greenroom.agents._state import AgentState
 from greenroom.agents.crew._child import child_kind, child_spec
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._handoffs import AfterCare, HandOffs
-from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
+from greenroom.agents.crew._main_agent import MainAgent
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._places import Places
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._stays import Stays
 from greenroom.agents.crew._telling import Telling
 from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
-from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text, message_of
-from greenroom.store import encode_line
+from greenroom.core import Cause, Event, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text, message_of
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import AGENT, SHELL, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
-from greenroom.worktrees import Hold
+from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
 
@@ -50,12 +50,14 @@ class Crew:
     Args:
         tasks: The table that they stand in.
         open_branch: Returns the supervisor that they live under.
-        ground: What they are made of.
-        settings: How many there may be, and more.
-        ports: Ids.
-        run_folder: Where their outputs and transcripts are.
+        ground: Makes their records.
+        main: The main agent.
+        settings: The maximum number of agents, and more.
+        run_folder: The folder of their outputs and transcripts.
         write: Appends to a file of the run folder, in order with the journal.
-        stays: The worktrees that agents go into; makes checkouts for others, where it can.
+        worktrees: Makes checkouts; None where the session starts no programs.
+        record: Records an event and returns when it is durable.
+        wait_durable: Returns when everything recorded so far is durable.
     """
 
     def __init__(
@@ -64,23 +66,28 @@ class Crew:
         tasks: Tasks,
         open_branch: Callable[[], Awaitable[Supervisor]],
         ground: Ground,
+        main: MainAgent,
         settings: DelegationSettings,
         ports: Ports,
         run_folder: Path,
         write: Callable[[Path, bytes], None],
-        stays: Stays,
+        worktrees: Worktrees | None,
+        record: Callable[[Event], Awaitable[None]],
         wait_durable: Callable[[], Awaitable[None]],
     ) -> None:
         self.tasks = tasks
         self.ground = ground
         self.settings = settings
-        self.places = Places(stays.worktrees, stays)
+        self.stays = Stays(
+            worktrees=worktrees, tasks=tasks, record=record, others=ground.living, on_move=self._note_move
+        )
+        """The worktrees that agents have entered."""
+        self.places = Places(worktrees, self.stays)
         self.members: dict[str, Member] = {}
         self.names: dict[str, list[str]] = {}
         """Every name that was given, with the agents that had it, in order."""
         self.spawned = 0
-        self.main: Ref[Any] | None = None
-        self.main_home: AgentState | None = None
+        self._main = main
         self._open_branch = open_branch
         self._ids = ports.ids
         self._outputs = run_folder / "tasks"
@@ -94,14 +101,22 @@ class Crew:
         self._is_closed = self._is_starting_next = self._is_held_up = False
         self._telling = Telling(tasks, ground, self.members)
         self._hand_offs = HandOffs(self.find_home)
-        tasks.on_release = self._release
-        stays.on_move = self._note_move
-        tasks.id_of = self.id_of
+        tasks.join(self, deliver=self.deliver)
 
     def __repr__(self) -> str:
         return f"<Crew: {self.running} of {len(self.members)} run>"
 
     # --- looking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def main(self) -> Ref[Any] | None:
+        """The main agent's address; None before it has started."""
+        return None if self._main.started is None else self._main.started[0]
+
+    @property
+    def main_home(self) -> AgentState | None:
+        """The main agent's record; None before it has started."""
+        return self._main.home
 
     @property
     def running(self) -> int:
@@ -264,7 +279,7 @@ class Crew:
         branch = self._branch
         assert branch is not None
         run = member.task.info.run
-        self._keep_record(member)
+        member.write_record(self._run_folder, self._write)
         cell = branch.start(
             child_kind(member.home),
             member.home,
@@ -392,13 +407,13 @@ class Crew:
                 child.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
         with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
-            self._keep_record(member)
+            member.write_record(self._run_folder, self._write)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         review = self._hand_offs.begin(member, task, state)
         is_looked_after = review is not None or member.hold is not None or home.worktree is not None
         after_care = partial(self._look_after, member, task, review) if is_looked_after else None
         self.tasks.end(task, EDGE_TO[state], after_care)
-        self._telling.pass_on(home, self._main_reader)
+        self._telling.pass_on(home, self._main.started)
         self._start_next()
 
     def report_of(self, text: str, output_file: Path) -> str:
@@ -446,10 +461,10 @@ class Crew:
             await review()
         await self.places.let_go(member, task)
         with suppress(JournalError):
-            self._keep_record(member)
+            member.write_record(self._run_folder, self._write)
 
-    def _release(self, task: Task) -> bool:
-        """Forget what an agent held; it is on disk. False if somebody is about to go on with it."""
+    def release(self, task: Task) -> bool:
+        """Release what an agent held; it is on disk. Return False if the agent is about to be resumed."""
         member = self.members.get(task.info.id)
         if member is None or member.task is not task:
             return True
@@ -464,26 +479,13 @@ class Crew:
 
     def deliver(self, notice: TaskNotice) -> None:
         """Hand a notice to its reader, in the step in which the task ended."""
-        self._telling.deliver(notice, self._main_reader)
-
-    @property
-    def _main_reader(self) -> tuple[Ref[Any], AgentState] | None:
-        return None if self.main is None or self.main_home is None else (self.main, self.main_home)
-
-    # --- on disk ---------------------------------------------------------------------------------------------------
-
-    def _keep_record(self, member: Member) -> None:
-        """Write what has to be known to go on with an agent, if it is not what was written last."""
-        record = member.record()
-        if record != member.kept_record:
-            self._write(self._run_folder / record_path(member.id), encode_line(record))
-            member.note_record(record)
+        self._telling.deliver(notice, self._main.started)
 
     def _note_move(self, home: AgentState) -> None:
         member = self.members.get(home.profile.id)
         if member is not None:
             with suppress(JournalError):  # it is written again at the end of its run
-                self._keep_record(member)
+                member.write_record(self._run_folder, self._write)
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         if text := readable(appended.message):

@@ -108,7 +108,7 @@ class TeamPost(Protocol):
         ...
 
 
-class Neighbours(Protocol):
+class Peers(Protocol):
     """The way to the main agents of other sessions."""
 
     async def send(self, session: str, text: str) -> None:
@@ -163,7 +163,7 @@ class Post:
 
     crew: Crew
     archive: Archive | None = None
-    neighbours: Neighbours | None = None
+    peers: Peers | None = None
     """None: this session reaches no other."""
     team: TeamPost | None = None
     """The team that is open; None while there is none."""
@@ -299,10 +299,10 @@ class Post:
         return SendRefused("unknown_recipient", f"there is no agent {to!r}; {hint}", near=near)
 
     async def _send_away(self, to: str, text: str) -> Sent:
-        if self.neighbours is None:
+        if self.peers is None:
             raise SendRefused("other_session", "this session reaches no other one")
         try:
-            await self.neighbours.send(to.removeprefix(SESSION), text)
+            await self.peers.send(to.removeprefix(SESSION), text)
         except PeerError as error:
             raise SendRefused("other_session", str(error)) from error
         return Sent(to=to, has_resumed=False)

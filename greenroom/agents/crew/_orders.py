@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
@@ -17,6 +17,7 @@ from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
 from greenroom.agents.delegation._routing import ForkSetting
 from greenroom.core import LISTING_CHARACTERS, checked
+from greenroom.store import encode_line
 from greenroom.tasks import Task
 from greenroom.worktrees import Hold
 
@@ -127,19 +128,20 @@ class Ground(Protocol):
         """Return the definitions as they are now."""
         ...
 
-    @property
-    def adopt(self) -> Callable[[Ref[Any], AgentState], None]:
-        """Takes note of an agent that was started."""
+    def adopt(self, ref: Ref[Any], home: AgentState) -> None:
+        """Add an agent that was started."""
         ...
 
-    @property
-    def drop(self) -> Callable[[str], None]:
-        """Forgets it again; what it used counts on."""
+    def drop(self, agent_id: str) -> None:
+        """Release it again; its tokens still count."""
         ...
 
-    @property
-    def find(self) -> Callable[[str], tuple[Ref[Any], AgentState] | None]:
-        """Finds an agent of the session by its id, teammates included."""
+    def find(self, agent_id: str) -> tuple[Ref[Any], AgentState] | None:
+        """Return an agent of the session by its id, teammates included; None if it is not in memory."""
+        ...
+
+    def living(self) -> Iterable[AgentState]:
+        """Return the records of all agents but the main one that have not ended."""
         ...
 
     def has_budget(self) -> bool:
@@ -221,6 +223,13 @@ class Member:
         """True if a run of it has not ended."""
         return not self.task.is_finished
 
+    def write_record(self, run_folder: Path, write: Callable[[Path, bytes], None]) -> None:
+        """Write what resuming it needs, if that differs from what was written last."""
+        record = self.record()
+        if record != self.kept_record:
+            write(run_folder / record_path(self.id), encode_line(record))
+            self.kept_record = record
+
     def wait_with(self, text: str) -> None:
         """Keep what it is told first until its turn has come."""
         self.first = text
@@ -250,10 +259,6 @@ class Member:
     def keep_worktree(self, path: str, branch: str) -> None:
         """Note the worktree that was kept at the end of a run; empty for none."""
         self.kept_path, self.kept_branch = path, branch
-
-    def note_record(self, record: dict[str, Any]) -> None:
-        """Note what was written of it."""
-        self.kept_record = record
 
     def record(self) -> dict[str, Any]:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory."""

@@ -359,7 +359,7 @@ class Stage:
                 self.seen.error = error
             with trio.move_on_after(LONG_S) as scope:
                 await session.wait_quiet()
-                for task in session.delegation.tasks.running():  # commands keep nobody from being quiet
+                for task in session.tasks.table.running():  # commands keep nobody from being quiet
                     await task.wait_finished()
                 await session.wait_quiet()
             if scope.cancelled_caught:
@@ -373,10 +373,10 @@ class Stage:
         """Take note of the work as soon as it is in the table."""
         if self.seen.task is not None or self.session is None:
             return
-        for one in self.session.delegation.tasks.running():
+        for one in self.session.tasks.table.running():
             if one.info.description == "fire":
                 self.seen.task, self.seen.reader = one, one.info.owner
-                asker = self.session.delegation.tasks.find(one.info.owner)
+                asker = self.session.tasks.table.find(one.info.owner)
                 self.seen.above = "" if asker is None else asker.info.owner
                 self.begun.set()
 

@@ -42,7 +42,7 @@ async def check_at_rest(world: World) -> None:
     check_reasons(world)
     check_reviews(world)
     await trio.sleep(2 * RELEASE_S + 1)
-    crew = world.session.delegation.crew
+    crew = world.session.agents.crew
     assert not crew.members, f"not released: {crew.members}"
     check_places(world)
     check_usage(world)
@@ -64,12 +64,12 @@ def check_when_left(world: World) -> None:
 
 def check_places(world: World) -> None:
     """No place is taken, nobody waits for one, nobody is being gone on with (I-37)."""
-    crew = world.session.delegation.crew
+    crew = world.session.agents.crew
     assert crew.running == 0, crew
     assert not crew._waiting, "somebody waits for a place"
     assert not crew._resuming, "somebody is being gone on with for ever"
     assert crew.is_quiet
-    assert world.session.delegation.tasks.running() == ()
+    assert world.session.tasks.table.running() == ()
 
 
 def check_tree(world: World) -> None:
@@ -107,14 +107,14 @@ def check_usage(world: World) -> None:
             agent = agent_of.get(ended.actor) or ended.actor
             by_agent[agent] = by_agent.get(agent, Usage()) + used
     assert world.session.usage == sum(by_agent.values(), Usage())
-    for status in world.session.agents():
+    for status in world.session.agents.all():
         assert status.usage == by_agent.get(status.id, Usage()), status
 
 
 def check_conversations(world: World) -> None:
     """Every conversation in memory is one that a provider takes (RC-67), and nobody is said to do anything."""
-    homes = [one.home for one in world.session.delegation.crew.members.values()]
-    for home in [*homes, world.session._main_home]:
+    homes = [one.home for one in world.session.agents.crew.members.values()]
+    for home in [*homes, world.session.agents.main.home]:
         assert home is not None
         assert home.activity == "", home.activity
         if home.conversation is not None:

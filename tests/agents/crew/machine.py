@@ -107,7 +107,7 @@ class World:
         recorder = self.session.runtime.recorder
         self.records += recorder.latest()
         recorder.listen(self.records.append)
-        tasks = self.session.delegation.tasks
+        tasks = self.session.tasks.table
         open_task = tasks.open
 
         def open_and_note(*args: Any, **more: Any) -> Task:
@@ -142,14 +142,14 @@ class World:
 
     def lines(self) -> dict[str, tuple[str, ...]]:
         """Return of each agent what it descends from, the nearest first."""
-        crew = self.session.delegation.crew
+        crew = self.session.agents.crew
         self.parents.update({one.id: one.lineage.above for one in crew.members.values()})
         return self.parents
 
     @property
     def reminders(self) -> list[str]:
         """What main reads with whatever comes next; at rest nobody else is there to read anything."""
-        home = self.session._main_home
+        home = self.session.agents.main.home
         assert home is not None
         return [one.text for one in home.pending.quiet]
 
@@ -182,11 +182,11 @@ async def _spawn(world: World, rounds: list[Round], how: Mapping[str, Any]) -> N
 
 async def _tell(world: World, number: int, rounds: list[Round]) -> None:
     with suppress(UsageError):
-        await world.session.delegation.post.send(world.find(number), ordered(*rounds))
+        await world.session.agents.post.send(world.find(number), ordered(*rounds))
 
 
 async def _resume(world: World, number: int, rounds: list[Round]) -> None:
-    await world.session.delegation.post.resume(world.find(number), ordered(*rounds), by_user=True)
+    await world.session.agents.post.resume(world.find(number), ordered(*rounds), by_user=True)
 
 
 async def _kill(world: World, number: int) -> None:
@@ -209,12 +209,12 @@ async def _interrupted(world: World, act: Callable[[], object]) -> None:
 
 
 async def _background_all(world: World) -> None:
-    world.session.background_all()
+    world.session.tasks.background_all()
 
 
 async def _kill_all(world: World) -> None:
     running = {one for one in world.runs if not one.is_finished and one.is_background}
-    assert set(world.session.kill_all()) == {one.info.id for one in running}
+    assert set(world.session.tasks.kill_all()) == {one.info.id for one in running}
     world.asked_to_end |= running
 
 
@@ -300,7 +300,7 @@ async def carry_out(plan: Plan, sim: Sim, folder: Path, at_rest: Callable[[World
 
 async def _rest(world: World) -> None:
     with trio.move_on_after(LONG_S) as waiting:
-        while world.open_jobs or not world.session.delegation.is_quiet:  # noqa: ASYNC110 - virtual seconds
+        while world.open_jobs or not world.session.agents.crew.is_quiet:  # noqa: ASYNC110 - virtual seconds
             await trio.sleep(10)
         await world.session.wait_quiet()
     states = {one.info.id: one.state.value for one in world.runs if not one.is_settled}

@@ -56,10 +56,10 @@ async def test_on_a_full_disk_the_host_starts_no_agent(tmp_path: Path, autojump_
             await trio.sleep(2)
             with pytest.raises(JournalError):  # the first that the disk refuses
                 await session.spawn(worker, "Work.", background=True)
-            begun = len(session.delegation.crew.members)
+            begun = len(session.agents.crew.members)
             with pytest.raises(JournalError):
                 await session.spawn(worker, "Work.", background=True)
-            assert len(session.delegation.crew.members) == begun
+            assert len(session.agents.crew.members) == begun
 
 
 async def test_a_session_may_end_while_a_command_runs(tmp_path: Path, autojump_clock: MockClock) -> None:

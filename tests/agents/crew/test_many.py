@@ -51,7 +51,7 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", settings=settings, ports=virtual_ports()
     ) as session:
-        crew = session.delegation.crew
+        crew = session.agents.crew
         handles = [await session.spawn(WORKER, "Work.", background=True) for _ in range(30)]
         handles[0].kill()
         handles[-1].kill()
@@ -61,7 +61,7 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
         del handles, handle
         await trio.sleep(10)
         assert crew.members == {}
-        services = session._services  # other tests may have left homes of theirs to the collector
+        services = session.agents.composition.services  # other tests may have left homes of theirs to the collector
         gc.collect()
         assert [
             one.profile.id
@@ -84,7 +84,7 @@ async def test_who_waits_for_a_place_gets_the_one_that_somebody_else_gives_back(
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", settings=settings, ports=virtual_ports()
     ) as session:
-        crew = session.delegation.crew
+        crew = session.agents.crew
         monkeypatch.setattr(type(crew.places), "open", open_worktree)
         first = await session.spawn(WORKER, "Work.", background=True)
         await first.wait_finished()
@@ -113,7 +113,7 @@ async def test_the_agents_of_one_definition_share_their_rules_and_their_tools(
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", tools=STANDARD_TOOLS, ports=virtual_ports()
     ) as session:
-        crew = session.delegation.crew
+        crew = session.agents.crew
         handles = [await session.spawn(one, "Work.", background=True) for one in (WORKER, WORKER, reader)]
         first, second, other = (crew.members[handle.id].home for handle in handles)
 
@@ -122,7 +122,7 @@ async def test_the_agents_of_one_definition_share_their_rules_and_their_tools(
         assert list(other.profile.tools) == ["Read"] != list(first.profile.tools)
 
         rule = Update(kind="addRules", destination=Scope.SESSION, behavior=Effect.DENY, rules=("Bash",))
-        await session._composition.keep_updates(first, [rule])
+        await session._composition.rules.keep_updates(first, [rule])
         later = crew.members[(await session.spawn(WORKER, "Work.", background=True)).id].home
         assert "Bash" in first.profile.tools
         assert "Bash" not in later.profile.tools

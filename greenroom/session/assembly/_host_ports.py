@@ -1,0 +1,67 @@
+"""Callbacks of the program that opens a session.
+
+A callback that watches may only store and wake; one that answers may take the time of a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TypedDict, final
+
+import attrs
+
+from greenroom.agents import CanUseTool, OnMessage, OnStream
+from greenroom.core import Event
+from greenroom.hooks import OnHook
+from greenroom.mcp import Elicit
+from greenroom.tools import AskUser
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Watch:
+    """Callbacks of a session besides `on_message`; they may only store and wake."""
+
+    on_stream: OnStream | None = None
+    """Called with an agent's id and each event of a model's answer in one of its turns."""
+    on_shown: OnMessage | None = None
+    """Called with each message of the main agent that hooks of `MessageDisplay` have looked at, as it is to be shown; `on_message` was
+    called with the original before, with `is_shown_later`."""
+    on_taken: Callable[[str], object] | None = None
+    """Called with the id of each message of `session.send` when the main agent takes it up."""
+    on_hook: OnHook | None = None
+    """Called when the handler of a hook starts, makes progress or ends."""
+    on_elicited: Callable[[str, str], object] | None = None
+    """Called with the name of an MCP server and the id of its question when a user has completed it at a URL."""
+
+
+class HostArguments(TypedDict, total=False):
+    """The callbacks of the program that opens a session; further arguments of `open_session`, all of them None or False by default."""
+
+    can_use_tool: CanUseTool | None
+    """Called with each call that somebody has to decide about."""
+    has_approver: bool
+    """Whether such calls then wait in `session.permissions.approvals`; else they are refused."""
+    ask_user: AskUser | None
+    """Puts an agent's questions before a person."""
+    elicit: Elicit | None
+    """Puts questions of MCP servers before a person; else they are declined, unless a hook answers them."""
+    on_message: OnMessage | None
+    """Hears of each message of an agent in the step in which it is appended."""
+    live: Collection[type[Event]]
+    """Classes of `LIVE_EVENTS` that `session.events()` carries besides the journal's; none by default."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Hosted:
+    """The callbacks of the program; see `HostArguments`."""
+
+    can_use_tool: CanUseTool | None = None
+    has_approver: bool = False
+    ask_user: AskUser | None = None
+    elicit: Elicit | None = None
+    on_message: OnMessage | None = None
+    live: Collection[type[Event]] = ()
+    watch: Watch = attrs.field(factory=Watch)
+    """Callbacks that publish the live events; made by `LiveEvents.wire`."""

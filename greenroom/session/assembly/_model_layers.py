@@ -1,0 +1,81 @@
+"""The budget of a session, which counts what its earlier processes have used, and the layers around its model."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+from greenroom.agents import AgentDefined, ModelEnded, ModelRetried
+from greenroom.core import Ports
+from greenroom.models import Budget, BudgetExceeded, Model, Pricing, RetryBudget, Spent, Usage, with_settings
+from greenroom.models.recordings import MODEL_FILE, recording
+from greenroom.session.record._json_lines import objects_of
+from greenroom.session.settings._session_settings import SessionSettings
+from greenroom.trace import JOURNAL, Journal
+
+
+async def layered(
+    session: SessionSettings, model: Model, journal: Journal, ports: Ports, *, earlier: Path | None
+) -> tuple[Model, Budget]:
+    """Return the model with the layers that the settings ask for, and the budget of the session.
+
+    Args:
+        session: The settings.
+        model: What the program gave.
+        journal: Takes the recording of the model, if there is one.
+        ports: Time, chance and threads.
+        earlier: The folder of the run that is continued, whose usage counts; None for a new one.
+    """
+    settings = session.models
+    pricing = Pricing() if settings is None else settings.pricing
+    budget = Budget(
+        None if settings is None else settings.budget,
+        pricing=pricing,
+        spent=None if earlier is None else await ports.blocking.run(read_spent, earlier, pricing),
+        now_s=ports.clock.bind(),
+    )
+    write = partial(journal.write_before, Path(MODEL_FILE)) if session.record_model else None
+    if settings is not None:
+        shared = RetryBudget()
+        return with_settings(
+            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
+        ), budget
+    return model if write is None else recording(model, write), budget
+
+
+def read_spent(run_folder: Path, pricing: Pricing) -> Spent:
+    """Return what a run has used so far. It reads the disk: call it through `Blocking`.
+
+    Each attempt at a request counts as a call. Wall time is not counted: a budget's seconds are those of one process.
+
+    Args:
+        run_folder: The folder of the run; one without a journal has used nothing.
+        pricing: Today's prices, also for what was used earlier.
+    """
+    kinds = (AgentDefined.kind, ModelEnded.kind, ModelRetried.kind)
+    models: dict[str, str] = {}
+    spent = Spent()
+    for values in objects_of(run_folder / JOURNAL, *(f'"{kind}"'.encode() for kind in kinds)):
+        actor = str(values.get("actor"))
+        match values.get("ev"):
+            case AgentDefined.kind:
+                models[actor] = str(values.get("model"))
+            case ModelRetried.kind:
+                spent += Spent(calls=1)
+            case ModelEnded.kind if str(values.get("error")).startswith(BudgetExceeded.__name__):
+                pass  # the request was never sent
+            case ModelEnded.kind:
+                usage = Usage(
+                    input_tokens=_count(values.get("input_tokens")),
+                    output_tokens=_count(values.get("output_tokens")),
+                    cache_creation_input_tokens=_count(values.get("cache_creation_input_tokens")),
+                    cache_read_input_tokens=_count(values.get("cache_read_input_tokens")),
+                )
+                usd = pricing.cost(models.get(actor, ""), usage)
+                spent += Spent(usage=usage, usd=usd or Decimal(0), calls=1, unpriced_calls=int(usd is None))
+    return spent
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,57 @@
+"""The folder of a run, and the run that it continues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import final
+
+import attrs
+
+from greenroom.core import Ports, UsageError, is_uuid
+from greenroom.core import session_id as new_session_id
+from greenroom.session.assembly._session_spec import SessionSpec
+from greenroom.session.record._resume import Beginning, Fork, find_session, read_beginning
+
+
+@final
+@attrs.frozen(kw_only=True)
+class RunPlace:
+    """The folder of a run, and the run that it continues."""
+
+    folder: Path
+    earlier: Path | None = None
+    """The folder of the run that is resumed or forked; None for neither."""
+    beginning: Beginning = attrs.field(factory=Beginning)
+    """The arguments with which that run was last opened."""
+
+    @property
+    def is_resumed(self) -> bool:
+        """True if the session continues a run in that run's folder."""
+        return self.earlier == self.folder
+
+
+async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
+    """Return the folder of the session, and the run that it continues."""
+    if spec.resume is None:
+        return RunPlace(folder=await _folder_of(spec, None, ports))
+    is_fork = isinstance(spec.resume, Fork)
+    wanted = spec.resume.run if isinstance(spec.resume, Fork) else spec.resume
+    earlier = await ports.blocking.run(find_session, wanted, spec.runs)
+    folder = await _folder_of(spec, None if is_fork else earlier, ports)
+    return RunPlace(folder=folder, earlier=earlier, beginning=await ports.blocking.run(read_beginning, earlier))
+
+
+async def _folder_of(spec: SessionSpec, earlier: Path | None, ports: Ports) -> Path:
+    """Return the run folder of a session: that of the run that it resumes, or a new one named by its id."""
+    chosen, runs = spec.session_id, spec.runs
+    if chosen is None:
+        return earlier or runs / new_session_id(ports.ids, ports.clock.wall())
+    if not is_uuid(chosen):
+        raise UsageError(f"session_id must be a lowercase UUID, got {chosen!r}")
+    if earlier is not None:
+        raise UsageError(
+            f"cannot use session_id with resume: the run keeps its id {earlier.name}; fork it for another id"
+        )
+    if await ports.blocking.run((runs / chosen).exists):
+        raise UsageError(f"the session id {chosen} is in use by another run in {runs}")
+    return runs / chosen

@@ -1,0 +1,180 @@
+"""The services of a session: what it starts beside its agents, and keeps until all of them have ended."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import final
+
+import attrs
+import trio
+
+from greenroom.agents.crew import MainAgent
+from greenroom.core import Ports, Recorder, open_bare_nursery
+from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
+from greenroom.models import Budget, Model
+from greenroom.session.assembly._elicitations import Elicitations
+from greenroom.session.assembly._host_ports import Hosted
+from greenroom.session.assembly._model_layers import layered
+from greenroom.session.assembly._session_plan import Plan
+from greenroom.session.assembly._session_title import Title
+from greenroom.session.equipment._coordinator_mode import SCRATCHPAD
+from greenroom.session.parts._event_stream import Streams
+from greenroom.session.parts._live_events import LiveEvents
+from greenroom.session.record._file_rewind import open_checkpoints
+from greenroom.session.settings._session_environment import exported_variables
+from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime
+from greenroom.tasks import Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
+from greenroom.tools import SystemProcesses, open_processes
+from greenroom.tools.checkpoints import FileCheckpoints
+from greenroom.trace import Journal
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class Services:
+    """The services that the agents of one session share; complete when it is made."""
+
+    plan: Plan
+    ports: Ports
+    journal: Journal
+    runtime: Runtime
+    branch: Supervisor
+    """The supervisor of the session's actors."""
+    host: Hosted
+    """The program's callbacks, and those that publish the live events."""
+    live: LiveEvents
+    """The session's events that are not journaled."""
+    streams: Streams
+    """The readers of the session's events."""
+    nursery: trio.Nursery
+    """Outlives the agents; what still runs in it at the end is cancelled."""
+    processes: SystemProcesses
+    tasks: Tasks
+    main: MainAgent
+    model: Model
+    """With the layers that the settings ask for."""
+    budget: Budget
+    servers: McpServers
+    elicitations: Elicitations
+    title: Title
+    checkpoints: FileCheckpoints | None
+    """Checkpoints of files as they were when messages of the user's arrived; None if none are kept."""
+    scratchpad: Path | None
+    """The folder that a coordinator's workers share."""
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder of the session's events."""
+        return self.journal.recorder
+
+    @property
+    def run_folder(self) -> Path:
+        """The folder of the run."""
+        return self.journal.folder
+
+
+@asynccontextmanager
+async def open_services(
+    plan: Plan, journal: Journal, live: LiveEvents, host: Hosted, streams: Streams, ports: Ports
+) -> AsyncIterator[Services]:
+    """Open the services of a session; its MCP servers have been started, and may not be connected yet.
+
+    Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
+    """
+    folder, recorder, scalars = journal.folder, journal.recorder, plan.settings.scalars
+
+    async with (
+        open_processes(
+            blocking=ports.blocking,
+            ids=ports.ids,
+            folder=folder / "tasks",
+            mark=folder.name,
+            environ=ChainMap(plan.variables, exported_variables(folder.name, plan.project)),
+            max_output_bytes=scalars.limits.command_output_bytes,
+            pass_env=scalars.pass_env,
+            secrets=plan.secrets,
+        ) as processes,
+        _open_background() as nursery,
+        open_tasks(
+            watch=partial(record_task, recorder),
+            note_new=partial(record_new, recorder),
+            note_settled=partial(record_settled, recorder),
+            note_undelivered=partial(record_undelivered, recorder),
+            release_s=scalars.delegation.release_s,
+            is_on=scalars.delegation.background,
+        ) as tasks,
+        open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
+    ):
+        main = MainAgent()
+        branch = await runtime.spawn_supervisor("session", SupervisorSpec())
+        elicitations = Elicitations(host=host.elicit, recorder=recorder, main=main, on_elicited=host.watch.on_elicited)
+        earlier = folder if plan.run.is_resumed else None
+        model, budget = await layered(scalars, plan.model, journal, ports, earlier=earlier)
+        yield Services(
+            plan=plan,
+            ports=ports,
+            journal=journal,
+            runtime=runtime,
+            branch=branch,
+            host=host,
+            live=live,
+            streams=streams,
+            nursery=nursery,
+            processes=processes,
+            tasks=tasks,
+            main=main,
+            model=model,
+            budget=budget,
+            servers=await _start_servers(plan, processes, elicitations, branch, folder=folder, ports=ports),
+            elicitations=elicitations,
+            title=Title(plan.run.beginning.title, recorder, main),
+            checkpoints=await open_checkpoints(
+                folder, journal.write_before, ports, is_on=scalars.fileCheckpointingEnabled
+            ),
+            scratchpad=await _make_scratchpad(plan, folder, ports),
+        )
+
+
+@asynccontextmanager
+async def _open_background() -> AsyncIterator[trio.Nursery]:
+    async with open_bare_nursery() as nursery:
+        try:
+            yield nursery
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+async def _start_servers(
+    plan: Plan,
+    processes: SystemProcesses,
+    elicitations: Elicitations,
+    branch: Supervisor,
+    *,
+    folder: Path,
+    ports: Ports,
+) -> McpServers:
+    found = plan.servers
+    services = McpServices(
+        cwd=plan.cwd,
+        ports=ports,
+        settings=plan.mcp,
+        rules=found.rules,
+        programs=processes,
+        output_folder=folder / "tasks",
+        tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
+        elicit=elicitations.ask,
+        on_elicited=elicitations.completed,
+    )
+    return await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
+
+
+async def _make_scratchpad(plan: Plan, folder: Path, ports: Ports) -> Path | None:
+    delegation = plan.settings.scalars.delegation
+    if not (delegation.coordinator and delegation.scratchpad):
+        return None
+    await ports.blocking.run(ports.disk.make_folder, folder / SCRATCHPAD)
+    return folder / SCRATCHPAD

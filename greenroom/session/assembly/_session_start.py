@@ -1,0 +1,119 @@
+"""The start of a session: its main agent, and the watches that run beside it until it ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from functools import partial
+from typing import Any, Final
+
+from greenroom.actors import Ref
+from greenroom.agents import Agent, AgentState, Loaded, agent_spec
+from greenroom.core import Cause, Ports, SystemClock
+from greenroom.hooks import HookEvent
+from greenroom.models import Limits
+from greenroom.patterns import watch_steps
+from greenroom.session._session import Session
+from greenroom.session.assembly._session_services import Services
+from greenroom.session.equipment._agent_ports import SessionAgentPorts
+from greenroom.session.equipment._composition import Composition
+from greenroom.session.equipment._session_hooks import tell_of_end, tell_of_start
+from greenroom.session.parts._session_inbox import find_deferred, find_unanswered
+from greenroom.session.peers._peer_sessions import open_door
+from greenroom.session.record._recovered_tasks import recall_tasks
+from greenroom.session.record._recovery import Left
+from greenroom.session.record._worktree_record import settle
+from greenroom.session.settings._settings_watch import SettingsWatch
+from greenroom.supervisor import Restart, Runtime
+
+BLOCKED_S: Final = 1.0
+"""Seconds after which a step of the event loop is recorded as blocking."""
+
+
+@asynccontextmanager
+async def started(session: Session, services: Services, loaded: Loaded | None, left: Left) -> AsyncIterator[None]:
+    """Start the main agent, and what the session does by itself as long as it runs."""
+    plan, ports, nursery, agents = services.plan, services.ports, services.nursery, session.agents
+    if services.budget.limits != Limits():
+        nursery.start_soon(session.tasks.end_at_budget, services.budget)
+    home = await _start_main(session, services, loaded)
+    recall_tasks(left, agents.crew, agents.definitions, plan.run.folder)
+    nursery.start_soon(_watch_settings, services, agents.composition, home)
+    await _watch_files(services, agents.composition, home)
+    if plan.settings.scalars.extract_memory:
+        session.asides.extract_after_turns(nursery.start_soon)
+    settings = plan.settings.scalars.peers
+    door = open_door(plan.run.folder, session.inbox, settings, recording=services.journal, ports=ports)
+    with _watched_steps(services.runtime, ports):
+        async with door:
+            services.live.opened()
+            try:
+                yield
+                await session.asides.finish()
+            finally:
+                agents.crew.close()
+                await tell_of_end(home, services.recorder)  # noqa: ASYNC102 - shielded and bounded inside
+                session.tasks.end_calls(Cause("session", "the session ends"))
+
+
+async def _start_main(session: Session, services: Services, loaded: Loaded | None) -> AgentState:
+    """Start the main agent with the conversation of the run that is continued, in the session's worktree if it has one."""
+    plan, blocking, agents, folder = services.plan, services.ports.blocking, session.agents, services.run_folder
+    composition = agents.composition
+    ports = SessionAgentPorts(
+        read_prompt=session.commands.read,
+        run_skill=agents.forks.run_command,
+        survivors=agents.teams.survivors,
+        on_taken=agents.inbox.note_taken,
+        on_said=None if services.checkpoints is None else services.checkpoints.begin,
+    )
+    home = composition.make_home(plan.main, is_child=False, ports=ports)
+    if loaded is not None:
+        home.start_from(loaded)
+    auto = composition.services.auto
+    if loaded is not None and auto is not None:
+        auto.recall(loaded.said)
+    await settle(home, stays=agents.crew.stays, plan=plan, problems=composition.problems, blocking=blocking)
+    unanswered = await find_unanswered(folder, loaded, blocking)
+    deferred = await find_deferred(folder, loaded, blocking)
+    home.put_off(deferred)
+    home.keep_open(call.id for call in (*unanswered, deferred) if call is not None)
+    spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
+    ref: Ref[Any] = await services.branch.spawn(Agent, home, name="main", spec=spec)
+    agents.known.adopt(ref, home)
+    agents.main.begin(ref, home)
+    await agents.teams.start(session.id, is_resumed=loaded is not None)
+    await agents.inbox.open(services.branch, unanswered)
+    source = "resume" if plan.run.is_resumed else "fork"
+    session.begin(
+        await tell_of_start(
+            home,
+            services.recorder,
+            source="startup" if loaded is None else source,
+            title=session.title,
+            setup=plan.spec.setup or "",
+        )
+    )
+    return home
+
+
+def _watched_steps(runtime: Runtime, ports: Ports) -> AbstractContextManager[object]:
+    """Return what records steps that block the event loop; under a virtual clock nothing blocks."""
+    if not isinstance(ports.clock, SystemClock):
+        return nullcontext()
+    return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False, is_logged=False)
+
+
+async def _watch_settings(services: Services, composition: Composition, home: AgentState) -> None:
+    """Apply edits of the settings files as long as the session runs; nothing if it reads none."""
+    plan = services.plan
+    if plan.places is not None:
+        await SettingsWatch(plan, composition, home, ports=services.ports, recorder=services.recorder).run()
+
+
+async def _watch_files(services: Services, composition: Composition, home: AgentState) -> None:
+    """Notify hooks of changes of the files that they watch, if there are such hooks when the session begins."""
+    if home.profile.hooks is not None and home.profile.hooks.has(HookEvent.FILE_CHANGED):
+        blocking = services.ports.blocking
+        await composition.files.look(home, blocking)
+        services.nursery.start_soon(partial(composition.files.run, home, blocking=blocking, recorder=services.recorder))

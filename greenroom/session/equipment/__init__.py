@@ -1,0 +1,3 @@
+"""Equipment of agents: rules, hooks, tools, prompts, skills."""
+
+__all__: list[str] = []

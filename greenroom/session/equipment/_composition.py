@@ -1,0 +1,197 @@
+"""Making agents: the record of each is put together from the session's rules, hooks, tools and settings.
+
+An agent gets its parts once, before its first turn, and keeps them. What a definition from an untrusted folder would run, it does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
+from greenroom.agents.crew import ChildWish, furnish
+from greenroom.agents.delegation import coordinator_tools
+from greenroom.hooks import AgentAsker
+from greenroom.mcp import MissingServers
+from greenroom.models import Effort, read_effort
+from greenroom.models.choice import choose_model
+from greenroom.permissions import ApprovalQueue
+from greenroom.session.assembly._session_services import Services
+from greenroom.session.equipment._agent_hooks import AgentHooks
+from greenroom.session.equipment._agent_ports import SessionAgentPorts, take_up
+from greenroom.session.equipment._agent_services import agent_services, hook_services
+from greenroom.session.equipment._coordinator_mode import as_coordinator, give_scratchpad
+from greenroom.session.equipment._file_watch import FileWatch
+from greenroom.session.equipment._preparation import Preparation
+from greenroom.session.equipment._session_rules import Rules
+from greenroom.session.equipment._slash_commands import Commands
+from greenroom.session.equipment._toolbox import Toolbox
+from greenroom.session.settings._session_plugins import plugin_hooks
+from greenroom.skills import SkillSource
+from greenroom.tools import Tool, ToolError, ToolSet
+
+SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
+
+
+@final
+class Composition:
+    """Makes the agents of one session.
+
+    Args:
+        services: Those of the session.
+        fork_skill: Runs the skills of models that are agents of their own.
+        hook_agents: Returns what starts the agents that hooks ask; called when an agent is made.
+
+    Attributes:
+        problems: Lines about what was skipped or cannot be used, for people.
+        rules: The rules and hooks in force.
+        toolbox: The tools of the session.
+        files: The files that hooks watch.
+        definitions: The kinds of agents.
+        skills: The skills that count now.
+        commands: Reads prompts that begin with a slash.
+        services: The ports that all agents share.
+    """
+
+    def __init__(self, services: Services, *, fork_skill: ForkSkill, hook_agents: Callable[[], AgentAsker]) -> None:
+        plan = services.plan
+        self._services = services
+        self._scalars = plan.settings.scalars
+        self.problems: list[str] = []
+        hooks = AgentHooks(plan.settings.hooks, hook_services(services), self.problems, hook_agents)
+        for parsed in plugin_hooks(plan.plugins):
+            hooks.extend(parsed)
+            self.problems += map(str, parsed.problems)
+        self.rules = Rules(plan, hooks, services.ports, self.problems)
+        self.toolbox = Toolbox(plan.tools)
+        self.files = FileWatch(plan.cwd)
+        self.definitions = plan.definitions
+        self.skills = SkillSource(
+            plan.places if self._scalars.slash_commands else None, blocking=services.ports.blocking
+        )
+        self.commands = Commands(
+            is_on=self._scalars.slash_commands,
+            source=self.skills,
+            definitions=plan.definitions,
+            servers=services.servers,
+            places=plan.places,
+            is_trusted=plan.settings.is_trusted,
+        )
+        self.services: AgentServices = agent_services(services, self.files, self.problems)
+        self.problems += plan.problems
+        self._preparation = Preparation(
+            services,
+            rules=self.rules,
+            toolbox=self.toolbox,
+            skills=self.skills,
+            fork_skill=fork_skill,
+            problems=self.problems,
+        )
+
+    @property
+    def approvals(self) -> ApprovalQueue:
+        """The calls that wait for somebody's answer."""
+        assert self.services.approvals is not None
+        return self.services.approvals
+
+    def make_home(
+        self,
+        definition: AgentDefinition,
+        more: Sequence[Tool] = (),
+        *,
+        is_child: bool = True,
+        wish: ChildWish | None = None,
+        ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
+    ) -> AgentState:
+        """Return the record of a new agent.
+
+        Args:
+            definition: Its definition.
+            more: Tools beside the session's.
+            is_child: False for the session's main agent.
+            wish: The reason it was started for, if another agent or the host started it.
+            ports: Ports besides those that all agents have, such as the commands of the user's.
+
+        Raises:
+            UsageError: Its definition names an unknown mode, or only tools that the session lacks.
+        """
+        is_leading = not is_child and self._scalars.delegation.coordinator
+        if is_leading:
+            definition = as_coordinator(definition, self._scalars.delegation)
+        has_servers = bool(definition.mcp_servers or definition.required_mcp_servers or self._services.servers.states())
+        has_servers = has_servers or self._services.servers.may_grow
+        known = [tool.name for tool in (*self.toolbox.tools.values(), *more)]
+        self.toolbox.check(definition, known, are_all_there=not has_servers)
+        has_places = self._services.plan.places is not None
+        reads, preparation = has_places or has_servers or is_leading, self._preparation
+        ports = attrs.evolve(
+            ports,
+            admit=self._admit if wish is not None and has_servers else None,
+            prepare=preparation.prepare if reads else None,
+            renew=preparation.compose if reads else None,
+            take_up=partial(take_up, self.rules.hooks.add) if has_places else None,
+            keep_updates=self.rules.keep_updates,
+        )
+        profile = AgentProfile(
+            definition=definition,
+            tools=ToolSet(),
+            model=self._model_of(definition, wish) if is_child else "",
+            effort=self._effort_of(definition),
+            policy=self.rules.policy_for(definition, is_child=is_child, wish=wish),
+            is_child=is_child,
+            narrow=coordinator_tools if is_leading else None,
+        )
+        if wish is not None:
+            profile = furnish(profile, wish, self._scalars.delegation)
+        home = AgentState(profile=profile, services=self.services, ports=ports)
+        if wish is not None and wish.is_worker and self._services.scratchpad is not None:
+            give_scratchpad(home, self._services.scratchpad)
+        home.replace(tools=self.toolbox.choose(home, more), hooks=self.rules.hooks.of(home, preparation.trusted))
+        if not reads:
+            self.problems += self.toolbox.missing(home, more, may_grow=self._services.servers.may_grow)
+        ports.prepared.begin(home.profile.definition)
+        self.rules.take_in(home)
+        return home
+
+    async def _admit(self, home: AgentState) -> None:
+        """Wait for the servers that the agent needs, and refuse an agent that would have no tools."""
+        definition = home.profile.definition
+        servers = self._services.servers
+        try:
+            if definition.required_mcp_servers:
+                await servers.wait_required(definition.required_mcp_servers)
+        except MissingServers as error:
+            raise ToolError(str(error)) from error
+        if not any(server.config is not None for server in definition.mcp_servers):
+            await servers.wait_settled()
+            known = [*self.toolbox.tools, *(tool.name for tool in servers.tools)]
+            self.toolbox.check(definition, known, are_all_there=True)
+
+    def _effort_of(self, definition: AgentDefinition) -> Effort | None:
+        models = None if self._scalars.models is None else self._scalars.models.effort
+        effort = next((value for value in (definition.effort, self._scalars.effort, models) if value is not None), None)
+        return None if effort is None else read_effort(effort)
+
+    def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
+        """Return the exact name of a child's model; empty for the session's own."""
+        own = self.services.model.name
+        call = parent = None
+        if wish is not None:
+            if wish.exact_model is not None:
+                return wish.exact_model
+            call, parent = wish.model, wish.parent.profile.model if wish.parent is not None else None
+        environment = self._services.plan.environ.get(SUBAGENT_MODEL)
+        models = self._scalars.models
+        chosen = choose_model(
+            parent=parent or own,
+            environment=environment,
+            call=call,
+            definition=definition.model,
+            names=None if models is None else models.names,
+        )
+        if chosen.note:
+            self.problems.append(f"agent {definition.name}: {chosen.note}")
+        return "" if chosen.name == own else chosen.name

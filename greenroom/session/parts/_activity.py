@@ -1,0 +1,41 @@
+"""A snapshot of what runs in a session."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import attrs
+
+from greenroom.actors import Ref
+from greenroom.agents.crew import Crew
+from greenroom.session.parts._quiescence import are_at_rest
+from greenroom.session.parts._session_inbox import SessionInbox
+from greenroom.session.parts._session_teams import SessionTeams
+from greenroom.tasks import AGENT, MCP_CALL, SHELL
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Activity:
+    """A snapshot of what runs in a session."""
+
+    is_busy: bool
+    """True if the main agent takes a turn, or if a message or a notice is on its way to it."""
+    agents: int
+    """Number of sub-agents that run, and of teammates that work."""
+    calls: int
+    """Number of calls of MCP servers that run as tasks."""
+    commands: int
+    """Number of commands that run as tasks."""
+
+
+def observe(main: Ref[Any], inbox: SessionInbox, crew: Crew, teams: SessionTeams) -> Activity:
+    """Return what runs at this moment."""
+    kinds = [task.info.kind for task in crew.tasks.running()]
+    is_reporting = any(member.task.is_finished and not member.task.is_settled for member in crew.members.values())
+    return Activity(
+        is_busy=is_reporting or not are_at_rest((main, inbox.ref)),
+        agents=kinds.count(AGENT) + teams.working,
+        calls=kinds.count(MCP_CALL),
+        commands=kinds.count(SHELL),
+    )

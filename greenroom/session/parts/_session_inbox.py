@@ -1,0 +1,320 @@
+"""The inbox of a session, and the actor that forwards messages to the main agent.
+
+Rule 1: handing in never waits, and neither does the queue: what needs time, such as a command, is a turn of the main agent's,
+so that an interrupt reaches it and something urgent gets through. Rule 2: the queue forwards in the order in which things came
+in, lane by lane; from there on the main agent's own inbox keeps them in order. Rule 3: each thing has one id, and one end: it
+is taken up, taken back, has expired, or is a dead letter.
+Must not know: models, how a turn is run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
+from greenroom.agents import (
+    AgentState,
+    CallDeferred,
+    Loaded,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolBegan,
+    open_calls,
+)
+from greenroom.agents.crew import MainAgent
+from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
+from greenroom.mailbox import Delivery, Lane
+from greenroom.models import ToolUseBlock
+from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
+from greenroom.session.record._json_lines import objects_of
+from greenroom.store import new_uuid
+from greenroom.supervisor import ChildSpec, Restart, Supervisor
+from greenroom.trace import JOURNAL
+
+MAX_WAITING: Final = 500
+"""Maximum number of messages that may wait for the main agent."""
+URGENT: Final = "the user said something that could not wait"
+
+
+@final
+class Interrupted:
+    """The receipt of an interrupt: what became of the turn, and of what waited for the next one."""
+
+    def __init__(self, result: AbortResult, still_queued: tuple[str, ...], cancelled: tuple[str, ...]) -> None:
+        self._result = result
+        self.still_queued = still_queued
+        """Ids of the messages that still wait, in order; they are read next."""
+        self.cancelled = cancelled
+        """Ids of the messages that were withdrawn, in order."""
+
+    def __repr__(self) -> str:
+        return f"<Interrupted {self.status}: {len(self.still_queued)} queued, {len(self.cancelled)} cancelled>"
+
+    @property
+    def status(self) -> AbortStatus:
+        """Whether a turn ran that could be ended."""
+        return self._result.status
+
+    async def wait_ended(self) -> Outcome:
+        """Wait for the turn that ran at the request to end and return how it did; if none ran, how the last one did."""
+        return await self._result.wait_ended()
+
+
+@final
+@attrs.frozen
+class Passed(Request[None]):
+    """Is answered when what was handed in before it has been forwarded."""
+
+
+@final
+class Queue(Behavior[InboxItem | Passed]):
+    """Forwards what was handed in, one thing after the other.
+
+    Args:
+        inbox: The session's; it outlives each incarnation.
+    """
+
+    unfinished = Unfinished.REQUEUE
+    journal = Level.FULL
+
+    def __init__(self, inbox: SessionInbox) -> None:
+        self._inbox = inbox
+
+    def on_message(self, message: InboxItem | Passed, ctx: Context) -> None:
+        """Forward an item with the commit of this turn."""
+        if isinstance(message, Passed):
+            ctx.reply(None)
+        else:
+            self._inbox.forward(message, ctx)
+
+
+@final
+class SessionInbox:
+    """The messages that wait for the main agent, besides prompts whose answer is awaited; `session.inbox`.
+
+    Args:
+        main: The main agent.
+        ids: Ids of items.
+        is_command: Returns True if a text of the user's is a command by `/name`.
+        approvals: The questions that wait.
+    """
+
+    def __init__(
+        self,
+        main: MainAgent,
+        *,
+        ids: Ids,
+        is_command: Callable[[str], bool],
+        approvals: ApprovalQueue,
+    ) -> None:
+        self._main_agent = main
+        self._queue: Ref[Any] | None = None
+        self._ids = ids
+        self._is_command = is_command
+        self._approvals = approvals
+        self._unanswered: dict[str, ToolUseBlock] = {}
+        self._waiting: dict[str, InboxItem] = {}
+
+    def __repr__(self) -> str:
+        return f"<SessionInbox: {len(self._waiting)} waiting>"
+
+    async def open(self, supervisor: Supervisor, unanswered: tuple[ToolUseBlock, ...] = ()) -> None:
+        """Start the queue; called once the main agent has started.
+
+        Args:
+            supervisor: The session's.
+            unanswered: The calls of an earlier process whose question has not been answered.
+        """
+        self._unanswered = {call.id: call for call in unanswered}
+        self._queue = await supervisor.spawn(Queue, self, name="queue", spec=ChildSpec(restart=Restart.PERMANENT))
+
+    @property
+    def ref(self) -> Ref[Any]:
+        """The queue's address; there once the session has started."""
+        assert self._queue is not None
+        return self._queue
+
+    @property
+    def _main(self) -> Ref[Any]:
+        return self._main_agent.ref
+
+    @property
+    def _home(self) -> AgentState:
+        home = self._main_agent.home
+        assert home is not None
+        return home
+
+    # --- handing in ------------------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        text: str,
+        *,
+        priority: Lane | str | None = None,
+        origin: Origin = HUMAN,
+        is_meta: bool | None = None,
+        expires_s: float = math.inf,
+    ) -> str:
+        """Hand in what somebody says, and return its id; see `Session.send`."""
+        item = make_item(
+            text,
+            uuid=new_uuid(self._ids),
+            origin=origin,
+            priority=priority,
+            is_meta=is_meta,
+            expires_s=expires_s,
+            is_command=self._is_command,
+        )
+        self._hand_in(item)
+        return item.uuid
+
+    def hand_in_hidden(self, text: str) -> bool:
+        """Hand in a prompt for the model alone, as what a skill came to that nobody waited for; says whether it was taken."""
+        try:
+            self.send(text, origin=AUTO_CONTINUATION)
+        except (ActorEnded, Undelivered):
+            return False
+        return True
+
+    @property
+    def unanswered(self) -> tuple[ToolUseBlock, ...]:
+        """The calls of an earlier process that still wait for a person's answer."""
+        conversation = self._home.conversation
+        still_open = () if conversation is None or not self._unanswered else open_calls(conversation.messages)
+        return tuple(call for call in still_open if call.id in self._unanswered)
+
+    def answer(self, call_id: str, answer: Allow | Deny) -> Receipt:
+        """Answer the question about a tool call, by the call's id; never waits. The first answer counts.
+
+        After a restart too: one of `unanswered` runs, once, and the turn goes on; the first turn that begins without an
+        answer gives them up.
+        """
+        for question in self._approvals.waiting():
+            if question.call_id == call_id:
+                return self._approvals.answer(question.id, answer)
+        if call_id in {call.id for call in self.unanswered}:
+            self._hand_in(late_answer(call_id, answer, uuid=new_uuid(self._ids)))
+            del self._unanswered[call_id]
+            return Receipt.TAKEN
+        return Receipt.UNKNOWN
+
+    def _hand_in(self, item: InboxItem) -> None:
+        if self._main.is_gone:
+            raise ActorEnded(self._main.id, self._main.state.value, path=self._main.path)
+        if len(self._waiting) >= MAX_WAITING and len(self.queued()) >= MAX_WAITING:
+            raise Undelivered(self.ref.id, Delivery.FULL.value, path=self.ref.path)
+        delivery = self.ref.tell(item, item.lane, size_bytes=len(item.text))
+        if delivery is not Delivery.ACCEPTED:
+            raise Undelivered(self.ref.id, delivery.value, path=self.ref.path)
+        self._waiting[item.uuid] = item
+        self._note("enqueue", item.text)
+
+    # --- handing on ------------------------------------------------------------------------------------------------
+
+    def forward(self, item: InboxItem, ctx: Context) -> None:
+        """Hand an item to the main agent with the commit of the queue's turn; what is urgent ends the turn that runs."""
+        delivery = ctx.tell_on_commit(self._main, item, lane=item.lane, size_bytes=len(item.text))
+        if delivery is not Delivery.ACCEPTED:
+            self._forget(item.uuid)
+        elif aborts(item, item.lane):
+            # It only asks: the turn ends after this commit, so the item is there when the agent looks for its next one.
+            self._main.abort_turn(why=URGENT)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something that was handed in has not been forwarded yet."""
+        waiting = self.ref.statistics()
+        return bool(waiting.now or waiting.next or waiting.later) or self.ref.is_busy
+
+    async def wait_passed(self) -> None:
+        """Wait until what was handed in so far has been forwarded; what is `later` is not waited for."""
+        await self.ref.ask(Passed(), timeout_s=math.inf)
+
+    def note_taken(self, uuid: str) -> None:
+        """Forget an item that the main agent has taken up."""
+        if self._waiting.pop(uuid, None) is not None:
+            self._note("dequeue")
+            on_taken = self._home.services.listeners.on_taken
+            if on_taken is not None:
+                on_taken(uuid)
+
+    # --- what waits ------------------------------------------------------------------------------------------------
+
+    def queued(self) -> tuple[InboxItem, ...]:
+        """Return what waits, in the order in which it came in."""
+        items = list(self._waiting.values())
+        there = {one.uuid for ref in (self.ref, self._main) for one in ref.still_waiting(items)}
+        for item in items:
+            if item.uuid not in there:  # it expired, or its turn ended before it had been taken up
+                self._forget(item.uuid)
+        return tuple(self._waiting.values())
+
+    def interrupt(self, why: str, *, cancel_queued: bool) -> Interrupted:
+        """End the main agent's current turn, in this step; see `Session.interrupt`."""
+        result = self._main.abort_turn(why=why)  # it only asks: nothing is taken up before the next step
+        waiting = self.queued()
+        cancelled = [item for item in waiting if cancel_queued and self._take_back(item)]
+        kept = [item.uuid for item in waiting if item.uuid in self._waiting]
+        return Interrupted(result, tuple(kept), tuple(one.uuid for one in cancelled))
+
+    def _take_back(self, item: InboxItem) -> bool:
+        was_there = self._main.withdraw(item) or self.ref.withdraw(item)
+        if was_there:
+            self._forget(item.uuid)
+        return was_there
+
+    def _forget(self, uuid: str) -> None:
+        if self._waiting.pop(uuid, None) is not None:
+            self._note("remove")
+
+    def _note(self, operation: str, text: str = "") -> None:
+        if self._home.conversation is not None:
+            # A trace, which nothing is read back from: a disk that refuses shows where something depends on it.
+            with suppress(JournalError):
+                self._home.conversation.note_queue(operation, text)
+
+
+async def find_unanswered(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> tuple[ToolUseBlock, ...]:
+    """Return the calls that a conversation ends with about which somebody was asked, and has not answered.
+
+    A call that was answered may have begun to run, so it is not among them: it never runs twice.
+    """
+    calls = () if loaded is None else open_calls(loaded.messages)
+    if not calls:
+        return ()
+    asked = await blocking.run(_read_asked, run_folder / JOURNAL)
+    return tuple(call for call in calls if call.id in asked)
+
+
+async def find_deferred(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> ToolUseBlock | None:
+    """Return the call that a conversation ends with and that was put off, if it has not begun to run since."""
+    calls = () if loaded is None else open_calls(loaded.messages)
+    if len(calls) != 1:
+        return None
+    return calls[0] if await blocking.run(_is_put_off, run_folder / JOURNAL, calls[0].id) else None
+
+
+def _is_put_off(journal: Path, call: str) -> bool:
+    is_put_off = False
+    for values in objects_of(journal, b'"tool.'):
+        if values.get("call") == call and values.get("ev") in {ToolBegan.kind, CallDeferred.kind}:
+            is_put_off = values["ev"] == CallDeferred.kind
+    return is_put_off
+
+
+def _read_asked(journal: Path) -> set[str]:
+    asked: set[str] = set()
+    for values in objects_of(journal, b'"permission.'):
+        call = str(values.get("call"))
+        if values.get("ev") == PermissionAsked.kind:
+            asked.add(call)
+        elif values.get("ev") == PermissionAnswered.kind and values.get("answer") != "withdrawn":
+            asked.discard(call)
+    return asked

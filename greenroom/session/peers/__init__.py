@@ -1,0 +1,3 @@
+"""Messages between sessions of one machine."""
+
+__all__: list[str] = []
