@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeVar, cast, final
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeVar, cast, final
 
 import attrs
 
@@ -78,8 +79,8 @@ def _check_effort(_: object, __: object, value: str | int | None) -> None:
 class SessionSettings:
     """The keys of our settings files; `docs/reference/settings.md` lists them."""
 
-    RENAMED: ClassVar[Mapping[str, str]] = {"neighbours": "peers"}
-    """Former names of keys, which an error about them mentions."""
+    # Former names of keys, which an error about them mentions; not annotated, because it is not a key itself.
+    RENAMED = MappingProxyType({"neighbours": "peers"})
 
     model: str | None = None
     """The main agent's model: an alias or an id."""
