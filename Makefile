@@ -34,8 +34,8 @@ help: ## list the targets
 swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
-test: setup-dev ## set up, then run all tests, with the same examples and schedules each time
-	@$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
+test: setup-dev ## set up, then run all tests but those of `make check`, with the same examples and schedules each time
+	@$(BIN)/python -m pytest -n 4 --dist worksteal $(if $(ARGS),,--ignore tests/architecture) $(ARGS)
 
 # Side by side, each with its own output: the async rules and the types take nearly all the time.
 check: setup-dev ## format, lint, types, architecture
@@ -74,6 +74,7 @@ mutants: setup-dev ## break the kernel in many small ways, and show which test n
 
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
 	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m pytest -q -p tests.waiting.other_trio -p no:cacheprovider tests/waiting tests/mailbox tests/actors tests/supervisor --deselect tests/waiting/test_parking.py
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tests.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims

@@ -26,6 +26,7 @@ from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.session import EVENTS, transcript_opener
 from greenroom.supervisor import Runtime, open_runtime
+from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet, tool
 from greenroom.trace import open_journal
 
@@ -115,7 +116,7 @@ async def _run_agents(agents: int, services: AgentServices, runtime: Runtime, po
     tools = ToolSet([add])
 
     async def use_agent() -> None:
-        home = AgentHome(definition=definition, services=services, tools=tools, policy=policy)
+        home = AgentHome(ports=BareAgentPorts(), definition=definition, services=services, tools=tools, policy=policy)
         ref = await runtime.spawn(Agent, home)
         done = await ref.ask(Prompt("go"), timeout_s=TIMEOUT_S)
         assert (done.text, done.rounds) == ("done", ROUNDS)

@@ -1,4 +1,4 @@
-"""Actors on Trio: a behavior, a mailbox, a life that can be ended and a turn that can be aborted on its own."""
+"""Actors on Trio: a behavior, a mailbox, and separate cancellation of an actor and of its current turn."""
 
 from greenroom.actors._behavior import Behavior, Parent, Request, Unfinished, is_plain
 from greenroom.actors._cell import CURRENT, Cell, current_of
@@ -30,7 +30,7 @@ from greenroom.actors._events import (
     TurnUnlinked,
     WatchFailed,
 )
-from greenroom.actors._later import SendTimer
+from greenroom.actors._inspection import drain
 from greenroom.actors._lifecycle import (
     COMPLETED,
     EDGE_TO,
@@ -46,10 +46,10 @@ from greenroom.actors._lifecycle import (
     text_of,
 )
 from greenroom.actors._links import Link
-from greenroom.actors._looking import drain
 from greenroom.actors._loop import run_cell
-from greenroom.actors._owner import GONE, Incidents, Owner, Surroundings, Verdict
+from greenroom.actors._owner import GONE, ActorContext, Incidents, Owner, Verdict
 from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref
+from greenroom.actors._send_timer import SendTimer
 from greenroom.actors._signals import Down, Signal
 from greenroom.actors._watch import Watch
 
@@ -66,6 +66,7 @@ __all__ = [
     "AbortResult",
     "AbortStatus",
     "ActorBegan",
+    "ActorContext",
     "ActorCreated",
     "ActorEntered",
     "ActorExited",
@@ -101,7 +102,6 @@ __all__ = [
     "Signal",
     "State",
     "StopRequested",
-    "Surroundings",
     "Turn",
     "TurnBegan",
     "TurnEnded",

@@ -1,4 +1,4 @@
-"""What a user writes: a behavior, its messages and its requests."""
+"""Base classes for user-defined actors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
-from greenroom.actors._looking import public_attributes
+from greenroom.actors._inspection import public_attributes
 from greenroom.core import Level
 from greenroom.mailbox import MailboxPolicy
 
@@ -21,110 +21,110 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Request(Generic[R_co]):
-    """A message that is answered with an `R`: `await ref.ask(request)` returns what `ctx.reply(value)` was given."""
+    """A message with an answer of type `R`: `await ref.ask(request)` returns the value given to `ctx.reply(value)`."""
 
     __slots__ = ()
 
 
 class Unfinished(StrEnum):
-    """What becomes of a message whose turn was aborted or failed. An ask is never run again: it gets the error."""
+    """Policy for a message whose turn was aborted or failed. An ask is never retried: the asker gets the error."""
 
     DROP = "drop"
-    """Dead letter `aborted` or `failed`."""
+    """Make it a dead letter `aborted` or `failed`."""
     REQUEUE = "requeue"
-    """Back to the front of its lane; after 3 attempts dead letter `poison`. For work that may run twice."""
+    """Return it to the front of its lane; after 3 attempts it is a dead letter `poison`. For work that may run twice."""
     KEEP = "keep"
-    """Postponed, as by `ctx.postpone()`: back in the next state, or after a restart. The third failure makes it a dead
-    letter `poison`; aborts are not counted."""
+    """Postpone it, as `ctx.postpone()` does: it returns in the next state, or after a restart. The third failure makes it
+    a dead letter `poison`; aborts are not counted."""
 
 
 class Behavior(Generic[M]):
-    """What an actor does with its messages.
+    """Base class for actors: handles messages, one turn each.
 
-    One object serves one incarnation: a restart makes a new one. With `async def on_message` the actor is a Trio task.
-    With a plain `def on_message` it is served by the runtime's dispatcher: a fifth of the price, but it cannot wait,
+    Each incarnation has its own object: a restart creates a new one. With `async def on_message` the actor is a Trio task.
+    With a plain `def on_message` it runs on the runtime's dispatcher, at a fifth of the cost, but it cannot wait,
     `abort_turn` answers `idle`, and `start_soon` is refused.
 
-    A commit covers what the runtime holds (reply, acknowledgement). What the behavior keeps in `self` is its own:
-    change it after the last await, or keep it in one frozen value and assign that last. Context variables are no place
-    for state: a task that is restarted in place keeps them, and nobody else does.
+    A commit covers the runtime's state (reply, acknowledgement), not the attributes of the behavior: change those after
+    the last await, or keep them in one frozen value that is assigned last. Do not keep state in context variables: only a
+    task that is restarted in place keeps them.
     """
 
     on_failure: ClassVar[Literal["crash", "continue"]] = "crash"
-    """Whether an error of the handler ends the incarnation, or only its turn."""
+    """Effect of an error in the handler: `crash` ends the incarnation, `continue` only the turn."""
     unfinished: ClassVar[Unfinished] = Unfinished.DROP
     turn_tasks: ClassVar[bool] = False
-    """Whether turns may call `ctx.turn.start_soon`; it costs 4 us a turn."""
+    """True if turns may call `ctx.turn.start_soon`; costs 4 us a turn."""
     actor_tasks: ClassVar[bool] = False
-    """Whether the behavior may call `ctx.start_soon`."""
+    """True if the behavior may call `ctx.start_soon`."""
     journal: ClassVar[Level] = Level.LIFECYCLE
-    """How much of it the journal holds."""
+    """The level of detail in the journal."""
     mailbox: ClassVar[MailboxPolicy] = MailboxPolicy()
 
     async def on_start(self, ctx: Context) -> None:
-        """Get ready, within the start deadline; whoever spawned the actor waits for it. Not for plain behaviors."""
+        """Set up the incarnation, within the start timeout; the spawner waits for it. Not for plain behaviors."""
 
     def on_message(self, message: M, ctx: Context) -> Awaitable[None] | None:
-        """Handle one message: one turn.
+        """Handle one message, as one turn.
 
-        An error fails the turn and, unless `on_failure` says `continue`, the incarnation. Cancellation means that the
-        turn is being aborted or the actor killed: clean up and let it pass.
+        An error fails the turn and, unless `on_failure` is `continue`, the incarnation. Cancellation means that the turn is
+        being aborted or the actor killed: clean up, and do not swallow it.
         """
         raise NotImplementedError
 
     def on_signal(self, signal: Signal, ctx: Context) -> Awaitable[None] | None:
-        """Handle a signal, such as the `Down` of an actor that is watched; by default it is ignored."""
+        """Handle a signal, such as the `Down` of a watched actor; ignored by default."""
         return None
 
     async def on_stop(self, ctx: Context) -> None:
-        """Clean up at the end of the incarnation, however it ends, within the kill grace. Not for plain behaviors."""
+        """Clean up when the incarnation ends, for whatever reason, within the kill grace. Not for plain behaviors."""
 
     def on_unfinished(self, message: M, outcome: Outcome, ctx: Context) -> None:
-        """React to a turn that failed or was killed, in the step in which that is decided; it cannot wait.
+        """React to a turn that failed or was killed, in the same step; it cannot wait.
 
-        The place for whatever depends on how a turn ended: an `except trio.Cancelled` in the handler misses the ends that
+        Use this for everything that depends on how a turn ended: an `except trio.Cancelled` in the handler misses ends that
         leave a nursery as a group. It is called once, after the turn's own clean-up and before its message is given up.
         `ctx.turn` is still that turn. An error raised here fails the turn.
 
         Args:
-            message: What the turn handled; a signal, too.
-            outcome: How it ended, as the outcome table decided.
+            message: The message, or signal, that the turn handled.
+            outcome: How the turn ended.
         """
 
     def snapshot(self) -> object:
-        """Return what `ref.get_state()` shows of it; by default a dict of its public attributes.
+        """Return the state shown by `ref.get_state()`; by default a dict of the public attributes.
 
-        It is called in the step of whoever looks, also in the middle of a turn: it may only read, and it cannot wait.
+        It is called in the caller's step, also in the middle of a turn: it may only read, and it cannot wait.
         """
         return public_attributes(self)
 
 
 class Parent(Behavior[M]):
-    """A behavior that keeps other actors in its actor nursery: a supervisor."""
+    """Base class for behaviors that run other actors in their nursery: supervisors."""
 
     actor_tasks = True
 
     async def stop_children(self) -> None:
-        """End the children in order, each with its grace; called when the actor was stopped."""
+        """Stop the children in order, each with its grace; called when the actor was stopped."""
         raise NotImplementedError
 
     def end_children(self) -> None:
-        """Cancel whatever still lives below, in one step; called at every end."""
+        """Kill all remaining children, in one step; called at every end."""
         raise NotImplementedError
 
 
 def overrides(behavior: Behavior[Any], name: str) -> bool:
-    """Whether a behavior has its own version of a hook."""
+    """True if the behavior overrides a hook."""
     return getattr(type(behavior), name) is not getattr(Behavior, name)
 
 
 def is_simple(behavior_class: type[Behavior[Any]]) -> bool:
-    """Whether nothing of it runs between turns and at the end, so that an idle one can be ended in one step."""
+    """True if no code of the behavior runs between turns or at the end, so that an idle actor can be ended in one step."""
     return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop
 
 
 def is_plain(behavior_class: type[Behavior[Any]]) -> bool:
-    """Whether the dispatcher can serve it: nothing in it waits."""
+    """True if the dispatcher can serve the behavior: no handler can wait."""
     if behavior_class.turn_tasks or behavior_class.actor_tasks:
         return False
     if any(getattr(behavior_class, hook) is not getattr(Behavior, hook) for hook in ("on_start", "on_stop")):

@@ -36,7 +36,7 @@ from greenroom.actors._events import (
 )
 from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
 from greenroom.actors._links import Link, end_links
-from greenroom.actors._owner import GONE, Owner, Surroundings, Verdict
+from greenroom.actors._owner import GONE, ActorContext, Owner, Verdict
 from greenroom.actors._signals import Down
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
@@ -47,8 +47,8 @@ from greenroom.waiting import NOTHING
 if TYPE_CHECKING:
     from greenroom.actors._context import Context
     from greenroom.actors._dispatcher import PlainRunner
-    from greenroom.actors._later import SendTimer
     from greenroom.actors._outbox import Outbox
+    from greenroom.actors._send_timer import SendTimer
 
 M = TypeVar("M")
 
@@ -66,12 +66,12 @@ class Cell(Generic[M]):
 
     id: str
     path: str
-    """Its readable place in the tree; empty for the root."""
+    """Its path in the tree; empty for the root."""
     is_named: bool
     factory: Callable[[], Behavior[M]]
     behavior_class: type[Behavior[M]]
     owner: Owner
-    shared: Surroundings
+    shared: ActorContext
     kill_grace_s: float
     start_timeout_s: float
     restart: str = ""
@@ -244,7 +244,7 @@ class Cell(Generic[M]):
         for envelope in reversed(self.mailbox.leased):  # leased outside turns, and never acknowledged
             self.mailbox.nack(envelope, parent=self.exit_seq)
         if verdict.is_gone:
-            self.leave()
+            self.terminate()
         else:
             self.mailbox.recall(parent=self.exit_seq)
             self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
@@ -259,7 +259,7 @@ class Cell(Generic[M]):
             self.is_held = verdict.delay_s is None
         return verdict
 
-    def leave(self) -> None:
+    def terminate(self) -> None:
         """Be gone for good: after the last incarnation, or when a supervisor gives up on one that it held."""
         self.is_gone, self.is_held = True, False
         self.factory = _begin_no_more  # whoever keeps a ref keeps nothing of what the factory holds
@@ -382,11 +382,11 @@ class Cell(Generic[M]):
             self.turn_scope.cancel(cause.why)
             end_links(self)
 
-    def forswear(self) -> None:
+    def cancel_restart(self) -> None:
         """Hear that somebody wants the end of this actor, whatever plans its supervisor has for it."""
         self.is_unwanted = True
         if self.is_held:
-            self.owner.let_go(self)
+            self.owner.discard(self)
 
     def note_drain(self) -> None:
         """Put the request to drain on record; one that found the actor between two incarnations, with the next."""
@@ -480,7 +480,7 @@ class Cell(Generic[M]):
 _LEVEL_WORDS: Final = {level: level.name.lower() for level in Level}
 
 
-def current_of(shared: Surroundings) -> Cell[Any] | None:
+def current_of(shared: ActorContext) -> Cell[Any] | None:
     """Return the actor whose code is running, if it is one of this runtime; runtimes may be nested."""
     current = CURRENT.get()
     return current if current is not None and current.shared is shared else None

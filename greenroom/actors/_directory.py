@@ -1,7 +1,7 @@
-"""The directory of one runtime: what leads where, and where lost messages end.
+"""The directory of a runtime: names of living actors, and dead letters.
 
-Rule 1: a name is taken by one living actor and free again when that one is gone for good. Rule 2: a dead letter is
-counted and shown, never sent again.
+A name belongs to one living actor and is free again when that actor has terminated. A dead letter is counted and can be
+inspected; it is never sent again.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DEAD_LETTERS_KEPT: Final = 1_000
 @final
 @attrs.frozen(kw_only=True)
 class DeadLetter:
-    """A message that nobody processed to its end."""
+    """A message that was never fully processed."""
 
     actor: str
-    """Id of the actor it was for."""
+    """Id of its receiver."""
     message: Any
     lane: Lane
     reason: DeadReason
@@ -36,7 +36,7 @@ class DeadLetter:
 
 @final
 class DeadLetters:
-    """The latest dead letters, and how many there were for each reason."""
+    """The latest dead letters, and their number by reason."""
 
     def __init__(self) -> None:
         self._latest: deque[DeadLetter] = deque(maxlen=DEAD_LETTERS_KEPT)
@@ -46,23 +46,23 @@ class DeadLetters:
         return f"<DeadLetters {dict(self._counts)!r}>"
 
     def add(self, letter: DeadLetter) -> None:
-        """Count and keep a dead letter."""
+        """Count a dead letter and keep it."""
         self._counts[letter.reason] += 1
         self._latest.append(letter)
 
     def latest(self) -> list[DeadLetter]:
-        """Return the last 1,000, oldest first."""
+        """Return the last 1,000 dead letters, oldest first."""
         return list(self._latest)
 
     @property
     def counts(self) -> Mapping[DeadReason, int]:
-        """How many there were for each reason, since the start."""
+        """The number of dead letters by reason, since the start."""
         return dict(self._counts)
 
 
 @final
 class Directory:
-    """Paths of living actors and the dead letters of a runtime."""
+    """Living actors by path, and the dead letters of a runtime."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -70,10 +70,10 @@ class Directory:
         self.dead_letters = DeadLetters()
 
     def register(self, cell: Cell[Any]) -> None:
-        """Let the cell's path lead to it.
+        """Register a cell under its path.
 
         Raises:
-            NameTaken: A living actor has that path.
+            NameTaken: A living actor already has that path.
         """
         if cell.path in self._by_path:
             raise NameTaken(cell.path)
@@ -82,7 +82,7 @@ class Directory:
             self._recorder.emit_fields(NameRegistered, cell.id, cell.incarnation, 0, cell.path)
 
     def release(self, cell: Cell[Any]) -> None:
-        """Free the cell's path."""
+        """Unregister a cell, so that its path is free."""
         if self._by_path.pop(cell.path, None) is not None and cell.is_named:
             self._recorder.emit_fields(NameReleased, cell.id, cell.incarnation, cell.exit_seq, cell.path)
 
@@ -91,11 +91,11 @@ class Directory:
         return self._by_path.get(path)
 
     def living(self, actor: str) -> Cell[Any] | None:
-        """Return the living actor with an id; looks at all of them."""
+        """Return the living actor with an id; a linear search."""
         return next((cell for cell in self._by_path.values() if cell.id == actor), None)
 
     def refused(self, cell: Cell[Any], message: Any, lane: Lane, reason: DeadReason) -> None:
-        """Take note of a message that a mailbox did not accept: its sender knows, so the journal is spared."""
+        """Note a message that a mailbox refused: the sender knows, so it does not go to the journal."""
         recorder = self._recorder
         name = type(message).__name__
         fields = (cell.id, cell.incarnation, 0, 0, lane.value, name, reason.value, False)
@@ -103,6 +103,6 @@ class Directory:
         self.dead_letters.add(DeadLetter(actor=cell.id, message=message, lane=lane, reason=reason))
 
     def buried(self, cell: Cell[Any], envelope: Envelope[Any], reason: DeadReason) -> None:
-        """Take note of a message that died in a mailbox, which has put that on record itself."""
+        """Note a message that died in a mailbox; the mailbox has recorded the event."""
         letter = DeadLetter(actor=cell.id, message=envelope.message, lane=envelope.lane, reason=reason)
         self.dead_letters.add(letter)

@@ -15,8 +15,8 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, enable_ki_prote
 
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import make_context
+from greenroom.actors._inspection import end_drained
 from greenroom.actors._lifecycle import COMPLETED, TERMINAL, Outcome, State, decide_outcome
-from greenroom.actors._looking import end_drained
 from greenroom.actors._owner import Verdict
 from greenroom.actors._signals import Signal
 from greenroom.core import Level, UsageError

@@ -1,4 +1,4 @@
-"""What actors put on record: their machines, their turns, names, and the compact note of a turn below the journal."""
+"""Events of actors, turns and names."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from greenroom.core import Cause, Event, Level, OneOf
 @final
 @attrs.frozen(kw_only=True)
 class ActorCreated(Event):
-    """An incarnation exists: `pending`."""
+    """An incarnation was created; its state is `pending`."""
 
     kind: ClassVar[str] = "actor.new"
 
     path: str
-    """Readable place in the tree, such as `session/teams/review/mate-3`; only here."""
+    """Path in the tree, such as `session/teams/review/mate-3`; only in this event."""
     behavior: str
-    """Name of the behavior: a class or a function."""
+    """Name of the behavior class."""
     supervisor: str
-    """Id of the supervisor that may stop it; empty for the root."""
+    """Id of its supervisor; empty for the root."""
     descent: str
-    """Id of the actor that asked for it; empty for the host."""
+    """Id of the actor that spawned it; empty for the host."""
     journal: Annotated[str, OneOf(*(level.name.lower() for level in Level))]
-    """The level of its journal: `lifecycle`, `turns` or `full`."""
+    """Level of its journal: `lifecycle`, `turns` or `full`."""
     capacity: int = 0
-    """What `next` and `later` hold together; 0 in journals that do not say."""
+    """Capacity of `next` and `later` together; 0 in journals without this field."""
     restart: Annotated[str, OneOf("permanent", "transient", "temporary", "")] = ""
-    """`permanent`, `transient` or `temporary`; empty for the root, and in journals that do not say."""
+    """`permanent`, `transient` or `temporary`; empty for the root, and in journals without this field."""
 
 
 @final
@@ -44,13 +44,13 @@ class ActorBegan(Event):
 @final
 @attrs.frozen(kw_only=True)
 class ActorEntered(Event):
-    """The actor is in another state of its own (`ctx.enter`); what it had postponed comes back."""
+    """The actor changed its state (`ctx.enter`); its postponed messages are returned."""
 
     kind: ClassVar[str] = "actor.entered"
     level: ClassVar[Level] = Level.TURNS
 
     state: str
-    """As text, cut after 80 characters."""
+    """The state as text, truncated to 80 characters."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,21 +60,21 @@ class _MachineEnded(Event):
     state: EndState
     """`completed`, `failed` or `killed`."""
     by: Annotated[str, OneOf("own", "ancestor", "")]
-    """`own` if its own scope was cancelled, `ancestor` if one further out was; else empty."""
+    """`own` if its own scope was cancelled, `ancestor` if an outer one was; otherwise empty."""
     cause: Cause | None
-    """Who asked for the end, and why, if somebody did."""
+    """Who requested the end, and why; None if nobody did."""
     error: str
     """Class and text of the error, if it failed."""
     late_cancel: bool
-    """Its end was asked for, and it returned all the same."""
+    """Its end was requested, and it returned anyway."""
     during_kill: bool
-    """It failed while it was being ended."""
+    """It failed while it was being cancelled."""
     cleanup_cut: bool
-    """Its clean-up did not end within its grace."""
+    """Its clean-up exceeded its grace."""
     swallowed: bool = False
-    """It heard of its cancel and returned all the same; only where that was seen."""
+    """It received its cancellation and returned anyway; set only if that was observed."""
     masked_error: str = ""
-    """What the exception hides that ended it, if it was being ended: an error, or `Cancelled`."""
+    """The exception hidden by the one that ended it, if it was being cancelled: an error, or `Cancelled`."""
 
 
 @final
@@ -88,18 +88,18 @@ class ActorExited(_MachineEnded):
 @final
 @attrs.frozen(kw_only=True)
 class ActorGone(Event):
-    """The actor is gone for good: mailbox closed, name free, asks settled; the Downs follow."""
+    """The actor has terminated: mailbox closed, name free, asks settled; the Downs follow."""
 
     kind: ClassVar[str] = "actor.gone"
 
     state: EndState
-    """How its last incarnation ended: `completed`, `failed` or `killed`."""
+    """End state of its last incarnation: `completed`, `failed` or `killed`."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TurnBegan(Event):
-    """A turn runs; it exists only from here on, so it has no `new`."""
+    """A turn began. Turns have no `new` event."""
 
     kind: ClassVar[str] = "turn.begin"
     level: ClassVar[Level] = Level.TURNS
@@ -127,7 +127,7 @@ class TurnEnded(_MachineEnded):
 @final
 @attrs.frozen(kw_only=True)
 class TurnNoted(Event):
-    """A whole turn in one record, for the recorder of actors whose journal has no turns."""
+    """A whole turn in one event, for the recorder; for actors whose journal has no turns."""
 
     kind: ClassVar[str] = "turn.noted"
     level: ClassVar[Level] = Level.TURNS
@@ -137,7 +137,7 @@ class TurnNoted(Event):
     msg: int
     """Number of the message that it handled."""
     began_t: float
-    """When it began, on the run's clock; the note itself has the time of its end."""
+    """Time of its beginning, on the run's clock; the event itself has the time of its end."""
     state: EndState
     """`completed`, `failed` or `killed`."""
 
@@ -145,58 +145,58 @@ class TurnNoted(Event):
 @final
 @attrs.frozen(kw_only=True)
 class AbortRequested(Event):
-    """Somebody asked for the end of the current turn, and the turn was still open."""
+    """An abort of the current turn was requested before its commit."""
 
     kind: ClassVar[str] = "turn.abort_requested"
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
-    """Number of the turn that was meant."""
+    """Number of the turn."""
     cause: Cause
-    """Who asked, and why."""
+    """Who requested it, and why."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class StopRequested(Event):
-    """Somebody asked the actor to stop after its current turn."""
+    """A stop was requested: the actor ends after its current turn."""
 
     kind: ClassVar[str] = "actor.stop_requested"
 
     cause: Cause
-    """Who asked, and why."""
+    """Who requested it, and why."""
     grace_s: float
-    """Seconds that the current turn gets before it is aborted."""
+    """Seconds after which the current turn is aborted."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class DrainRequested(Event):
-    """Somebody asked the actor to take nothing new, to handle what it has, and to end."""
+    """A drain was requested: the actor refuses new messages, processes those that are queued, and ends."""
 
     kind: ClassVar[str] = "actor.drain_requested"
 
     cause: Cause
-    """Who asked, and why."""
+    """Who requested it, and why."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class KillRequested(Event):
-    """Somebody asked for the end of the actor at once."""
+    """A kill was requested: the actor is cancelled."""
 
     kind: ClassVar[str] = "actor.kill_requested"
 
     cause: Cause
-    """Who asked, and why."""
+    """Who requested it, and why."""
     grace_s: float | None = None
-    """Seconds that its clean-up gets; None in journals that do not say."""
+    """Seconds for its clean-up; None in journals without this field."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TurnLinked(Event):
-    """Another actor lives no longer than this turn."""
+    """Another actor was linked to this turn: it does not outlive it."""
 
     kind: ClassVar[str] = "turn.linked"
     level: ClassVar[Level] = Level.TURNS
@@ -210,7 +210,7 @@ class TurnLinked(Event):
 @final
 @attrs.frozen(kw_only=True)
 class TurnUnlinked(Event):
-    """The linked actor may go on without the turn."""
+    """The linked actor was released from the turn."""
 
     kind: ClassVar[str] = "turn.unlinked"
     level: ClassVar[Level] = Level.TURNS
@@ -218,48 +218,48 @@ class TurnUnlinked(Event):
     turn: int
     """Number of the turn."""
     child: str
-    """Id of the actor that was linked."""
+    """Id of the actor."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class AskRefused(Event):
-    """An actor was to wait for one that waits for it; nothing was queued."""
+    """An ask or link was refused because it would deadlock: the target waits for the caller. Nothing was queued."""
 
     kind: ClassVar[str] = "ask.refused"
 
     target: str
-    """Id of the actor that it was to wait for."""
+    """Id of the target."""
     ring: tuple[str, ...]
-    """Ids, each of an actor that waits for the next; the first again at the end."""
+    """Ids of the actors of the cycle, each waiting for the next; the first one is repeated at the end."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ActorSuspended(Event):
-    """The actor takes no further message."""
+    """The actor was suspended: it takes no messages."""
 
     kind: ClassVar[str] = "actor.suspended"
 
     cause: Cause
-    """Who asked, and why."""
+    """Who requested it, and why."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ActorResumed(Event):
-    """The actor takes messages again."""
+    """The actor was resumed: it takes messages again."""
 
     kind: ClassVar[str] = "actor.resumed"
 
     cause: Cause
-    """Who asked, and why."""
+    """Who requested it, and why."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ActorUnresponsive(Event):
-    """An actor did not end although every rung of the ladder was tried: it blocks, or shields itself."""
+    """An actor did not end after stop, abort and kill: it blocks, or shields itself."""
 
     kind: ClassVar[str] = "actor.unresponsive"
 
@@ -267,31 +267,31 @@ class ActorUnresponsive(Event):
 @final
 @attrs.frozen(kw_only=True)
 class KillOverran(Event):
-    """An actor that was killed ends later than its grace: code of its own, or of an actor below it, did not stop."""
+    """A killed actor ended after its grace: its code, or that of an actor below it, did not stop in time."""
 
     kind: ClassVar[str] = "actor.overran"
 
     seconds: float
     """From the kill to the end."""
     grace_s: float
-    """Seconds that it had."""
+    """The grace, in seconds."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WatchFailed(Event):
-    """What was called at an actor's end raised; the actor of the event is the one that was watched."""
+    """The callback of a watch raised; the event's actor is the watched one."""
 
     kind: ClassVar[str] = "watch.failed"
 
     error: str
-    """Class and text."""
+    """Class and text of the error."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class NameRegistered(Event):
-    """A path in the tree leads to this actor."""
+    """The actor was registered under its path."""
 
     kind: ClassVar[str] = "name.registered"
 

@@ -1,9 +1,9 @@
-"""The one lifecycle of everything that runs: actors, turns, tasks, tool calls.
+"""The lifecycle shared by everything that runs: actors, turns, tasks, tool calls.
 
-Rule 1: five edges, and terminal states absorb. A restart is a new machine with the next incarnation.
-Rule 2: `decide_outcome` is the only thing that turns the way a body ended into a state (kernel 9.4).
-Rule 3: the cause is what the requester stored before it cancelled anything; Trio's own reason is not read, because it
-names whichever scope was first.
+Rule 1: terminal states have no way out. A restart is a new machine with the next incarnation.
+Rule 2: only `decide_outcome` turns the way a body ended into a state.
+Rule 3: the cause is the one that the requester stored before it cancelled anything; Trio's own reason is not read, because
+it names whichever scope was first.
 Must not know: clock, disk, mailboxes.
 """
 
@@ -31,7 +31,7 @@ from greenroom.core import (
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """States of a machine."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 class Edge(StrEnum):
-    """What moves a machine."""
+    """Transitions of a machine."""
 
     BEGIN = "begin"
     COMPLETE = "complete"
@@ -69,10 +69,10 @@ EDGE_TO: Final[Mapping[State, Edge]] = {
 
 
 def step(state: State, edge: Edge) -> State:
-    """Return the state that follows, or refuse.
+    """Return the next state.
 
     Raises:
-        IllegalTransition: The table has no cell for this pair.
+        IllegalTransition: The table has no entry for this pair.
     """
     try:
         return TRANSITIONS[state][edge]
@@ -82,40 +82,40 @@ def step(state: State, edge: Edge) -> State:
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """How a body ended, as the table of kernel 9.4 sees it."""
+    """The way a body ended, as decided by `decide_outcome`."""
 
     state: State
     cause: Cause | None = None
-    """Who asked for the end, and why; for `completed`, a request that came too late."""
+    """Who requested the end, and why; for `completed`, a request that came too late."""
     by: str = ""
     """`own` when its own scope was cancelled, `ancestor` when an outer one was."""
     error: BaseException | None = None
     """The error, or the group of them, without any `Cancelled`."""
     late_cancel: bool = False
-    """A request came, and the body returned all the same."""
+    """The end was requested, and the body returned anyway."""
     during_kill: bool = False
     """It failed while it was being ended."""
     cleanup_cut: bool = False
-    """Its clean-up did not end within its grace."""
+    """Its clean-up exceeded its grace."""
     swallowed: bool = False
-    """It was told that it is cancelled, and returned all the same; set only where that was seen (`note_cancelled`)."""
+    """It received its cancellation and returned anyway; set only if that was observed (`note_cancelled`)."""
     masked_error: str = ""
-    """While it was being ended: the error that a `Cancelled` hides, or `Cancelled` where an error took its place."""
+    """While it was being ended: the error hidden by a `Cancelled`, or `Cancelled` if an error took its place."""
     reraise: BaseException | None = None
-    """What has to go on to whoever is outside: a `Cancelled` of theirs, KeyboardInterrupt, SystemExit."""
+    """The exception that must propagate: a `Cancelled` of an outer scope, KeyboardInterrupt, SystemExit."""
 
     def fields(self, cause: Cause | None = None) -> tuple[Any, ...]:
-        """Return what an event about this end says of it, in the order of its fields; `cause` where there is no own one."""
+        """Return the fields of an event about this end, in order; `cause` is used if the outcome has none."""
         ends = (self.state._value_, self.by, self.cause or cause, describe(self.error))
         return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
 
     @property
     def must_crash(self) -> bool:
-        """True if a turn that ended so ends the incarnation, whatever its behavior says: our own errors, and what must leave."""
+        """True if such a turn ends the incarnation whatever `on_failure` says: internal errors, and what must propagate."""
         return self.reraise is not None or (self.error is not None and _holds(self.error, InternalError))
 
     def error_for(self, actor: str, path: str = "") -> Exception:
-        """Return what whoever asked gets, when this is how the turn ended that was to answer."""
+        """Return the error for the asker whose turn ended this way."""
         if self.state is State.FAILED:
             error = TurnFailed(actor, describe(self.error), path=path)
             error.__cause__ = self.error
@@ -129,7 +129,7 @@ COMPLETED: Final = Outcome(state=State.COMPLETED)
 
 @final
 class TurnEnd:
-    """How one turn ended, for whoever waits for it; one shot."""
+    """One-shot notification of how a turn ended."""
 
     __slots__ = ("_callbacks", "_outcome")
 
@@ -138,13 +138,13 @@ class TurnEnd:
         self._outcome: Outcome | None = None
 
     def settle(self, outcome: Outcome) -> None:
-        """Say how it ended."""
+        """Store the outcome and notify the subscribers."""
         self._outcome = outcome
         for callback in self._callbacks:
             callback(outcome)
 
-    def tell(self, callback: Callable[[Outcome], object]) -> None:
-        """Call `callback` with how it ended: when it does, or at once when it has. It may only wake."""
+    def subscribe(self, callback: Callable[[Outcome], object]) -> None:
+        """Call `callback` with the outcome, immediately if the turn has ended. It may only wake tasks."""
         if self._outcome is not None:
             callback(self._outcome)
         else:
@@ -152,11 +152,11 @@ class TurnEnd:
 
 
 def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_caught: bool) -> Outcome:
-    """Say how a body ended. To be called after its scope was left: only then is `was_caught` known.
+    """Return how a body ended. Call it after its scope was left: only then is `was_caught` known.
 
     Args:
-        error: What left the scope, if anything.
-        requested: The cause that was stored with the first request to end it, if there was one.
+        error: The exception that left the scope, if any.
+        requested: The cause stored with the first request to end it, if any.
         was_caught: The scope's `cancelled_caught`.
     """
     if error is None:
@@ -179,44 +179,46 @@ def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_
 
 
 def describe(error: BaseException | None) -> str:
-    """Return one line about an error: its class and text, cut; empty for none."""
+    """Return the class and text of an error in one line, truncated; empty for None."""
     if error is None:
         return ""
     if isinstance(error, BaseExceptionGroup):
-        return cut_text("; ".join(describe(one) for one in error.exceptions))
+        return cut_text("; ".join(describe(each) for each in error.exceptions))
     return " ".join(error_text(error).split())
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an error says, in one line, cut."""
+    """Return the text of an error in one line, truncated."""
     return " ".join(message_of(error).split())
 
 
-# What was raised because nothing is there yet, and is waited for while it is handled: that it is cancelled then hides no error.
-# By name, because streams of other libraries have classes of their own.
+# Raised because nothing has arrived yet; their handlers wait for it, and a cancellation of that wait hides no error. Compared
+# by name, because streams of other libraries have classes of their own.
 _NOT_YET: Final = frozenset(("BlockingIOError", "WouldBlock", "SSLWantReadError", "SSLWantWriteError"))
 
 
 def masked_error(error: BaseException) -> str:
-    """Say what an exception hides: the error behind a `Cancelled`, or `Cancelled` behind an error; empty for nothing."""
+    """Return what an exception hides: the error behind a `Cancelled`, or `Cancelled` behind an error; else empty."""
     leaves = list(_leaves(error))
-    behind = [one for leaf in leaves for one in _contexts(leaf)]
+    behind = [context for leaf in leaves for context in _contexts(leaf)]
     if all(isinstance(leaf, trio.Cancelled) for leaf in leaves):
-        hidden = (one for one in behind if type(one).__name__ not in _NOT_YET)
-        return next((describe(one) for one in hidden if isinstance(one, Exception | BaseExceptionGroup)), "")
-    return "Cancelled" if any(isinstance(one, trio.Cancelled) for one in behind) else ""
+        hidden = (context for context in behind if type(context).__name__ not in _NOT_YET)
+        return next(
+            (describe(context) for context in hidden if isinstance(context, Exception | BaseExceptionGroup)), ""
+        )
+    return "Cancelled" if any(isinstance(context, trio.Cancelled) for context in behind) else ""
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
+        for each in error.exceptions:
+            yield from _leaves(each)
     else:
         yield error
 
 
 def _contexts(error: BaseException) -> Iterator[BaseException]:
-    """Yield what was being handled when an error was raised, and so on; the chain may be a circle."""
+    """Yield the exceptions in the `__context__` chain of an error; the chain may be a circle."""
     seen = {id(error)}
     while (behind := error.__context__) is not None and id(behind) not in seen:
         seen.add(id(behind))

@@ -91,7 +91,7 @@ class Link:
         """Kill the linked actor, because the turn ends first."""
         if self.is_open and not self.is_ending:
             self.is_ending = True
-            self._child.forswear()
+            self._child.cancel_restart()
             self._child.request_kill(Cause(self._cell.id, "the turn that it was linked to has ended"))
 
     def ladder_s(self) -> float:

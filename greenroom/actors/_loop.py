@@ -20,9 +20,9 @@ from greenroom.actors._behavior import Behavior, Parent, overrides
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context, make_context
 from greenroom.actors._incidents import note_incident
+from greenroom.actors._inspection import end_drained
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, masked_error
 from greenroom.actors._links import end_links
-from greenroom.actors._looking import end_drained
 from greenroom.actors._signals import Signal
 from greenroom.core import Cause, Level, StartFailed
 from greenroom.mailbox import BUDGET, DeadReason, Envelope, Lane

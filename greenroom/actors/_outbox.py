@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 
 from greenroom.actors._events import ActorEntered
-from greenroom.actors._later import SendTimer, end_state_timers
+from greenroom.actors._send_timer import SendTimer, end_state_timers
 from greenroom.core import Level, StashFull, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane
 from greenroom.waiting import NOTHING

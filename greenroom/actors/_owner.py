@@ -47,7 +47,7 @@ class Owner(Protocol):
         """Decide what becomes of a child whose incarnation ended; answers in the same step."""
         ...
 
-    def let_go(self, cell: Cell[Any]) -> None:
+    def discard(self, cell: Cell[Any]) -> None:
         """Let a child be gone that has ended and was held for a restart."""
         ...
 
@@ -72,7 +72,7 @@ class Incidents:
 
 @final
 @attrs.frozen(kw_only=True)
-class Surroundings:
+class ActorContext:
     """What the actors of one runtime share."""
 
     recorder: Recorder

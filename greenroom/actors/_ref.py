@@ -1,4 +1,4 @@
-"""The address of an actor, and what can be asked of whoever lives there."""
+"""References to actors: messages, stop and kill, watches, inspection."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trio.lowlevel import checkpoint
 
 from greenroom.actors._behavior import Request
 from greenroom.actors._cell import CURRENT, Cell, current_of
+from greenroom.actors._inspection import resume, state_of, suspend
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State
-from greenroom.actors._looking import resume, state_of, suspend
 from greenroom.actors._signals import Down
 from greenroom.actors._waits import refuse_cycle, wait_on, waiter_of
 from greenroom.actors._watch import Watch, watch_cell
@@ -25,10 +25,10 @@ M = TypeVar("M", contravariant=True)
 R = TypeVar("R")
 
 ASK_TIMEOUT_S: Final = 30.0
-"""How long an ask waits unless told otherwise (DESIGN 12.8)."""
+"""Default timeout of an ask."""
 
 DRAIN_S: Final = 30.0
-"""How long an actor may take to handle what waits for it, unless told otherwise."""
+"""Default grace of a drain."""
 
 _ACCEPTED: Final = Delivery.ACCEPTED
 _CLOSED: Final = Delivery.CLOSED
@@ -36,21 +36,21 @@ _NEXT: Final = Lane.NEXT
 
 
 class AbortStatus(StrEnum):
-    """What became of a request to abort a turn."""
+    """Result of a request to abort a turn."""
 
     ABORTED = "aborted"
-    """The request came before the commit; `wait_ended()` tells how the turn ended."""
+    """The request came before the commit; `wait_ended()` returns how the turn ended."""
     STALE = "stale"
-    """The turn that was named is over."""
+    """The named turn is over."""
     IDLE = "idle"
-    """No turn runs, or one that cannot be interrupted."""
+    """No turn is running, or one that cannot be interrupted."""
     TOO_LATE = "too_late"
     """The turn is committing."""
 
 
 @final
 class AbortResult:
-    """The answer to `abort_turn`."""
+    """Result of `abort_turn`."""
 
     __slots__ = ("_cell", "_end", "status")
 
@@ -63,9 +63,9 @@ class AbortResult:
         return f"<AbortResult {self.status} of {self._cell.path!r}>"
 
     async def wait_ended(self) -> Outcome:
-        """Wait for the turn that ran at the request to end and return how it did; if none ran, how the last one did."""
+        """Wait until the turn that was running at the request has ended; return its outcome, or that of the last turn."""
         slot = ReplySlot()
-        self._end.tell(slot.answer)
+        self._end.subscribe(slot.answer)
         outcome: Outcome = await wait_on(waiter_of(current_of(self._cell.shared)), self._cell, slot)
         return outcome
 
@@ -76,11 +76,11 @@ def _settle(slot: ReplySlot, down: Down) -> None:
 
 def _check_grace(grace_s: float) -> None:
     if not 0 <= grace_s < math.inf:
-        raise UsageError(f"grace_s has to be a number of seconds, not {grace_s!r}")
+        raise UsageError(f"grace_s must be a finite number of seconds, got {grace_s!r}")
 
 
 def cell_of(ref: Ref[Any]) -> Cell[Any]:
-    """Return the record behind an address, for the rest of this folder."""
+    """Return the record behind a reference, for the other modules of this folder."""
     return ref._cell
 
 
@@ -91,7 +91,7 @@ def _say(cell: Cell[Any], why: str) -> Cause:
 
 @final
 class Ref(Generic[M]):
-    """The address of an actor; it follows restarts, as the mailbox does. Made by spawning."""
+    """A reference to an actor; it stays valid across restarts, as the mailbox does. Created by spawning."""
 
     __slots__ = ("_cell",)
 
@@ -109,27 +109,27 @@ class Ref(Generic[M]):
 
     @property
     def id(self) -> str:
-        """The actor's id; never used again."""
+        """The actor's id; never reused."""
         return self._cell.id
 
     @property
     def path(self) -> str:
-        """The actor's readable place in the tree."""
+        """The actor's path in the tree."""
         return self._cell.path
 
     # --- messages --------------------------------------------------------------------------------------------------
 
     def tell(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0) -> Delivery:
-        """Send a message now and say what became of it; never waits.
+        """Send a message and return whether it was accepted; never waits.
 
         Args:
             message: It must not be changed afterwards.
-            lane: `now` is never refused for want of room, and aborts nothing by itself.
-            size_bytes: What it counts against the byte capacity of the mailbox.
+            lane: `now` ignores the capacity; it does not abort anything by itself.
+            size_bytes: Its size, counted against the byte capacity of the mailbox.
         """
         cell = self._cell
         here = CURRENT.get()
-        # As in current_of, without its call: this is the hot path.
+        # current_of, inlined: this is the hot path.
         parent = here.seq if here is not None and here.shared is cell.shared else 0
         delivery: Delivery = cell.mailbox.deliver(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
         if delivery is not _ACCEPTED:
@@ -138,11 +138,11 @@ class Ref(Generic[M]):
         return delivery
 
     def notify(self, message: M, lane: Lane = Lane.LATER) -> Delivery:
-        """Send a notice of the runtime: it takes no place of the capacity, so it is never refused for want of room.
+        """Send a system message: it does not count against the capacity, so a full mailbox accepts it.
 
         Args:
             message: It must not be changed afterwards.
-            lane: Where it waits.
+            lane: The lane of the message.
         """
         cell = self._cell
         current = current_of(cell.shared)
@@ -164,19 +164,19 @@ class Ref(Generic[M]):
     ) -> R:
         """Send a request and wait for its answer.
 
-        Cancelled, the request is taken back at once if it has not begun: a dead letter `withdrawn`. Out of time, it is not
-        run any more if it has not begun, and `expired` when its turn would come. Two actors that wait for each
-        other would wait for ever, and so would a longer circle: the ask that would close one is refused.
+        If the caller is cancelled, a request that has not begun is withdrawn: a dead letter `withdrawn`. If the timeout
+        expires first, a request that has not begun is never run: a dead letter `expired` when its turn would come. An ask
+        that would deadlock, because the target waits for the caller, is refused.
 
         Args:
-            request: The message; its type says what comes back.
-            timeout_s: Seconds; no limit has to be written as `math.inf`.
-            lane: Where it waits.
-            size_bytes: What it counts against the byte capacity of the mailbox.
-            cascade: Whether a cancelled ask that has begun aborts the turn that handles it.
+            request: The message; its type determines the type of the answer.
+            timeout_s: Seconds; `math.inf` for no limit.
+            lane: The lane of the message.
+            size_bytes: Its size, counted against the byte capacity of the mailbox.
+            cascade: True if cancelling the ask also aborts the turn that handles it.
 
         Raises:
-            AskCycle: The actor waits for the turn that asks, directly or through others; nothing was sent.
+            AskCycle: The actor waits, directly or through others, for the turn that asks; nothing was sent.
             AskTimedOut: No answer came in time.
             ActorEnded: The actor is gone, or ended before it answered.
             TurnFailed: Its handler raised, or returned without `ctx.reply()`.
@@ -184,7 +184,7 @@ class Ref(Generic[M]):
             Undelivered: The mailbox was full.
         """
         if not timeout_s >= 0:
-            raise UsageError(f"timeout_s has to be 0 or more, not {timeout_s!r}")
+            raise UsageError(f"timeout_s must be 0 or more, got {timeout_s!r}")
         cell = self._cell
         slot = ReplySlot()
         here = current_of(cell.shared)
@@ -215,7 +215,7 @@ class Ref(Generic[M]):
                 self._withdraw(envelope, cascade=cascade)
 
     def _withdraw(self, envelope: Envelope[Any], *, cascade: bool) -> None:
-        """Take an ask back that nobody waits for any more; its slot was open until now, so it is not over."""
+        """Withdraw an ask whose asker was cancelled."""
         cell = self._cell
         if cell.envelope is not envelope:
             cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
@@ -223,15 +223,15 @@ class Ref(Generic[M]):
             self.abort_turn(cell.token, why="the asker was cancelled")
 
     def still_waiting(self, messages: Iterable[M]) -> list[M]:
-        """Return those of these very objects that wait in the actor's mailbox: not postponed, nor in the hands of a turn."""
-        waiting = {id(one.message) for one in self._cell.mailbox.waiting()}
-        return [one for one in messages if id(one) in waiting]
+        """Return the messages (compared by identity) that are still queued: not postponed, and not taken by a turn."""
+        waiting = {id(envelope.message) for envelope in self._cell.mailbox.waiting()}
+        return [message for message in messages if id(message) in waiting]
 
     def withdraw(self, message: M) -> bool:
-        """Take this very object back that was told and still waits: a dead letter `withdrawn`. Looks for it.
+        """Withdraw a queued message (found by identity, in linear time): it becomes a dead letter `withdrawn`.
 
         Returns:
-            Whether it was there; False once a turn has it.
+            True if it was still queued; False if a turn has taken it.
         """
         cell = self._cell
         for envelope in cell.mailbox.waiting():
@@ -242,13 +242,13 @@ class Ref(Generic[M]):
     # --- ends ------------------------------------------------------------------------------------------------------
 
     def abort_turn(self, token: tuple[str, int, int] | None = None, *, why: str = "aborted") -> AbortResult:
-        """End the current work only; the actor lives on and takes its next message.
+        """Abort the current turn; the actor lives on and takes its next message.
 
-        Nothing is remembered: an abort of an idle actor does nothing, then or later.
+        An abort of an idle actor has no effect, now or later.
 
         Args:
-            token: Names the turn that is meant (`ctx.turn.token`); by default the current one.
-            why: The reason that is recorded.
+            token: The turn to abort (`ctx.turn.token`); by default the current one.
+            why: The recorded reason.
         """
         cell = self._cell
         if token is not None and token != cell.token:
@@ -263,49 +263,48 @@ class Ref(Generic[M]):
         return AbortResult(cell, AbortStatus.ABORTED)
 
     def stop(self, *, grace_s: float | None = None, why: str = "stopped") -> None:
-        """Let the actor finish its current turn and end; what waits in its mailbox becomes dead letters.
+        """Stop the actor after its current turn; queued messages become dead letters.
 
         Args:
-            grace_s: Seconds for that turn; then it is aborted, then the actor killed. By default as it was spawned with.
-            why: The reason that is recorded.
+            grace_s: Seconds for that turn; then it is aborted, then the actor is killed. By default from its spec.
+            why: The recorded reason.
         """
         if grace_s is not None:
             _check_grace(grace_s)
         cell = self._cell
-        cell.forswear()
+        cell.cancel_restart()
         cell.owner.stop_child(cell, grace_s, _say(cell, why))
 
     def drain(self, *, grace_s: float = DRAIN_S, why: str = "drained") -> None:
-        """Let the actor take nothing new, handle what waits in its mailbox, and end; `tell` answers `closed` from now on.
+        """Stop accepting messages, process what is queued, then stop; `tell` returns `closed` from now on.
 
-        A turn that fails meanwhile is followed by a restart as ever, and the next incarnation goes on draining. Returns at
-        once; `wait_ended()` waits.
+        If a turn fails meanwhile, the actor is restarted as usual, and the next incarnation continues to drain. Returns
+        immediately; use `wait_ended()` to wait.
 
         Args:
-            grace_s: Seconds for all of it; then it is stopped as by `stop()`.
-            why: The reason that is recorded.
+            grace_s: Seconds for all queued messages; then the actor is stopped as by `stop()`.
+            why: The recorded reason.
         """
         _check_grace(grace_s)
         cell = self._cell
         cell.owner.drain_child(cell, grace_s, _say(cell, why))
 
     def kill(self, why: str = "killed") -> None:
-        """End the actor now: its turn is cancelled, its clean-up has the kill grace. It is not restarted."""
+        """Kill the actor: cancel its turn, and allow the kill grace for clean-up. It is not restarted."""
         cell = self._cell
-        cell.forswear()
+        cell.cancel_restart()
         cell.request_kill(_say(cell, why))
 
     def watch(self, callback: Callable[[Down], None]) -> Watch:
-        """Call `callback` once when the actor is gone for good; at once when it is.
+        """Call `callback` once when the actor has terminated; immediately if it already has.
 
-        The callback runs in the step of the end: it may flag and wake, not wait or raise. What it raises all the same
-        ends nobody and is on record as `watch.failed`. An actor that wants a signal in its own mailbox calls
-        `ctx.watch(ref)`.
+        The callback runs in the step of the end: it may set flags and wake tasks, not wait or raise. If it does raise, the
+        error is recorded as `watch.failed`. An actor that wants a signal in its own mailbox calls `ctx.watch(ref)`.
         """
         return watch_cell(self._cell, callback)
 
     async def wait_ended(self) -> Down:
-        """Wait until the actor is gone for good and return how it ended."""
+        """Wait until the actor has terminated and return how it ended."""
         slot = ReplySlot()
         watch = self.watch(functools.partial(_settle, slot))
         try:
@@ -314,30 +313,30 @@ class Ref(Generic[M]):
         finally:
             watch.cancel()
 
-    # --- looking and holding, without a message (DESIGN 12.9) --------------------------------------------------------
+    # --- inspection and suspension, without a message -----------------------------------------------------------------
 
     def suspend(self, *, why: str = "suspended") -> None:
-        """Let the actor take no further message, in no lane; its current turn goes on. Nothing happens when it has ended.
+        """Suspend the actor: it takes no messages from any lane; its current turn continues. No effect if it has ended.
 
-        What it is sent waits in its mailbox. Stop, kill and abort are no messages and work as ever. The next
-        incarnation is not suspended. A suspended supervisor leaves its decisions waiting too.
+        Messages queue up in its mailbox. Stop, kill and abort are not messages and work as usual. The next incarnation is
+        not suspended. The pending decisions of a suspended supervisor wait, too.
         """
         suspend(self._cell, _say(self._cell, why))
 
     def resume(self, *, why: str = "resumed") -> None:
-        """Let the actor take messages again, in the order in which it would have; nothing happens when it does."""
+        """Resume a suspended actor: it takes its messages in their usual order. No effect if it is not suspended."""
         resume(self._cell, _say(self._cell, why))
 
     @property
     def is_suspended(self) -> bool:
-        """Whether it takes no further message."""
+        """True if the actor is suspended."""
         return self._cell.is_suspended
 
     def get_state(self) -> Any:
-        """Return what the behavior's `snapshot()` hook says, read in this step; None between two incarnations.
+        """Return the behavior's `snapshot()`, taken in this step; None between two incarnations.
 
-        By default a dict of its public attributes: the objects themselves, which must not be changed. What the hook
-        raises leaves this call.
+        By default a dict of its public attributes: the objects themselves, which must not be changed. An error of the hook
+        propagates.
         """
         return state_of(self._cell)
 
@@ -348,26 +347,26 @@ class Ref(Generic[M]):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the actor has ended for good."""
+        """True if the actor has terminated."""
         return self._cell.is_gone
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn runs."""
+        """True if a turn is running."""
         return self._cell.is_busy
 
     def statistics(self) -> MailboxStatistics:
-        """Return the state and the counters of its mailbox."""
+        """Return the statistics of its mailbox."""
         return self._cell.mailbox.statistics()
 
     def pinned(self) -> PinnedRef[M]:
-        """Return the address of the current incarnation only."""
+        """Return a reference to the current incarnation only."""
         return PinnedRef(self._cell, self._cell.incarnation)
 
 
 @final
 class PinnedRef(Generic[M]):
-    """The address of one incarnation: nothing that is sent to it reaches another one."""
+    """A reference to one incarnation: its messages never reach another one."""
 
     __slots__ = ("_cell", "incarnation")
 
@@ -380,12 +379,12 @@ class PinnedRef(Generic[M]):
 
     @property
     def is_current(self) -> bool:
-        """Whether this incarnation is the one that lives."""
+        """True if this incarnation is the current one and has not ended."""
         cell = self._cell
         return cell.incarnation == self.incarnation and cell.state not in TERMINAL
 
     def tell(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0) -> Delivery:
-        """Send a message to this incarnation; to a past one it is a dead letter, as it is when this one ends first."""
+        """Send a message to this incarnation; it becomes a dead letter if the incarnation has ended or ends first."""
         if self.is_current:
             delivery = Ref[M](self._cell).tell(message, lane, size_bytes=size_bytes)
             if delivery is _ACCEPTED:
@@ -395,8 +394,8 @@ class PinnedRef(Generic[M]):
         return _CLOSED
 
     def watch(self, callback: Callable[[Down], None]) -> Watch:
-        """Call `callback` once when this incarnation ends; at once when it has, one tick later in such a callback.
+        """Call `callback` once when this incarnation ends; immediately if it has ended, one tick later in such a callback.
 
-        How it ended is known in full of the last 8 incarnations that were restarted.
+        The full details are kept for the last 8 restarted incarnations.
         """
         return watch_cell(self._cell, callback, self.incarnation)

@@ -44,7 +44,7 @@ class Hearing:
             self._envelope = self._mailbox.last(Lane.NOW)
             self._mailbox.pin_last(Lane.NOW)  # the next incarnation watches what it wants to hear of itself
 
-    def unhear(self) -> None:
+    def retract(self) -> None:
         """Take it back, unless it is being handled or was."""
         if self._envelope is not None:
             self._mailbox.withdraw(self._envelope)
@@ -78,11 +78,11 @@ class Watch:
 
     def cancel(self) -> None:
         """Stop watching; a Down that waits in the mailbox of `ctx.watch` is taken back."""
-        self.leave()
+        self.detach()
         if isinstance(self.callback, Hearing):
-            self.callback.unhear()
+            self.callback.retract()
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Be told nothing any more."""
         if self._cell.watches is not None:
             self._cell.watches.pop(self, None)
@@ -130,7 +130,7 @@ def tell_watchers(cell: Cell[Any], *, is_final: bool) -> None:
 def _tell(cell: Cell[Any], watch: Watch) -> None:
     if not watch.is_open:  # an earlier callback may have cancelled it
         return
-    watch.leave()
+    watch.detach()
     was_telling, cell.is_telling = cell.is_telling, True
     try:
         watch.callback(_down_of(cell, watch.incarnation))

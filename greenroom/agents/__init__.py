@@ -52,7 +52,16 @@ from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
 from greenroom.agents._servers import AgentServers, open_agent_servers
-from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Lineage, OnStream, Question
+from greenroom.agents._services import (
+    AgentHome,
+    AgentPorts,
+    AgentServices,
+    CanUseTool,
+    Denial,
+    Lineage,
+    OnStream,
+    Question,
+)
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._structured import STRUCTURED_OUTPUT, NoStructuredAnswer, checked_schema
 from greenroom.agents._system_prompt import compose_system_prompt
@@ -79,6 +88,7 @@ __all__ = [
     "AgentHome",
     "AgentMcpServer",
     "AgentNoticed",
+    "AgentPorts",
     "AgentReviewed",
     "AgentServers",
     "AgentServices",

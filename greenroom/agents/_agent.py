@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from greenroom.actors import Behavior, Context, Outcome, State
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._compaction import Compact
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._events import AgentDefined
 from greenroom.agents._inputs import Input, Note, Prompt
 from greenroom.agents._loading import CONTINUE
@@ -41,12 +41,12 @@ class Agent(Behavior[Input]):
     async def on_start(self, ctx: Context) -> None:
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
-        home.tell = ctx.ref.tell
+        home.ref = ctx.ref
         home.id = home.id or ctx.ref.id
         home.context = ctx
-        if home.prepare is not None:
-            await home.prepare(ctx)
-            home.prepare = None
+        if not home.is_prepared:
+            await home.ports.prepare(home, ctx)
+            home.is_prepared = True
         if home.conversation is None:
             open_transcript = home.services.open_transcript
             transcript = open_transcript(home.id) if open_transcript is not None else None
@@ -56,13 +56,12 @@ class Agent(Behavior[Input]):
             if transcript is not None and home.place is not None:
                 transcript.move(str(home.place))
             messages = home.history if loaded is None else loaded.messages
-            heard = home.hear if home.listeners else home.services.on_message
             workspace = home.workspace
             home.conversation = Conversation(
                 transcript,
                 messages,
                 agent=home.id,
-                on_message=heard,
+                on_message=self.on_appended,
                 attached=workspace.attachments,
                 told=workspace.told,
                 lines=None if loaded is None else loaded.lines,
@@ -79,6 +78,11 @@ class Agent(Behavior[Input]):
         if home.is_cut and self.goes_on:
             ctx.ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
         home.is_cut = False
+
+    @property
+    def on_appended(self) -> OnMessage | None:
+        """The callback for each message of the conversation; None for none."""
+        return self._home.services.on_message
 
     def _put_on_record(self, home: AgentHome, ctx: Context) -> None:
         """Say which agent this actor is."""

@@ -83,7 +83,7 @@ async def ask_model(
                 async with asking.home.services.model.stream(request) as stream:
                     # No function of its own: whatever is held while the model works is there once for each agent.
                     note = partial(_note, asking, began, request, renew, failed)
-                    limit_s = math.inf if asking.home.stalls_after_s is None else asking.home.stalls_after_s()
+                    limit_s = asking.home.stall_limit_s
                     if limit_s == math.inf:
                         response = await stream.wait_response(note)
                     else:

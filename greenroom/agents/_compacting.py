@@ -98,7 +98,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
     state, error, post_tokens = KILLED, "", pre_tokens
     try:
         summary = await _summarize(turn, trigger, focus)
-        prompt = None if home.renew is None else await home.renew()
+        prompt = await home.ports.renew_prompt(home)
         said = said_in_this_turn(conversation.messages) if trigger is CompactionTrigger.AUTO else []
         started = SessionStartInput(source="compact", agent_type=home.told_type)
         contexts = () if home.is_child else await _contexts_of(turn, started)
@@ -197,6 +197,6 @@ def _survivors(turn: CompactingTurn) -> list[str]:
         "\n".join(["These run in the background; do not start them again:", *tasks]) if tasks else "",
         "\n".join(["Your list of what is to be done:", *todos]) if todos else "",
         *(f"A skill that you had taken up:\n\n{text}" for text in skills),
-        *(tell() for tell in home.survivors),
+        *home.ports.survivors(home),
     ]
     return [reminder(text) for text in texts if text.strip()]

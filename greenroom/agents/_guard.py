@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 import trio
 
+from greenroom.agents._confinement import why_outside
 from greenroom.agents._events import (
     CallDeferred,
     PermissionAnswered,
@@ -177,7 +178,9 @@ class Guard:
         refused = "" if home.refusals is None else home.refusals.refused(home.id, name, values)
         if refused:
             return f"the user refused this very call to {refused}, and it stays refused until the user says otherwise"
-        return "" if home.confine is None else await home.services.blocking.run(home.confine, name, values)
+        if home.checkout is None:
+            return ""
+        return await home.services.blocking.run(why_outside, home, home.checkout, name, values)
 
     def granted(self, call_id: str) -> tuple[Path, ...]:
         """Return where the paths of an admitted call led when it was decided about; once.
@@ -315,8 +318,8 @@ class Guard:
             raise refused
         if auto is not None and who in _USER:
             auto.resume()
-        if answer.updates and self.home.services.keep_updates is not None:
-            await self.home.services.keep_updates(self.home, answer.updates)
+        if answer.updates:
+            await self.home.ports.keep_updates(self.home, answer.updates)
         return answer.input
 
     async def _answer(

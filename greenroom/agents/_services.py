@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
 import attrs
 
-from greenroom.actors import Context
+from greenroom.actors import Context, Ref
 from greenroom.agents._compaction import CompactionRecord, CompactionSettings
-from greenroom.agents._conversation import Appended, Conversation, OnMessage
+from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import MAIN_NAME, AgentDefinition
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
@@ -25,7 +26,6 @@ from greenroom.containment import Sandbox, Secrets
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
-from greenroom.mailbox import Lane
 from greenroom.models import (
     ContinuationPolicy,
     Effort,
@@ -40,8 +40,9 @@ from greenroom.models import (
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Mode, Policy, Refusals, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
-from greenroom.tasks import Progress, TaskNotice
+from greenroom.tasks import Progress, Task, TaskNotice
 from greenroom.tools import SIDE_BY_SIDE, AskUser, Background, FileChanges, Processes, ToolContext, ToolSet, Workspace
+from greenroom.worktrees import Worktree
 
 if TYPE_CHECKING:
     from greenroom.agents._hooking import Hooking
@@ -125,8 +126,6 @@ class AgentServices:
     """Takes the title that a hook gives the session."""
     auto: AutoMode | None = None
     """What reviews calls in the mode auto; None: whoever can be asked is asked there as well."""
-    keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
-    """Puts lasting answers in force for the whole session; called with the agent that asked."""
     thinking: Thinking | None = None
     """Whether models think before they answer; None: as they do by themselves."""
     continuation: ContinuationPolicy | None = None
@@ -173,6 +172,78 @@ NO_LINEAGE: Final = Lineage()
 NO_USAGE: Final = Usage()
 
 
+class AgentPorts(Protocol):
+    """What the session gives to one agent: given when the agent is made, and never replaced.
+
+    The agent passes itself, so that one object can serve it from before it exists.
+    """
+
+    async def admit(self, agent: AgentHome) -> None:
+        """Wait for what the agent cannot work without, before anything of it is made.
+
+        Raises:
+            ToolError: It cannot have that.
+        """
+        ...
+
+    async def prepare(self, agent: AgentHome, ctx: Context) -> None:
+        """Read what the agent starts with; awaited before its first turn, until it has succeeded once.
+
+        Raises:
+            MissingServers: A server that it requires has no tools.
+        """
+        ...
+
+    async def renew_prompt(self, agent: AgentHome) -> str | None:
+        """Return the system prompt from files as they are now, for a compacted conversation; None to keep the one it has."""
+        ...
+
+    def survivors(self, agent: AgentHome) -> Sequence[str]:
+        """Return what the model has to know again after a compaction; empty texts are left out."""
+        ...
+
+    async def follow(self, calls: Sequence[ToolUseBlock]) -> list[str]:
+        """Return what the model is to read now that these calls have worked on files; awaited after each batch."""
+        ...
+
+    def take_up(self, agent: AgentHome, rendered: Rendered) -> None:
+        """Put in force what a skill grants; called with each skill that is taken up."""
+        ...
+
+    async def read_prompt(self, agent: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+        """Return what a command of the user's by `/name` stands for, and the skills that it calls.
+
+        Raises:
+            UsageError: The command cannot be run.
+        """
+        ...
+
+    async def run_skill(self, agent: AgentHome, rendered: Rendered) -> str:
+        """Run a skill of the user's with `context: fork`, and return the output of the command.
+
+        Raises:
+            UsageError: It may not be run here.
+            PeerError: Its agent did not complete.
+        """
+        ...
+
+    def note_taken(self, uuid: str) -> None:
+        """Note that the agent has taken up an item, in the step in which it did."""
+        ...
+
+    def note_said(self, uuid: str) -> None:
+        """Note that the agent has taken up a message of the user's, in the step in which it did."""
+        ...
+
+    async def keep_updates(self, agent: AgentHome, updates: Sequence[Update]) -> None:
+        """Put lasting answers about permissions in force for the whole session."""
+        ...
+
+    def of_fork(self, parent: AgentHome) -> AgentPorts:
+        """Return the ports of a fork of `parent`, which begins with all that its parent was given."""
+        ...
+
+
 @final
 @attrs.define(kw_only=True, eq=False)
 class AgentHome:
@@ -183,6 +254,7 @@ class AgentHome:
 
     definition: AgentDefinition
     services: AgentServices
+    ports: AgentPorts
     tools: ToolSet
     conversation: Conversation | None = None
     """Made when the agent first starts, because its transcript is named after its id."""
@@ -218,10 +290,10 @@ class AgentHome:
     """Who asked for it."""
     context: Context | None = None
     """What its actor may do; there once it has started."""
-    progress: Progress | None = None
-    """Counts what it does in its current run; None where nobody looks."""
-    stalls_after_s: Callable[[], float] | None = None
-    """Returns for how many seconds its model may send nothing, as things are now; None: for ever."""
+    task: Task | None = None
+    """Its current run in the table of tasks; None where it does not stand there."""
+    stall_s: float = math.inf
+    """Seconds for which its model may send nothing while the run is in the background."""
     place: Path | None = None
     """The folder in which it began, where that is not the session's."""
     own_roots: tuple[Path, ...] | None = None
@@ -230,8 +302,6 @@ class AgentHome:
     """Its stay in a worktree that it went into; None where it is in none, or in one that was made for it."""
     has_moved: bool = False
     """Whether it works in other folders than those that the calls of its turn have been told."""
-    listeners: tuple[OnMessage, ...] = ()
-    """Hear of each of its messages, besides the session's own."""
     open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
     """Results of calls that its conversation begins with; those that are not here are lost."""
     keeps_history: bool = False
@@ -240,12 +310,10 @@ class AgentHome:
     """Where these stand on disk, in the transcript of the agent that it is a fork of; None where not all of them do."""
     ended_by: Cause | None = None
     """Who asked for the end of the turn with which its run ended."""
-    confine: Callable[[str, Mapping[str, Any]], str] | None = None
-    """Returns why a call with that input must not run where the agent works, empty if it may; it may look at the disk."""
+    checkout: Worktree | None = None
+    """The worktree that was made for it and that it may not write outside of; None where it may leave."""
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
     """Returns which of the tools that there are it may have, because of what it was started for."""
-    admit: Callable[[], Awaitable[None]] | None = None
-    """Waits for what it cannot do without, before anything of it is made; raises what refuses it."""
     openings: tuple[str, ...] = ()
     """What the model is to read with the next message, in front of it."""
     reminders: tuple[str, ...] = ()
@@ -263,10 +331,6 @@ class AgentHome:
     earlier_calls: tuple[str, ...] = ()
     """What a reviewer reads of calls that were compacted away."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
-    renew: Callable[[], Awaitable[str]] | None = None
-    """Returns the system prompt anew, from files as they are then; for a conversation that was compacted."""
-    survivors: tuple[Callable[[], str], ...] = ()
-    """Each returns what the model has to know again after a compaction; empty where that is nothing."""
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
@@ -279,20 +343,8 @@ class AgentHome:
     """Where that comes from with which its latest turn began."""
     grants: Grants = NOTHING_GRANTED
     """What skills give it for this turn."""
-    take_up: Callable[[Rendered], None] | None = None
-    """Puts in force what a skill grants; called with each that is taken up."""
-    prepare: Callable[[Context], Awaitable[None]] | None = None
-    """Gives it what has to be read first; awaited once, before its first turn."""
-    follow: Callable[[Sequence[ToolUseBlock]], Awaitable[list[str]]] | None = None
-    """Returns what the model is to read now that these calls have worked on files; awaited after each batch."""
-    read_prompt: Callable[[str], Awaitable[tuple[str, tuple[Rendered, ...]]]] | None = None
-    """Returns what a command of the user's by `/name` stands for, and the skills that it calls; None reads it as text."""
-    run_skill: Callable[[Rendered], Awaitable[str]] | None = None
-    """Runs a skill of the user's with `context: fork`, and returns the output of the command; None refuses it."""
-    on_taken: Callable[[str], None] | None = None
-    """Told the uuid of each item that it has taken up, in that step."""
-    on_said: Callable[[str], None] | None = None
-    """Told the uuid of each message of the user's that it has taken up, in that step."""
+    is_prepared: bool = False
+    """True once `ports.prepare` has succeeded."""
     may_defer: bool = False
     """Whether hooks may put off its calls: its turns end with them, and its program goes on (agents 3.36)."""
     deferred: ToolUseBlock | None = None
@@ -300,8 +352,8 @@ class AgentHome:
     keeps_open: frozenset[str] = frozenset()
     """Ids of calls that its loaded conversation ends with and that have not run, because answers to them may come. With any of
     them, all calls at that end stay open at its start."""
-    tell: Callable[[Note, Lane], object] | None = None
-    """Sends it a note; there once it has started."""
+    ref: Ref[Any] | None = None
+    """Its actor in the latest run; None before it has started."""
     asides: int = 0
     """Runs and requests beside its turns so far; each has its number."""
     is_cut: bool = False
@@ -390,12 +442,18 @@ class AgentHome:
         """Where the agent stands now."""
         return self.workspace.cwd or self.place or self.services.cwd
 
-    def hear(self, appended: Appended) -> None:
-        """Tell those who listen of a message."""
-        for listener in self.listeners:
-            listener(appended)
-        if self.services.on_message is not None:
-            self.services.on_message(appended)
+    @property
+    def progress(self) -> Progress | None:
+        """The counters of its current run; None without a task."""
+        return None if self.task is None else self.task.progress
+
+    @property
+    def stall_limit_s(self) -> float:
+        """Seconds for which its model may send nothing; without limit while a call waits for the run.
+
+        Read when a request begins: one that was under way when the task was moved to the background has no limit.
+        """
+        return self.stall_s if self.task is not None and self.task.is_background else math.inf
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:

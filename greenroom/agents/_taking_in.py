@@ -21,7 +21,7 @@ from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._hooking import Hooking, PromptBlocked
 from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, origin_of, render
 from greenroom.agents._services import AgentHome
-from greenroom.core import REMINDER, GreenroomError, JournalError, UsageError, fields, reminder, wrap
+from greenroom.core import REMINDER, GreenroomError, JournalError, fields, reminder, wrap
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
@@ -65,8 +65,8 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
     """
     home, origin = turn.home, origin_of(message)
     text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
-    if isinstance(message, Item) and message.is_command and home.read_prompt is not None:
-        text, skills = await home.read_prompt(message.text)
+    if isinstance(message, Item) and message.is_command:
+        text, skills = await home.ports.read_prompt(home, message.text)
     home.origin = origin
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
         await _expand(turn, skills)
@@ -76,8 +76,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
             _tell_taken(turn, [message])
             return skills[0]
         for rendered in skills:
-            if home.take_up is not None:
-                home.take_up(rendered)
+            home.ports.take_up(home, rendered)
     first = message if isinstance(message, Entry) else None
     is_hidden = is_meta(message)
 
@@ -253,14 +252,14 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
         _note_words(home, one)
         if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
-        if home.on_said is not None and isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
-            home.on_said(one.uuid)
+        if isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
+            home.ports.note_said(one.uuid)
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
             if one.on_read is not None:
                 one.on_read()
-        elif isinstance(one, Item) and home.on_taken is not None:
-            home.on_taken(one.uuid)
+        elif isinstance(one, Item):
+            home.ports.note_taken(one.uuid)
 
 
 def _note_words(home: AgentHome, message: object) -> None:
@@ -332,9 +331,7 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
     out, error = "", CUT_OFF
     home.activity = name = f"/{rendered.skill.name}"
     try:
-        if home.run_skill is None:
-            raise UsageError(f"{name} runs as an agent of its own, and no agent can be started here")
-        out, error = await home.run_skill(rendered), ""
+        out, error = await home.ports.run_skill(home, rendered), ""
     except GreenroomError as problem:
         out, error = str(getattr(problem, "partial", "")), str(problem)
         raise

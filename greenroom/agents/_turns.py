@@ -442,9 +442,8 @@ class AgentTurn:
             self.guard.is_alone = len(calls) == 1
         try:
             await run_calls(calls, self, results)
-            if self.home.follow is not None:
-                done = [call for call in calls if not results[call.id].is_error]
-                self.hooking.reminders += await self.home.follow(done)
+            done = [call for call in calls if not results[call.id].is_error]
+            self.hooking.reminders += await self.home.ports.follow(done)
         except Deferred:
             raise
         except BaseException:

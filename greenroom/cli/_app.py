@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from greenroom._version import __version__
-from greenroom.cli._output import complain, drop_output, flush_output, program
 from greenroom.core import GreenroomError, JournalError, SettingsError, UsageError
+from greenroom.terminal import complain, drop_output, flush_output, program
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError, Token
@@ -152,18 +152,18 @@ def _make_app() -> App:
     )
     # Named, not imported: what replays runs is loaded when a run is replayed, and so on.
     app.command("greenroom.cli._swarm_command:swarm_command", name="swarm", help=SWARM_HELP)
-    app.command("greenroom.cli._run:run_command", name="run", help=RUN_HELP)
+    app.command("greenroom.cli._run_command:run_command", name="run", help=RUN_HELP)
     app.command(
-        "greenroom.cli._replay:replay_command", name="replay", help="Show what a run did, check it, compare it."
+        "greenroom.cli._replay_command:replay_command", name="replay", help="Show what a run did, check it, compare it."
     )
-    app.command("greenroom.cli._sweep:sweep_command", name="sweep", help="Remove old runs.")
+    app.command("greenroom.cli._sweep_command:sweep_command", name="sweep", help="Remove old runs.")
     agents = App(name="agents", help="Show which agents are defined here, and check their files.")
     for name, text in _AGENTS_COMMANDS.items():
-        agents.command(f"greenroom.cli._agents:{name}_command", name=name, help=text)
+        agents.command(f"greenroom.cli._agents_command:{name}_command", name=name, help=text)
     app.command(agents)
     mcp = App(name="mcp", help="Show which MCP servers there are here, and log in at them.")
     for name in _MCP_COMMANDS:
-        mcp.command(f"greenroom.cli._mcp:{name}_command", name=name, help=_MCP_COMMANDS[name])
+        mcp.command(f"greenroom.cli._mcp_command:{name}_command", name=name, help=_MCP_COMMANDS[name])
     app.command(mcp)
     return app
 

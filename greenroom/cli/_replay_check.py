@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.cli._replay_page import RUN, Page, counted, facts_of, first_of, paths_of
+from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
 from greenroom.cli._replay_standing import Standing, Writer, running, running_in_words
 from greenroom.cli._replay_table import rows
-from greenroom.cli._words import printable
+from greenroom.terminal import printable
 from greenroom.trace import (
     CHECKS,
     Fold,

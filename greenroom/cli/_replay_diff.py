@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from greenroom.cli._replay_page import Page, counted
-from greenroom.cli._words import printable
+from greenroom.cli._page import Page, counted
+from greenroom.terminal import printable
 from greenroom.trace import Divergence, JournalText, diff_runs
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from greenroom.cli._replay_page import counted
+from greenroom.cli._page import counted
 from greenroom.core import UsageError, open_private
 from greenroom.trace import Entry, Header, JournalText, as_json, chrome_trace, otlp_traces
 

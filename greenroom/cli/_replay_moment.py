@@ -9,19 +9,8 @@ from typing import Any, Final
 import attrs
 
 from greenroom.actors import TERMINAL
-from greenroom.cli._replay_page import (
-    ROOT,
-    RUN,
-    Page,
-    behavior_name,
-    counted,
-    facts_of,
-    first_of,
-    paths_of,
-    seconds,
-    worded,
-)
-from greenroom.cli._words import printable
+from greenroom.cli._page import ROOT, RUN, Page, behavior_name, counted, facts_of, first_of, paths_of, seconds, worded
+from greenroom.terminal import printable
 from greenroom.trace import Fold, JournalText, World, fold
 from greenroom.views import ActorView, MailboxView
 

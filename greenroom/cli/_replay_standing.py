@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.cli._replay_page import first_of, paths_of, seconds
+from greenroom.cli._page import first_of, paths_of, seconds
 from greenroom.core import SystemClock
 from greenroom.trace import Entry, JournalText, LockState, has_ended, open_spans, read_lock, split_processes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from greenroom.cli._replay_page import RUN, Page, facts_of, first_of, paths_of, worded
+from greenroom.cli._page import RUN, Page, facts_of, first_of, paths_of, worded
 from greenroom.trace import Entry, JournalText
 
 MAX_ROWS: Final = 40

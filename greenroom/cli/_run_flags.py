@@ -13,10 +13,9 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
-from greenroom.cli._run_approver import check_approver
-from greenroom.cli._run_input import InputFormat
-from greenroom.cli._run_output import OutputFormat
+from greenroom.cli._run_arguments import InputFormat
 from greenroom.core import UsageError, is_uuid
+from greenroom.headless import OutputFormat, check_approver
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 

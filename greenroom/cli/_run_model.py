@@ -8,45 +8,36 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
 from greenroom.agents import AgentDefinition
-from greenroom.cli._output import note
-from greenroom.cli.survey import keywords_of
 from greenroom.core import UsageError
 from greenroom.core.sources import find_places
+from greenroom.headless import KEYS, key_source
 from greenroom.models import (
     AnswerLike,
     AnthropicModel,
-    Budget,
     Call,
-    Limits,
     Model,
     ModelRequest,
     ModelSettings,
     PlaybookModel,
     ToolResultBlock,
-    budgeted,
     with_events,
     with_settings,
 )
+from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT, choose_main_model, family_of
 from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
+from greenroom.swarm.survey import keywords_of
+from greenroom.terminal import note
 
 PLAYBOOK: Final = "playbook"
-KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 MODEL_VARIABLE: Final = "GREENROOM_MODEL"
 _BASE_URL: Final = "ANTHROPIC_BASE_URL"
 _SHOWN_LINES: Final = 5
-
-
-def key_source(environ: Mapping[str, str] | None = None) -> str:
-    """Return the variable that holds the key; `none` where none does."""
-    environ = os.environ if environ is None else environ
-    return next((name for name in KEYS if environ.get(name)), "none")
 
 
 def managed_model(cwd: Path) -> str | None:

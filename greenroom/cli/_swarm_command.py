@@ -80,7 +80,7 @@ def swarm_command(
     flags: SwarmFlags = SwarmFlags(),
 ) -> int:
     """Run a swarm and return the exit code."""
-    from greenroom.cli._swarm import DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
+    from greenroom.swarm import DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
 
     if flags.recipes:
         list_recipes()

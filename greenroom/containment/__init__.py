@@ -13,6 +13,7 @@ from greenroom.containment._environment import (
 )
 from greenroom.containment._git import Git, GitCall, GitTooOld, clean_environment, run_git
 from greenroom.containment._masked_disk import MaskedDisk
+from greenroom.containment._repository import repository_programs
 from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
 from greenroom.containment._secrets import Secrets
 
@@ -35,5 +36,6 @@ __all__ = [
     "clean_environment",
     "holds_secret",
     "read_their_sandbox",
+    "repository_programs",
     "run_git",
 ]

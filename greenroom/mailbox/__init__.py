@@ -1,4 +1,4 @@
-"""The mailbox of one actor: three lanes, a capacity that control mail ignores, leases, and no way to lose a message."""
+"""Mailboxes of actors: three lanes, a capacity that control mail ignores, and leases, so that no message is lost."""
 
 from greenroom.mailbox._contents import LATER_CREDIT
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane

@@ -1,4 +1,4 @@
-"""What a mailbox holds: its lanes, its leases, its counters. The operations are in `_mailbox`."""
+"""State of a mailbox: lanes, leases and counters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from greenroom.mailbox._producers import Producers
 M = TypeVar("M")
 
 LATER_CREDIT: Final = 16
-"""So many messages of `next` may be served while `later` waits (kernel 9.2)."""
+"""Maximum number of messages of `next` that are served while `later` waits."""
 LANES: Final = {Lane.NOW: "_now", Lane.NEXT: "_next", Lane.LATER: "_later"}
 """The attribute of each lane."""
 
@@ -35,7 +35,6 @@ class Contents(Generic[M]):
         "_died",
         "_held",
         "_high_water",
-        "_husks",
         "_is_draining",
         "_later",
         "_lease",
@@ -54,6 +53,7 @@ class Contents(Generic[M]):
         "_reserved",
         "_since_yield",
         "_stash",
+        "_tombstones",
         "_trace",
         "_trap",
         "_waiter",
@@ -89,7 +89,7 @@ class Contents(Generic[M]):
         self._waiter: Task | None = None
         self._notify: Callable[[], None] | None = None
         self._trap: object = None  # what the consumer sleeps on, made once
-        self._husks = 0  # withdrawn messages that still lie in a lane
+        self._tombstones = 0  # withdrawn messages that still lie in a lane
         self._reserved = 0
         self._closed = ""  # why; empty while it is open
         self._is_draining = False
@@ -101,12 +101,12 @@ class Contents(Generic[M]):
 
     def __len__(self) -> int:
         """Messages that wait in the three lanes; leased and postponed ones do not count."""
-        return len(self._now or ()) + len(self._next or ()) + len(self._later or ()) - self._husks
+        return len(self._now or ()) + len(self._next or ()) + len(self._later or ()) - self._tombstones
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits."""
-        return not (self._now or self._next or self._later) or (self._husks > 0 and not len(self))
+        return not (self._now or self._next or self._later) or (self._tombstones > 0 and not len(self))
 
     def _lane(self, lane: Lane) -> deque[Envelope[M]]:
         """Return a lane, made on first use."""
@@ -118,7 +118,7 @@ class Contents(Generic[M]):
         return queue
 
     def _depth(self, queue: deque[Envelope[M]] | None) -> int:
-        return sum(one.number > 0 for one in queue or ()) if self._husks else len(queue or ())
+        return sum(one.number > 0 for one in queue or ()) if self._tombstones else len(queue or ())
 
     def waiting(self) -> list[Envelope[M]]:
         """Return what waits in the lanes, lane by lane; leased and postponed messages are not among it."""

@@ -1,4 +1,4 @@
-"""What travels: the envelope, the lane it waits in, and the words for what became of it."""
+"""Envelopes, lanes, and the vocabulary for delivery results and dead letters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ M = TypeVar("M")
 
 
 class Lane(StrEnum):
-    """Where a message waits. First in, first out within a lane; across lanes there is no order."""
+    """The queue of a message. First in, first out within a lane; there is no order across lanes."""
 
     NOW = "now"
     """Control and steering: served first, outside the capacity. It aborts nothing by itself."""
@@ -24,68 +24,68 @@ class Lane(StrEnum):
 
 
 class Delivery(StrEnum):
-    """What became of a send, known at once."""
+    """The immediate result of a send."""
 
     ACCEPTED = "accepted"
     FULL = "full"
-    """No room. The sender decides: drop it, try later, or tell somebody."""
+    """The mailbox is full. The sender decides: drop the message, retry later, or report it."""
     CLOSED = "closed"
-    """The owner is gone or going."""
+    """The owner has ended or is ending."""
 
 
 class DeadReason(StrEnum):
-    """Why a message was never processed to its end."""
+    """Why a message was never fully processed."""
 
     NO_ACTOR = "no_actor"
-    """Nobody has that address."""
+    """No actor has that address."""
     ENDED = "ended"
-    """Its receiver has ended, or did with the message still in its mailbox."""
+    """Its receiver has ended, before or after the message reached its mailbox."""
     CLOSED = "closed"
     """The mailbox was closed with the message in it."""
     FULL = "full"
-    """There was no room."""
+    """The mailbox was full."""
     ABORTED = "aborted"
     """Its turn was aborted, and `unfinished` does not keep the message."""
     FAILED = "failed"
     """Its turn failed, and `unfinished` does not keep the message."""
     POISON = "poison"
-    """Too many turns had it and did not finish."""
+    """Too many turns started to process it and did not finish."""
     EXPIRED = "expired"
-    """Nobody waits for the answer any more."""
+    """The asker no longer waits for the answer."""
     LATE_REPLY = "late_reply"
-    """It is the answer to an ask that was over."""
+    """It is the answer to an ask that was already over."""
     WITHDRAWN = "withdrawn"
-    """Whoever sent it took it back before it was served: an asker that was cancelled, a timer, a watch."""
+    """Its sender took it back before it was processed: a cancelled asker, a timer, a watch."""
     STASH_OVERFLOW = "stash_overflow"
-    """It was postponed, and as many as may wait for another state already did."""
+    """It was postponed while the maximum number of messages (`stash_capacity`) was already postponed."""
     UNHANDLED = "unhandled"
-    """It is nothing that its receiver knows, such as a letter to a supervisor."""
+    """Its receiver does not know this type of message; for instance, any message to a supervisor."""
 
 
 @final
 @attrs.define(eq=False)
 class Envelope(Generic[M]):
-    """A message with what the runtime knows of it.
+    """A message and its metadata.
 
-    Mutable and without equality on purpose: a frozen one costs three times as much to make, once per message
+    Mutable and without equality on purpose: a frozen one costs three times as much to create, once per message
     (`benchmarks/`). Only the mailbox writes to it.
     """
 
     message: M
     lane: Lane
     number: int
-    """Counter of this mailbox: 1 for its first message; 0 for the husk of one that was withdrawn."""
+    """Counter of this mailbox: 1 for its first message; 0 for a tombstone (a withdrawn message)."""
     parent: int
-    """`seq` of the event that led to this message; 0 where none is known."""
+    """`seq` of the event that led to this message; 0 if unknown."""
     reply: ReplySlot | None
-    """Where the answer goes, for an ask."""
+    """The slot for the answer, if this is an ask."""
     size_bytes: int
-    """What it counts against the byte capacity."""
+    """Its size, counted against the byte capacity."""
     is_counted: bool
-    """Whether it takes a place of the capacity: not in lane `now`, not for system mail."""
+    """True if it counts against the capacity: false in lane `now` and for system mail."""
     attempts: int = 0
-    """How often it was handed out again after a turn that did not finish."""
+    """Number of turns that started to process it and did not finish."""
 
 
 MAX_ATTEMPTS: Final = 3
-"""After so many turns that did not finish, a message is poison (kernel 9.2)."""
+"""Maximum number of turns that may fail to finish a message before it becomes a dead letter `poison`."""

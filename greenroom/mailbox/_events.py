@@ -1,4 +1,4 @@
-"""What a mailbox puts on record: the facts about a message."""
+"""Events of a mailbox."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ class MessagePut(_MessageEvent):
     type: str
     """Class name of the message; its content is not recorded."""
     is_counted: bool = True
-    """Whether it takes a place of the capacity; also true in journals that do not say, whatever its lane."""
+    """True if it counts against the capacity; also true, whatever its lane, in journals without this field."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MessageLeased(_MessageEvent):
-    """A message was handed to the owner and is still the mailbox's."""
+    """A message was leased to the owner; it still belongs to the mailbox."""
 
     kind: ClassVar[str] = "message.leased"
 
     is_picked: bool = False
-    """Chosen by its class from among those that wait, so that it may have overtaken some of them."""
+    """True if it was selected from the waiting messages, so that it may have overtaken some of them."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MessageAcked(_MessageEvent):
-    """The owner is done with a message."""
+    """The owner acknowledged a message."""
 
     kind: ClassVar[str] = "message.acked"
 
@@ -55,7 +55,7 @@ class MessageAcked(_MessageEvent):
 @final
 @attrs.frozen(kw_only=True)
 class MessagePostponed(_MessageEvent):
-    """A leased message waits outside its lane for another state of its owner."""
+    """A leased message was set aside until its owner changes state."""
 
     kind: ClassVar[str] = "message.postponed"
 
@@ -63,12 +63,12 @@ class MessagePostponed(_MessageEvent):
 @final
 @attrs.frozen(kw_only=True)
 class MessageReturned(_MessageEvent):
-    """A leased or postponed message went back to the front of its lane."""
+    """A leased or postponed message was returned to the front of its lane."""
 
     kind: ClassVar[str] = "message.returned"
 
     attempts: int
-    """Turns that had it and did not finish; three make it poison."""
+    """Number of turns that started to process it and did not finish; the third makes it poison."""
 
 
 @final
@@ -83,15 +83,15 @@ class MessageDied(_MessageEvent):
     type: str
     """Class name of the message; its content is not recorded."""
     reason: Annotated[str, OneOf(*DeadReason)]
-    """Why, such as `full`, `aborted` or `withdrawn`: a value of `DeadReason`."""
+    """The reason: a value of `DeadReason`, such as `full`, `aborted` or `withdrawn`."""
     was_put: bool
-    """False for a message that was refused, so that it was never in the mailbox."""
+    """False for a message that was refused and never was in the mailbox."""
 
 
 EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessagePostponed, MessageReturned, MessageDied)
 
 
-# `_value_` is what `value` returns, through one attribute: before Python 3.12 that one costs as much as the record itself.
+# `_value_` is what `value` returns: before Python 3.12 the property costs as much as the record itself.
 
 
 def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
@@ -104,23 +104,23 @@ def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envel
 def record_leased(
     recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], *, is_picked: bool = False
 ) -> None:
-    """Record that a message was handed out."""
+    """Record that a message was leased."""
     fields = (envelope.parent, envelope.number, envelope.lane._value_, is_picked)
     recorder.emit_fields(MessageLeased, owner, incarnation, *fields)
 
 
 def record_acked(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
-    """Record that the owner is done with a message."""
+    """Record that a message was acknowledged."""
     recorder.emit_fields(MessageAcked, owner, incarnation, 0, envelope.number, envelope.lane._value_)
 
 
 def record_postponed(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
-    """Record that a message was set aside."""
+    """Record that a message was postponed."""
     recorder.emit_fields(MessagePostponed, owner, incarnation, 0, envelope.number, envelope.lane._value_)
 
 
 def record_returned(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], parent: int) -> None:
-    """Record that a message went back to its lane."""
+    """Record that a message was returned to its lane."""
     fields = (parent, envelope.number, envelope.lane._value_, envelope.attempts)
     recorder.emit_fields(MessageReturned, owner, incarnation, *fields)
 

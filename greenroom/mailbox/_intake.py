@@ -1,8 +1,7 @@
-"""How messages come in: puts with an answer at once, producers that wait, and places that are reserved.
+"""The producers' side of a mailbox: puts, waiting producers, reservations.
 
-Rule 1: `now` and system mail take no place of the capacity; everything else holds its place from the put, or from the
-reservation, until it is acknowledged or dead. Rule 2: what was refused or cancelled leaves no trace.
-Must not know: leases, actors, files.
+Messages in `now` and system mail do not count against the capacity; all others count from the put, or the reservation,
+until they are acknowledged or dead. A refused or cancelled put leaves no trace.
 """
 
 from __future__ import annotations
@@ -175,8 +174,8 @@ class Intake(Contents[M]):
         policy = self._policy
         if size_bytes > policy.capacity_bytes:
             raise UsageError(
-                f"a message of {size_bytes} bytes never fits the mailbox of {self.owner!r}, "
-                f"which holds {policy.capacity_bytes} bytes"
+                f"message too large for the mailbox of {self.owner!r}: {size_bytes} bytes, "
+                f"capacity {policy.capacity_bytes} bytes"
             )
         return self._held < self._capacity and self._bytes + size_bytes <= policy.capacity_bytes
 
@@ -204,7 +203,7 @@ class Intake(Contents[M]):
         """Let those who wait put their messages, in the order in which they came, as far as there is room."""
         producers = self._producers
         while producers and self._has_room(producers.first.size_bytes):
-            envelope = producers.let_in()
+            envelope = producers.admit()
             self._number = envelope.number = self._number + 1
             self._held += 1
             self._high_water = max(self._high_water, self._held)

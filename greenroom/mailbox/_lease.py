@@ -1,4 +1,4 @@
-"""Messages under a lease: handed out, and still the mailbox's until acknowledged."""
+"""Leases: messages that were handed out and belong to the mailbox until they are acknowledged."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ M = TypeVar("M")
 
 @final
 class Lease(Generic[M]):
-    """Messages that were handed out together and stay the mailbox's until acknowledged.
+    """A batch of messages that belong to the mailbox until they are acknowledged.
 
-    As a context manager it acknowledges what is still leased when the block ends normally, and gives it back when the
-    block raises or is cancelled.
+    As a context manager, it acknowledges the remaining messages when the block ends normally, and returns them to their
+    lanes when the block raises or is cancelled.
     """
 
     __slots__ = ("_mailbox", "envelopes")
@@ -24,7 +24,7 @@ class Lease(Generic[M]):
     def __init__(self, mailbox: Mailbox[M], envelopes: list[Envelope[M]]) -> None:
         self._mailbox = mailbox
         self.envelopes = envelopes
-        """What is still leased, in order."""
+        """The messages that are still leased, in order."""
 
     def __repr__(self) -> str:
         return f"<Lease of {len(self.envelopes)} {'message' if len(self) == 1 else 'messages'}>"
@@ -50,7 +50,7 @@ class Lease(Generic[M]):
         del self.envelopes[:done]
 
     def nack(self) -> None:
-        """Give back what is still leased, to the front of its lanes and in the old order."""
+        """Return the messages that are still leased to the front of their lanes, in their original order."""
         while self.envelopes:
             self._mailbox.nack(self.envelopes.pop())
 

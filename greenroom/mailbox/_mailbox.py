@@ -32,7 +32,7 @@ BUDGET: Final = 64
 """A consumer that never waits yields after so many messages (kernel 9.2)."""
 
 _number: Final[Callable[[Envelope[Any]], int]] = attrgetter("number")
-MAX_HUSKS: Final = 16
+MAX_TOMBSTONES: Final = 16
 """So many withdrawn messages may lie in the lanes, or as many as there are others."""
 _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 """The credit is between these, so it is left alone when one of them is not in sight."""
@@ -60,8 +60,8 @@ class Mailbox(Intake[M]):
 
     def take(self) -> Envelope[M] | None:
         """Lease the next message without waiting; None when nothing waits. For loops that park themselves."""
-        if self._husks:
-            self._drop_husks()
+        if self._tombstones:
+            self._drop_tombstones()
         if self._now:
             queue = self._now
         elif self._later and (not self._next or self._credit <= 0):
@@ -104,7 +104,7 @@ class Mailbox(Intake[M]):
         Cancelled, it has taken nothing. Raises as `get` does.
         """
         if limit < 1:
-            raise UsageError(f"limit has to be at least 1, not {limit!r}")
+            raise UsageError(f"limit must be at least 1, got {limit!r}")
         chosen = frozenset(lanes)
         first = await self._take_or_wait(chosen)
         return Lease(self, [first, *self.drain_nowait(limit - 1, lanes=chosen).envelopes])
@@ -121,7 +121,7 @@ class Mailbox(Intake[M]):
         With `wanted` it goes lane by lane, and what is not wanted stays where it is.
         """
         if limit < 0:
-            raise UsageError(f"limit has to be 0 or more, not {limit!r}")
+            raise UsageError(f"limit must be 0 or more, got {limit!r}")
         chosen = frozenset(lanes)
         envelopes: list[Envelope[M]] = []
         if wanted is not None:
@@ -190,7 +190,7 @@ class Mailbox(Intake[M]):
     def parked(self, task: Task) -> Awaitable[None]:
         """Return what `park` sleeps on, to be awaited at once by `task`: one frame less, through which every wait goes."""
         if self._waiter is not None:
-            raise Busy(f"the mailbox of {self.owner!r} has one consumer, and it is already waiting")
+            raise Busy(f"cannot wait on the mailbox of {self.owner!r}: another task is already waiting")
         trap = self._trap
         if trap is None:
             trap = self._trap = prepare(self._forget_waiter)
@@ -315,7 +315,9 @@ class Mailbox(Intake[M]):
         elif self._more_leased is not None and self._more_leased.get(envelope.number) is envelope:
             del self._more_leased[envelope.number]
         else:
-            raise UsageError(f"message {envelope.number} of {self.owner!r} is not leased; was it acknowledged twice?")
+            raise UsageError(
+                f"cannot release message {envelope.number} of {self.owner!r}: it is not leased; was it acknowledged twice?"
+            )
 
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
         """Count and report a message that was taken out of wherever it was, and give its place to whoever waits first."""
@@ -351,8 +353,8 @@ class Mailbox(Intake[M]):
             self._dead(envelope, DeadReason.WITHDRAWN, parent)
             envelope.number = 0
             envelope.reply = None
-            self._husks += 1
-            if self._husks > MAX_HUSKS and self._husks > len(self):
+            self._tombstones += 1
+            if self._tombstones > MAX_TOMBSTONES and self._tombstones > len(self):
                 self._sweep()
         else:
             return False
@@ -363,17 +365,17 @@ class Mailbox(Intake[M]):
         queues = (getattr(self, LANES[envelope.lane]), self._stash)
         return envelope.number > 0 and any(envelope in queue for queue in queues if queue)
 
-    def _drop_husks(self) -> None:
+    def _drop_tombstones(self) -> None:
         """Let a message stand at the front of each lane that has one."""
         for queue in (self._now, self._next, self._later):
             while queue and not queue[0].number:
                 queue.popleft()
-                self._husks -= 1
+                self._tombstones -= 1
 
     def _sweep(self) -> None:
         for attribute in LANES.values():
             setattr(self, attribute, deque(one for one in getattr(self, attribute) or () if one.number))
-        self._husks = 0
+        self._tombstones = 0
 
     def pin_last(self, lane: Lane) -> None:
         """Bind the message that was put last, in this very step, to the current incarnation."""
@@ -406,7 +408,7 @@ class Mailbox(Intake[M]):
     def _send_away(self) -> None:
         """Let nobody wait at a mailbox that takes nothing new."""
         if self._producers is not None:
-            self._producers.send_away()
+            self._producers.dismiss()
         self._wake()
 
     def close(self, reason: str, *, dead_reason: DeadReason = DeadReason.CLOSED, parent: int = 0) -> None:
@@ -424,4 +426,4 @@ class Mailbox(Intake[M]):
                 if envelope.number:
                     self._dead(envelope, dead_reason, parent)
                 else:
-                    self._husks -= 1
+                    self._tombstones -= 1

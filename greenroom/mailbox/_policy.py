@@ -1,4 +1,4 @@
-"""How much a mailbox holds, and what it tells about itself."""
+"""Limits and statistics of a mailbox."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from greenroom.core import at_least_one, checked, not_negative
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class MailboxPolicy:
-    """How much a mailbox holds."""
+    """Limits of a mailbox."""
 
     capacity: int = attrs.field(default=1_000, validator=at_least_one)
-    """Messages in `next` and `later` together, leased and postponed ones included."""
+    """Maximum number of messages in `next` and `later` together, leased and postponed ones included."""
     capacity_bytes: int = attrs.field(default=8 * 1024 * 1024, validator=at_least_one)
-    """Their sizes together, where senders give sizes."""
+    """Maximum sum of their sizes, as given by the senders."""
     now_capacity: int = attrs.field(default=64, validator=at_least_one)
-    """Messages in `now` above which `now_overflows` counts; they are kept all the same."""
+    """Messages in `now` above which `now_overflows` is counted; they are still accepted."""
 
     stash_capacity: int = attrs.field(default=100, validator=not_negative)
-    """Messages that are postponed at once; one more fails its turn and is a dead letter `stash_overflow`."""
+    """Maximum number of postponed messages; one more fails its turn and becomes a dead letter `stash_overflow`."""
 
 
 @attrs.frozen(kw_only=True)
 class MailboxStatistics:
-    """The state and the counters of one mailbox."""
+    """State and counters of a mailbox."""
 
     now: int
     next: int
@@ -32,13 +32,13 @@ class MailboxStatistics:
     leased: int
     postponed: int
     reserved: int
-    """Places of `next` and `later` that are kept for what turns send with their commit."""
+    """Places of `next` and `later` that are reserved for messages sent on commit."""
     waiting_producers: int
     size_bytes: int
     capacity: int
     capacity_bytes: int
     high_water: int
-    """The most messages that were ever held at once, `now` left out."""
+    """Maximum number of messages ever held at once, `now` not included."""
     accepted: int
     refused: int
     acked: int

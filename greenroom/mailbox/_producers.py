@@ -1,4 +1,4 @@
-"""Producers that wait for a place in a full mailbox: first come, first served."""
+"""Queue of producers that wait for room in a full mailbox: first come, first served."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from greenroom.mailbox._envelope import Envelope
 @final
 @attrs.define(eq=False)
 class _Producer:
-    """Somebody who waits, with what they will put."""
+    """A waiting task's message."""
 
     envelope: Envelope[Any]
     is_admitted: bool = False
@@ -22,7 +22,7 @@ class _Producer:
 
 @final
 class Producers:
-    """The queue of waiting producers. A cancelled one leaves it without a trace."""
+    """Waiting producers, in order. A cancelled one leaves no trace."""
 
     __slots__ = ("_waiting",)
 
@@ -34,31 +34,31 @@ class Producers:
 
     @property
     def first(self) -> Envelope[Any]:
-        """What the one that came first will put."""
+        """The message of the producer that came first."""
         return next(iter(self._waiting.values())).envelope
 
     async def wait(self, envelope: Envelope[Any]) -> bool:
-        """Wait at the end of the queue; True when the message was let in, False when everybody was sent away."""
+        """Wait at the end of the queue; return True if the message was admitted, False if the queue was dismissed."""
         task = current_task()
         producer = self._waiting[task] = _Producer(envelope)
 
         def abort(_: Any) -> Abort:
-            # Nothing but this: the order in which abort functions run is not deterministic.
+            # Nothing else here: the order in which abort functions run is not deterministic.
             del self._waiting[task]
             return Abort.SUCCEEDED
 
         await trio.lowlevel.wait_task_rescheduled(abort)
         return producer.is_admitted
 
-    def let_in(self) -> Envelope[Any]:
-        """Let the first one go on, and return what it put."""
+    def admit(self) -> Envelope[Any]:
+        """Wake the first producer, and return its message."""
         task = next(iter(self._waiting))
         producer = self._waiting.pop(task)
         producer.is_admitted = True
         trio.lowlevel.reschedule(task)
         return producer.envelope
 
-    def send_away(self) -> None:
-        """Let everybody go on without having put anything."""
+    def dismiss(self) -> None:
+        """Wake all producers without admitting their messages."""
         while self._waiting:
             trio.lowlevel.reschedule(self._waiting.popitem()[0])

@@ -1,18 +1,25 @@
 """Models: one protocol for language models; Claude, scripted and rule-based ones, and retries around any of them."""
 
+from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._as_events import with_events
-from greenroom.models._call_budget import Budget, BudgetExceeded, Limited, Limits, Spent, budgeted
 from greenroom.models._chaos import FaultRates, PlannedCrash, chaotic
 from greenroom.models._continuation import ContinuationPolicy, LongAnswer
 from greenroom.models._deadlines import Deadlines
 from greenroom.models._endings import Next, fault_of, next_after
-from greenroom.models._failure_kinds import RETRYABLE, error_category, failure_words
+from greenroom.models._failure_kinds import (
+    RETRYABLE,
+    error_category,
+    failure,
+    failure_words,
+    kind_of_status,
+    retry_after,
+)
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._model_settings import ModelSettings, with_settings
 from greenroom.models._playbook import Play, PlaybookModel
-from greenroom.models._pricing import Pricing
+from greenroom.models._response_assembly import Assembly
 from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptError
 from greenroom.models._types import (
@@ -25,14 +32,17 @@ from greenroom.models._types import (
     Role,
     StreamRestarted,
     TextBlock,
+    TextDelta,
     Thinking,
     ThinkingBlock,
+    ThinkingDelta,
+    ToolInputDelta,
     ToolResultBlock,
     ToolSchema,
     ToolUseBlock,
+    ToolUseStarted,
     Usage,
     UsageDelta,
-    read_effort,
 )
 from greenroom.models._written_answers import Answer, AnswerLike, Call, Say, Think, as_answer, estimate_tokens
 
@@ -40,17 +50,16 @@ __all__ = [
     "RETRYABLE",
     "Answer",
     "AnswerLike",
+    "AnswerSource",
+    "AnswerStream",
     "AnthropicModel",
+    "Assembly",
     "Block",
-    "Budget",
-    "BudgetExceeded",
     "Call",
     "ContinuationPolicy",
     "Deadlines",
     "Effort",
     "FaultRates",
-    "Limited",
-    "Limits",
     "LongAnswer",
     "Message",
     "Model",
@@ -63,35 +72,38 @@ __all__ = [
     "PlannedCrash",
     "Play",
     "PlaybookModel",
-    "Pricing",
     "RetryBudget",
     "RetryPolicy",
     "Role",
     "Say",
     "ScriptError",
     "ScriptedModel",
-    "Spent",
     "StreamRestarted",
     "TextBlock",
+    "TextDelta",
     "Think",
     "Thinking",
     "ThinkingBlock",
+    "ThinkingDelta",
+    "ToolInputDelta",
     "ToolResultBlock",
     "ToolSchema",
     "ToolUseBlock",
+    "ToolUseStarted",
     "Usage",
     "UsageDelta",
     "as_answer",
-    "budgeted",
     "chaotic",
     "error_category",
     "estimate_tokens",
+    "failure",
     "failure_words",
     "fault_of",
+    "kind_of_status",
     "next_after",
-    "read_effort",
     "request_body",
     "result_content",
+    "retry_after",
     "retrying",
     "with_events",
     "with_settings",

@@ -22,8 +22,8 @@ CLOSE_GRACE_S: Final = 2.0
 _UNREADABLE: Final = "the stream has failed, was cancelled or closed, or another task is reading it"
 
 
-class DeltaSource(Protocol):
-    """DeltaSource of the deltas of one answer."""
+class AnswerSource(Protocol):
+    """Source of the deltas of one answer."""
 
     @property
     def so_far(self) -> ModelResponse:
@@ -60,7 +60,7 @@ class AnswerStream:
 
     __slots__ = ("_has_ended", "_is_readable", "_source")
 
-    def __init__(self, source: DeltaSource) -> None:
+    def __init__(self, source: AnswerSource) -> None:
         self._source = source
         self._is_readable = True
         self._has_ended = False

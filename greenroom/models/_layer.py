@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeAlias, final
 
-from greenroom.models._answer_stream import AnswerStream, DeltaSource
+from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import ModelRequest, ModelResponse, Usage
 
-MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], DeltaSource | None]
+MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], AnswerSource | None]
 """Makes the source of one answer, given the inner model's stream, not entered yet, and the request; None leaves it
 unchanged.
 """

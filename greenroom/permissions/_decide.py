@@ -13,10 +13,12 @@ model. Rule 3: doubtful calls are asked.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import attrs
 
+from greenroom.containment import repository_programs
 from greenroom.core import Blocking
 from greenroom.permissions._findings import Findings, Need, tool_findings, whole_tool_rule
 from greenroom.permissions._look import matches_of, real_paths
@@ -38,8 +40,8 @@ _ACCEPTS_EDITS: Final = frozenset((Mode.ACCEPT_EDITS, Mode.AUTO))
 def decide(request: Request) -> Verdict:
     """Return what is to happen to a call: run, ask, or refuse.
 
-    Pure: links are followed as far as `request.links` tells, and patterns stand for what `request.matches` tells. `check` looks both
-    up; without, a link is what it says, and so is a pattern.
+    Pure: links are followed as far as `request.links` tells, patterns stand for what `request.matches` tells, and git runs what
+    `request.programs` tells. `check` looks them up; without, a link is what it says, so is a pattern, and git runs nothing.
     """
     found = _find(request, Place(request))
     verdict = _decide(request, found)
@@ -62,7 +64,8 @@ def _looked_up(request: Request) -> Request:
         _find(request, place)
         patterns = [pattern for pattern in place.patterns if pattern not in request.matches]
         paths = [path for path in place.asked if path not in request.links]
-        if not patterns and not paths:
+        folders = [folder for folder in place.repositories if folder not in request.programs]
+        if not patterns and not paths and not folders:
             break
         wants_all = place.has_path_rules()
         matches = {pattern: matches_of(pattern, wants_all=wants_all) for pattern in patterns}
@@ -71,15 +74,20 @@ def _looked_up(request: Request) -> Request:
             request,
             matches={**request.matches, **matches},
             links={**request.links, **{k: v or k for k, v in links.items()}},
+            programs={**request.programs, **{folder: repository_programs(Path(folder)) for folder in folders}},
         )
     return request
 
 
 async def check(request: Request, blocking: Blocking) -> Verdict:
-    """Look up the links and pattern matches of a call, and decide. Engines call this before each tool call."""
+    """Look up links, pattern matches and the programs that repositories let git run, and decide.
+
+    Engines call this before each tool call. A cancelled caller still waits for the look-up, which only reads. If the
+    decision depends on no path, nothing is awaited.
+    """
     place = Place(request)
     _find(request, place)
-    if place.asked or place.patterns:
+    if place.asked or place.patterns or place.repositories:
         request = await blocking.run(_looked_up, request)
     return decide(request)
 
@@ -197,6 +205,8 @@ def _said(text: str, rule: Rule, does: str) -> str:
 
 
 def _missing(need: Need, mode: Mode) -> str:
+    if need.why:
+        return need.why
     if mode is Mode.PLAN and need.changes:
         return f"{need.text} may change something, which the mode plan does not approve"
     if need.blocked_path is not None:

@@ -44,6 +44,7 @@ class Need:
         rule: The allow rule that covers it.
         blocked_path: A path outside the working directories.
         updates: Changes of settings that would allow it for good.
+        why: The reason why it has to be approved; empty if that is plain.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Need:
     rule: Rule | None = None
     blocked_path: str | None = None
     updates: tuple[Update, ...] = ()
+    why: str = ""
 
 
 @final

@@ -24,7 +24,8 @@ from greenroom.permissions._traits import EDIT_TOOLS, READ_TOOLS, ToolKind
 class Place:
     """The paths of one request.
 
-    `asked` collects every absolute path that was looked up, `..` not resolved, and `patterns` every absolute pattern.
+    `asked` collects every absolute path that was looked up, `..` not resolved, `patterns` every absolute pattern, and
+    `repositories` every folder in which git would work.
     """
 
     def __init__(self, request: Request) -> None:
@@ -32,6 +33,7 @@ class Place:
         self.policy = request.policy
         self.asked: dict[str, None] = {}
         self.patterns: dict[str, None] = {}
+        self.repositories: dict[str, None] = {}
 
     @cached_property
     def folders(self) -> list[str]:
@@ -57,6 +59,13 @@ class Place:
         """
         self.patterns[pattern] = None
         return self.request.matches.get(pattern, ())
+
+    def programs_of(self, folder: str) -> tuple[str, ...]:
+        """Return what the repository of a folder names that git may run; nothing in a trusted workspace, or unless looked up."""
+        if self.policy.is_trusted:
+            return ()
+        self.repositories[folder] = None
+        return self.request.programs.get(folder, ())
 
     def is_at_home(self, path: str) -> bool:
         """True if a path lies in a working directory, by both its names."""

@@ -63,12 +63,13 @@ class Policy:
         rules: All rules.
         directories: Absolute working directories besides the current one.
         own_folders: Absolute folders for the agent's own writing, wherever they lie: no question is asked, except in
-        plan
-            mode, if a deny or ask rule matches, and if they are not working directories.
+            plan mode, if a deny or ask rule matches, and if they are not working directories.
         home: The user's home folder, absolute.
         may_bypass: True if bypassPermissions can be used.
         managed_only: True if only these rules count: an administrator's, denials in definitions of agents, and the
             program's about its own tools. Others are dropped, whoever adds them.
+        is_trusted: True if the person trusts the workspace. If not, git commands are asked about in a repository whose
+            own settings name programs that git may run.
     """
 
     mode: Mode = Mode.DEFAULT
@@ -78,6 +79,7 @@ class Policy:
     home: str
     may_bypass: bool = True
     managed_only: bool = False
+    is_trusted: bool = True
     _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     """Cached results of `always_allows`: a policy never changes, and is consulted before each call of each agent."""
 
@@ -170,7 +172,7 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
 
     Raises:
         SettingsError: A strict source has an unknown key, or a value of the wrong type. A source that is not strict
-        gives
+            gives
             diagnostics instead, and an invalid deny or ask list makes every tool be asked.
     """
     problems: list[str] = []
@@ -223,6 +225,10 @@ def _read_rules(
     return tuple(rules), tuple(diagnostics)
 
 
+def _rank(settings: PermissionSettings) -> int:
+    return _ORDER.index(settings.source.scope) if settings.source.scope in _ORDER else 0
+
+
 def merge_permissions(
     sources: Iterable[PermissionSettings],
     *,
@@ -230,28 +236,23 @@ def merge_permissions(
     home: str,
     mode: Mode | None = None,
     managed_only: bool = False,
+    is_trusted: bool = True,
 ) -> tuple[Policy, tuple[Diagnostic, ...]]:
     """Return the combined policy of the sources.
 
     Args:
-        sources: In any order; managed settings take precedence, then the command line, the session, the local, the
-        project's
-            and the user's settings.
+        sources: In any order; precedence: managed, command line, session, local, project, user.
         cwd: The folder for relative folders of sources without a root; absolute.
         home: The user's home folder; absolute.
         mode: The requested mode (`--permission-mode`); only a managed setting takes precedence.
         managed_only: True if only managed rules count.
+        is_trusted: True if the person trusts the workspace.
     """
-    ordered = sorted(
-        sources, key=lambda settings: _ORDER.index(settings.source.scope) if settings.source.scope in _ORDER else 0
-    )
+    ordered = sorted(sources, key=_rank)
     rules: list[Rule] = []
     directories: list[str] = []
     diagnostics: list[Diagnostic] = []
-    wanted = next(
-        (settings.mode for settings in ordered if settings.source.scope is Scope.MANAGED and settings.mode is not None),
-        None,
-    )
+    wanted = next((each.mode for each in ordered if each.source.scope is Scope.MANAGED and each.mode is not None), None)
     if wanted is not None and mode not in (None, wanted):
         diagnostics.append(
             Diagnostic("permissions", f"the mode is {wanted}, set by an administrator, instead of {mode}")
@@ -284,5 +285,6 @@ def merge_permissions(
         home=home,
         may_bypass=may_bypass,
         managed_only=managed_only,
+        is_trusted=is_trusted,
     )
     return policy.with_mode(mode or Mode.DEFAULT), tuple(diagnostics)

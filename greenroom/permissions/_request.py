@@ -30,6 +30,7 @@ class Request:
         hook: The decision of PreToolUse hooks, if any.
         links: Targets of paths that are or go through symbolic links; see `check`.
         matches: Matches of shell patterns on the disk, by absolute pattern; None for too many. See `check`.
+        programs: Programs that the repositories of folders let git run, by folder. See `check`.
     """
 
     tool: str
@@ -40,6 +41,7 @@ class Request:
     hook: Effect | None = None
     links: Mapping[str, str] = attrs.field(factory=dict)
     matches: Mapping[str, tuple[str, ...] | None] = attrs.field(factory=dict)
+    programs: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 
 @final
@@ -55,7 +57,7 @@ class Verdict:
         suggestions: Changes of settings after which the same call would run unasked; empty if none would help.
         blocked_path: The path that prevents it, if any.
         paths: The targets of the files and folders that a file tool would open; absolute, without links. The call may
-        reach
+            reach
             only these. They do not count when verdicts are compared.
     """
 

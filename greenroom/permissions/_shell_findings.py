@@ -247,6 +247,8 @@ class _Finder:
         is_fed = any(program(words) == "xargs" for words in forms)  # it reads the names of files that it does not name
         use = file_use(forms[-1]) if not is_fed and _all_harmless(command) else None
         is_home, blocked = self._paths(use) if use is not None else (False, None)
+        programs = self.place.programs_of(self.request.cwd) if is_home and use is not None and use.is_git else ()
+        is_home = is_home and not programs
         self.found.needs.append(
             Need(
                 text=command.raw,
@@ -255,6 +257,7 @@ class _Finder:
                 rule=rule,
                 blocked_path=blocked,
                 updates=_suggest(forms[-1]),
+                why=_untrusted(programs),
             )
         )
 
@@ -356,6 +359,13 @@ class _Finder:
             # Whether a `cd` takes effect depends on how the script goes, so both folders stay possible.
             self.dirs = list(dict.fromkeys((*self.dirs, *map(posixpath.normpath, places))))
             self.dirs = self.dirs if len(self.dirs) <= MAX_DIRS else None
+
+
+def _untrusted(programs: Sequence[str]) -> str:
+    if not programs:
+        return ""
+    named = f"{programs[0]} and {len(programs) - 1} more" if len(programs) > 1 else programs[0]
+    return f"git may run what this repository names ({named}), and the folder is not trusted (--trust, is_trusted=True)"
 
 
 def _may_be_hidden(path: str) -> bool:

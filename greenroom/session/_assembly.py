@@ -458,7 +458,6 @@ def _services(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         auto=AutoMode(reviewing, model=reviewer),
-        keep_updates=composition.keep_updates,
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,

@@ -8,9 +8,9 @@ where it says afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 import attrs
 
@@ -47,10 +47,11 @@ from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
 from greenroom.mcp import McpServers, MissingServers, ServerStatus
-from greenroom.models import Budget, read_effort
-from greenroom.models.choice import ModelNames, choose_model
+from greenroom.models.budgets import Budget
+from greenroom.models.choice import ModelNames, choose_model, read_effort
 from greenroom.permissions import Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
+from greenroom.session._agent_ports import Prepared, SessionAgentPorts
 from greenroom.session._agent_servers import ServerTool, reach_servers
 from greenroom.session._commands import Commands
 from greenroom.session._elicitation import Elicitations
@@ -190,6 +191,7 @@ class Composition(InForce):
         *,
         is_child: bool = True,
         wish: ChildWish | None = None,
+        ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
     ) -> AgentHome:
         """Return what belongs to a new agent.
 
@@ -198,6 +200,7 @@ class Composition(InForce):
             more: Tools beside the session's.
             is_child: Whether it is not the session's main agent.
             wish: What it was started for, if another agent or the host started it.
+            ports: What it asks of the session besides what all agents do, such as the commands of the user's.
 
         Raises:
             UsageError: Its definition names a mode that there is not, or only tools that there are not.
@@ -209,7 +212,16 @@ class Composition(InForce):
         has_servers = has_servers or self.servers.may_grow
         there_are = [one.name for one in (*self._tools.values(), *more)]
         check_tool_list(definition, there_are, are_all_there=not has_servers)
-        home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
+        reads = self._places is not None or has_servers or is_leading
+        ports = attrs.evolve(
+            ports,
+            admit=self._admit if wish is not None and has_servers else None,
+            prepare=self._prepare if reads else None,
+            renew=self._compose if reads else None,
+            take_up=None if self._places is None else self._take_up,
+            keep_updates=self.keep_updates,
+        )
+        home = AgentHome(definition=definition, services=self.services, ports=ports, tools=ToolSet(), is_child=is_child)
         scalars = self._settings.scalars
         effort = definition.effort if definition.effort is not None else scalars.effort
         if effort is None and scalars.models is not None:
@@ -221,15 +233,13 @@ class Composition(InForce):
             furnish(home, wish, self.delegation)
             if wish.is_worker and self.scratchpad is not None:
                 give_scratchpad(home, self.scratchpad)
-            home.admit = self._admission(home) if has_servers else None
         elif is_leading:
             home.narrow = coordinator_tools
         home.tools = self.tools_for(home, more)
         home.hooks = self.hooks.of(home, self._trusted)
-        if self._places is not None or has_servers or is_leading:
-            home.prepare = self._preparation(home)
-        else:
+        if not reads:
             self.problems += self._missing_tools(home, more)
+        ports.prepared.begin(home.definition)
         self._homes[home] = None
         return home
 
@@ -254,22 +264,18 @@ class Composition(InForce):
             if old is not None and home.tools.get(name) is old:
                 home.tools = ToolSet(new if one is old else one for one in home.tools.values())
 
-    def _admission(self, home: AgentHome) -> Callable[[], Awaitable[None]]:
+    async def _admit(self, home: AgentHome) -> None:
+        """Wait for the servers that it needs, and refuse one that would have no tools."""
         definition = home.definition
-
-        async def admit() -> None:
-            """Wait for the servers that it needs, and refuse one that would have no tools."""
-            try:
-                if definition.required_mcp_servers:
-                    await self.servers.wait_required(definition.required_mcp_servers)
-            except MissingServers as error:
-                raise ToolError(str(error)) from error
-            if not any(one.config is not None for one in definition.mcp_servers):
-                await self.servers.wait_settled()
-                there_are = [*self._tools, *(one.name for one in self.servers.tools)]
-                check_tool_list(definition, there_are, are_all_there=True)
-
-        return admit
+        try:
+            if definition.required_mcp_servers:
+                await self.servers.wait_required(definition.required_mcp_servers)
+        except MissingServers as error:
+            raise ToolError(str(error)) from error
+        if not any(one.config is not None for one in definition.mcp_servers):
+            await self.servers.wait_settled()
+            there_are = [*self._tools, *(one.name for one in self.servers.tools)]
+            check_tool_list(definition, there_are, are_all_there=True)
 
     def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
         """Return the session's tools and some more, as far as an agent may have them; agents of one kind share a set."""
@@ -378,58 +384,53 @@ class Composition(InForce):
 
     # --- before its first turn -------------------------------------------------------------------------------------
 
-    def _preparation(self, home: AgentHome) -> Callable[[Context], Any]:
-        definition = home.definition
-        preloaded = ""
+    async def _compose(self, prepared: Prepared, home: AgentHome) -> str:
+        """Return the system prompt, with files as they are now."""
+        definition = prepared.definition
+        leading = "" if home.is_child else self._about_workers(home)
+        if self._places is None:
+            return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
+        memory = self._memory_of(home, definition, self._places)
+        notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
+        reads = definition.reads_instructions
+        instructions = await self._load_instructions(self._places) if reads else Instructions()
+        if reads:
+            run, found = self._ports.blocking, self.problems
+            home.instructions = instructions.files
+            prepared.note_follow(follow_files(home, self._places, instructions, self.skills, run, found))
+        git = self._git
+        if home.stay is not None:  # it is another checkout that it stands in
+            calls = Git(environ=self._environ, is_trusted=self._settings.is_trusted)
+            git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
+        return compose_system_prompt(
+            definition,
+            environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
+            instructions=render_instructions(instructions.files),
+            memory=render_memory(memory, notes),
+            skills=prepared.preloaded,
+        )
 
-        async def compose() -> str:
-            """Return the system prompt, with files as they are now."""
-            leading = "" if home.is_child else self._about_workers(home)
-            if self._places is None:
-                return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
+    async def _prepare(self, prepared: Prepared, home: AgentHome, ctx: Context) -> None:
+        """Read what an agent starts with, and give it the tools of its servers."""
+        definition = prepared.definition
+        more = [one for name, one in home.tools.items() if name not in self._tools]
+        reached, problems = await reach_servers(
+            home, ctx, self.servers, environ=self._environ, trusted=self._trusted, give=self._give
+        )
+        more += reached
+        self.problems += problems
+        if self._places is not None:
             memory = self._memory_of(home, definition, self._places)
-            notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
-            reads = definition.reads_instructions
-            instructions = await self._load_instructions(self._places) if reads else Instructions()
-            if reads:
-                run, found = self._ports.blocking, self.problems
-                home.instructions = instructions.files
-                home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
-            git = self._git
-            if home.stay is not None:  # it is another checkout that it stands in
-                calls = Git(environ=self._environ, is_trusted=self._settings.is_trusted)
-                git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
-            return compose_system_prompt(
-                definition,
-                environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
-                instructions=render_instructions(instructions.files),
-                memory=render_memory(memory, notes),
-                skills=preloaded,
-            )
-
-        async def prepare(ctx: Context) -> None:
-            nonlocal preloaded
-            more = [one for name, one in home.tools.items() if name not in self._tools]
-            reached, problems = await reach_servers(
-                home, ctx, self.servers, environ=self._environ, trusted=self._trusted, give=self._give
-            )
-            more += reached
-            self.problems += problems
-            if self._places is not None:
-                memory = self._memory_of(home, definition, self._places)
-                if memory is not None:
-                    self._open_memory(home, memory)
-                skills = await self.skills.refresh()
-                self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
-                preloaded = await self._take_up_skills(home, skills, definition)
-            there_are = [*self._tools, *(one.name for one in more)]
-            check_tool_list(home.definition, there_are, are_all_there=not self.servers.may_grow)
-            home.tools = self.tools_for(home, more)
-            self.problems += self._missing_tools(home, more)
-            home.definition = attrs.evolve(home.definition, system_prompt=await compose())
-            home.renew = compose
-
-        return prepare
+            if memory is not None:
+                self._open_memory(home, memory)
+            skills = await self.skills.refresh()
+            self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
+            prepared.note_skills(await self._take_up_skills(home, skills, definition))
+        there_are = [*self._tools, *(one.name for one in more)]
+        check_tool_list(home.definition, there_are, are_all_there=not self.servers.may_grow)
+        home.tools = self.tools_for(home, more)
+        self.problems += self._missing_tools(home, more)
+        home.definition = attrs.evolve(home.definition, system_prompt=await self._compose(prepared, home))
 
     def _give(self, home: AgentHome, tools: Sequence[Tool]) -> None:
         """Give an agent other tools of its MCP servers in the place of those that it has."""
@@ -451,7 +452,6 @@ class Composition(InForce):
     async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
         assert self._places is not None
-        home.take_up = self._taking_up(home)
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
             home.skill_tool = SkillTool(
@@ -464,18 +464,13 @@ class Composition(InForce):
         self.problems += preloaded.skipped
         return preloaded.text
 
-    def _taking_up(self, home: AgentHome) -> Callable[[Rendered], None]:
-        registered: set[str] = set()
-
-        def take_up(rendered: Rendered) -> None:
-            skill = rendered.skill
-            model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
-            home.grants = home.grants.after(rendered, model=model)
-            if skill.name not in registered:
-                registered.add(skill.name)
-                self.hooks.add(home, rendered)
-
-        return take_up
+    def _take_up(self, prepared: Prepared, home: AgentHome, rendered: Rendered) -> None:
+        """Put in force what a skill grants an agent."""
+        skill = rendered.skill
+        model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
+        home.grants = home.grants.after(rendered, model=model)
+        if prepared.register(skill.name):
+            self.hooks.add(home, rendered)
 
     async def _load_instructions(self, places: Places) -> Instructions:
         run, with_added = self._ports.blocking.run, reads_added(self._environ)

@@ -56,8 +56,8 @@ def late_delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
     """Return what takes the answers of hooks that come when nobody waits for them any more."""
 
     def deliver(late: LateAnswer) -> None:
-        if late.wakes and home.tell is not None and late.contexts:
-            home.tell(Note("\n".join(map(reminder, late.contexts)), is_hidden=True, origin=HOOK), Lane.LATER)
+        if late.wakes and home.ref is not None and late.contexts:
+            home.ref.tell(Note("\n".join(map(reminder, late.contexts)), is_hidden=True, origin=HOOK), Lane.LATER)
         else:
             home.reminders += late.contexts
 

@@ -129,8 +129,7 @@ class SessionMates:
             home.id = wish.former.agent
             with suppress(UsageError):  # it had not said anything
                 home.loaded = await load_agent(self._run_folder, home.id, self._ports.blocking)
-        if home.admit is not None:
-            await home.admit()
+        await home.ports.admit(home)
         self._definitions[wish.team, wish.name] = definition
         return home
 
@@ -180,7 +179,8 @@ class SessionMates:
         )
         task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
         task.is_silent = True  # the lead hears of it otherwise
-        task.progress = home.progress = Progress()
+        task.progress = Progress()
+        home.task = task
         self._tasks.begin(task)
 
     def let_go(self, member: Member, down: Down) -> None:

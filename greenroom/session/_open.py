@@ -18,7 +18,8 @@ from greenroom.agents import AgentDefinition, Loaded
 from greenroom.core import Cause, Event, Ports, SystemClock, UsageError, is_uuid, require_trio, whole_path
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
-from greenroom.models import Limits, Model
+from greenroom.models import Model
+from greenroom.models.budgets import Limits
 from greenroom.patterns import watch_steps
 from greenroom.session._arguments import check_arguments
 from greenroom.session._assembly import ModelFor, Plan, Wish, compose, make_delegation, make_plan, open_surroundings

@@ -46,6 +46,7 @@ def make_policy(
         home=str(home),
         mode=None if mode is None else parse_mode(mode),
         managed_only=settings.allows_managed_rules_only,
+        is_trusted=settings.is_trusted,
     )
     own = [one.name for one in tools if traits_of(one.name).kind is ToolKind.OTHER and not one.name.startswith("mcp__")]
     rules = [parse_rule(name, Effect.ALLOW, PROGRAM)[0] for name in own]
@@ -71,6 +72,7 @@ def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Col
         directories=tuple(dict.fromkeys((*after.directories, *folders))),
         may_bypass=after.may_bypass,
         managed_only=after.managed_only,
+        is_trusted=after.is_trusted,
     ).with_mode(policy.mode)
 
 

@@ -118,7 +118,6 @@ class SessionInbox:
         self._approvals = approvals
         self._unanswered = {call.id: call for call in unanswered}
         self._waiting: dict[str, Item] = {}
-        home.on_taken = self._taken
 
     def __repr__(self) -> str:
         return f"<SessionInbox: {len(self._waiting)} waiting>"
@@ -213,7 +212,8 @@ class SessionInbox:
         """Wait until what was handed in so far has been forwarded; what is `later` is not waited for."""
         await self.ref.ask(Passed(), timeout_s=math.inf)
 
-    def _taken(self, uuid: str) -> None:
+    def note_taken(self, uuid: str) -> None:
+        """Forget an item that the main agent has taken up."""
         if self._waiting.pop(uuid, None) is not None:
             self._note("dequeue")
             on_taken = self._home.services.on_taken

@@ -30,8 +30,10 @@ from greenroom.hooks import ParsedHooks
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
 from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
-from greenroom.models import Budget, Usage
+from greenroom.models import Usage
+from greenroom.models.budgets import Budget
 from greenroom.permissions import ApprovalQueue, Mode, Scope, Update, parse_mode
+from greenroom.session._agent_ports import SessionAgentPorts
 from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._changing import OfItself
 from greenroom.session._composition import Composition
@@ -123,43 +125,43 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             setup: What hooks of `Setup` are told; empty runs none.
             settle: Brings the main agent to the folder that it works in, before it starts.
         """
-        home = self._main_home = self._composition.make_home(definition, is_child=False)
+        ports = SessionAgentPorts(
+            read_prompt=self._composition.commands.read,
+            run_skill=self.delegation.forks.run_command,
+            survivors=self.teams.survivors,
+            on_taken=lambda uuid: self.inbox.note_taken(uuid),  # noqa: PLW0108 - the inbox is made later
+            on_said=None if self.checkpoints is None else self.checkpoints.begin,
+        )
+        home = self._main_home = self._composition.make_home(definition, is_child=False, ports=ports)
         home.loaded = loaded
         if loaded is not None and self._services.auto is not None:
             self._services.auto.recall(loaded.said)
         self.delegation.stays.others = self._living_children
         if settle is not None:
             await settle(home)
-        home.read_prompt = partial(self._composition.commands.read, home)
-        home.run_skill = partial(self.delegation.forks.run_command, caller=home)
-        unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
-        home.deferred = await find_deferred(self.run_folder, loaded, self._ports.blocking)
+        run, blocking = self.run_folder, self._ports.blocking
+        unanswered, home.deferred = (
+            await find_unanswered(run, loaded, blocking),
+            await find_deferred(run, loaded, blocking),
+        )
         home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
-        home.on_said = None if self.checkpoints is None else self.checkpoints.begin
         spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
         await self.teams.start(self._main, home, self.id, is_resumed=loaded is not None)
+        ids, is_command = self._ports.ids, self._composition.commands.is_command
         self.inbox = SessionInbox(
-            self._main,
-            home,
-            ids=self._ports.ids,
-            is_command=self._composition.commands.is_command,
-            approvals=self.approvals,
-            unanswered=unanswered,
+            self._main, home, ids=ids, is_command=is_command, approvals=self.approvals, unanswered=unanswered
         )
         self.delegation.forks.hand_in = self.inbox.hand_in_hidden
         await self.inbox.open(self._supervisor)
         self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
         self._composition.elicitations.home, self._composition.elicitations.interrupt = home, self.interrupt
         self._composition.title.home = home
+        began = "startup" if loaded is None else source
         self.initial_message = await tell_of_start(
-            home,
-            self.runtime.recorder,
-            source="startup" if loaded is None else source,
-            title=self.title,
-            setup=setup,
+            home, self.runtime.recorder, source=began, title=self.title, setup=setup
         )
 
     async def tell_of_end(self) -> None:

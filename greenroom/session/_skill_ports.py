@@ -97,7 +97,6 @@ def taking_up_by(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
     """Return what puts in force for an agent what a skill grants that its model has called."""
 
     async def on_invoked(rendered: Rendered) -> None:
-        if home.take_up is not None:
-            home.take_up(rendered)
+        home.ports.take_up(home, rendered)
 
     return on_invoked

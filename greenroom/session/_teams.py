@@ -255,7 +255,10 @@ class SessionTeams:
         kept = [one for one in self._composition.own_tools(home) if one.name not in self._given]
         self._given = {one.name for one in mine}
         home.tools = self._composition.tools_for(home, (*kept, *mine))
-        home.survivors = () if self.current is None else (self.current.describe_mates,)
+
+    def survivors(self) -> Sequence[str]:
+        """Return what the lead has to be told again after its conversation was compacted."""
+        return () if self.current is None else (self.current.describe_mates(),)
 
     @property
     def _lead(self) -> tuple[Ref[Any], AgentHome]:

@@ -1,4 +1,4 @@
-"""Supervisors: who starts, restarts and ends whom, as pure plans that an actor carries out; and the runtime's root."""
+"""Supervisors: pure restart plans and the actors that carry them out; the runtime and its root."""
 
 from greenroom.supervisor._events import (
     EVENTS,

@@ -1,7 +1,7 @@
-"""The actor side of a supervisor: what it is told, one decision after another.
+"""The behavior of a supervisor: carries out its decisions, one after another.
 
-Rule 1: a decision is no letter that could get lost, so it is acknowledged before it is carried out. Rule 2: anybody may
-write to a supervisor, and nobody may end it that way.
+A decision must not be lost or repeated, so it is acknowledged before it is carried out. Other messages are dead letters:
+sending one to a supervisor does not end it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @final
 @attrs.frozen
 class RestartChild(Request[None]):
-    """Somebody wants a child's next incarnation; answered when it is ready, or gone."""
+    """A request to restart a child; answered when it is ready, or has terminated."""
 
     child: str
 
@@ -29,25 +29,25 @@ class RestartChild(Request[None]):
 @final
 @attrs.frozen
 class Escalation:
-    """There were too many restarts: fail."""
+    """The decision to fail after too many restarts."""
 
     error: SupervisorFailed
 
 
 @final
 class SupervisorBehavior(Parent[object]):
-    """Takes one decision after another."""
+    """The behavior of a supervisor."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
 
     async def on_start(self, ctx: Context) -> None:
-        """Be ready for children."""
+        """Open the supervisor for children."""
         assert ctx.nursery is not None
         self._supervisor.open(ctx.nursery)
 
     async def on_message(self, message: object, ctx: Context) -> None:
-        """Carry out a decision."""
+        """Carry out a decision; dead-letter any other message."""
         ctx.acknowledge()
         match message:
             case Escalation(error=error):
@@ -62,14 +62,14 @@ class SupervisorBehavior(Parent[object]):
                 self._supervisor.refuse(message)
 
     def on_unfinished(self, message: object, outcome: Outcome, ctx: Context) -> None:
-        """Take an escalation again if its turn was aborted while the children were stopped."""
+        """Resume an escalation whose turn was aborted while the children were stopped."""
         if isinstance(message, Escalation) and outcome.state is State.KILLED:
-            self._supervisor.go_on_with(message)
+            self._supervisor.resume_decision(message)
 
     async def stop_children(self) -> None:
-        """End all children in order, at the supervisor's own end."""
+        """Stop all children in order, at the supervisor's own end."""
         await self._supervisor.stop_children()
 
     def end_children(self) -> None:
-        """Be the last guard (kernel 9.6)."""
+        """Kill all remaining children: the last guard at every end."""
         self._supervisor.end_children()

@@ -1,4 +1,4 @@
-"""What supervisors put on record beside the machines of their children."""
+"""Events of supervisors."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy, Supervisor
 @final
 @attrs.frozen(kw_only=True)
 class SupervisorOpened(Event):
-    """A supervisor can take children; it says what it was told, so that a reader can hold it to that."""
+    """A supervisor is open for children; the event has its spec, so that checks can verify its decisions."""
 
     kind: ClassVar[str] = "supervisor.opened"
 
     strategy: Annotated[str, OneOf(*Strategy)]
-    """Who is restarted with a child: `one_for_one`, `one_for_all` or `rest_for_one`."""
+    """The children restarted together with a failed one: `one_for_one`, `one_for_all` or `rest_for_one`."""
     intensity: int
-    """Restarts that it may decide within its window."""
+    """Maximum number of restarts within the window."""
     period_s: float
     """Length of the window, in seconds."""
     stop_order: Annotated[str, OneOf(*StopOrder)]
-    """How it ends its children: `reverse` (of their start) or `together`."""
+    """The order in which it stops its children: `reverse` (of their start) or `together`."""
     stop_budget_s: float
-    """Seconds for ending them in order; after that all are killed together."""
+    """Seconds for stopping them in order; after that, all are killed together."""
     ends_with: Annotated[str, OneOf(*EndsWith)]
-    """Whether it ends when significant children have: `none`, `any` or `all`."""
+    """The significant children whose end ends the supervisor: `none`, `any` or `all`."""
 
 
 @final
@@ -40,59 +40,59 @@ class ChildRestarted(Event):
     kind: ClassVar[str] = "child.restarted"
 
     child: str
-    """The one that ended."""
+    """Id of the child that ended."""
     together: tuple[str, ...]
-    """All that are started again, in order."""
+    """Ids of all children that are restarted, in order."""
     delay_s: float
     """Seconds of back-off before the first of them starts."""
     restarts: int
-    """Restarts in the window, this one included if it counts."""
+    """Number of restarts in the window, this one included if it counts."""
     is_requested: bool = False
-    """Whether somebody asked for it; then it does not count."""
+    """True if the restart was requested; then it does not count."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class DependencyDeclared(Event):
-    """A child that was just started builds on others; the actor of the event is the supervisor."""
+    """A newly started child depends on others; the actor of the event is the supervisor."""
 
     kind: ClassVar[str] = "dependency.declared"
 
     child: str
     """Id of the child."""
     on: tuple[str, ...]
-    """Ids of those that it builds on."""
+    """Ids of its dependencies."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class SupervisorEscalated(Event):
-    """A supervisor gave up: too many restarts, or a supervisor below it did."""
+    """A supervisor failed: too many restarts, or a supervisor below it failed."""
 
     kind: ClassVar[str] = "supervisor.escalated"
 
     child: str
-    """Id of the child whose end was one too many."""
+    """Id of the child whose end caused it."""
     restarts: int
-    """As many as it may decide within its window."""
+    """Maximum number of restarts within the window."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class SupervisorFinished(Event):
-    """A supervisor stops, because significant children have ended by themselves."""
+    """A supervisor stops because its significant children have ended on their own."""
 
     kind: ClassVar[str] = "supervisor.finished"
 
     child: str
-    """The one whose end was the last that it took."""
+    """Id of the child whose end caused it."""
 
 
 EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)
 
 
 def record_opened(recorder: Recorder, cell: Cell[Any], spec: SupervisorSpec) -> None:
-    """Record that a supervisor can take children."""
+    """Record that a supervisor is open for children."""
     recorder.emit(
         SupervisorOpened(
             actor=cell.id,

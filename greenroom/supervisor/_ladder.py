@@ -1,8 +1,8 @@
-"""The ladder by which a supervisor ends a child: stop, abort the turn, kill, and at last give up.
+"""The escalation ladder for ending a child: stop, abort the turn, kill, and finally give up.
 
-Rule 1: each rung comes after the deadline of the one before, on the run's clock; what is linked below is not charged to
-it. Rule 2: an idle child ends on the first rung, in the same step. Rule 3: a child that blocks, or waits in a shield of
-its own, is on record as unresponsive, and waited for no longer; Trio cannot abandon its task.
+Each rung follows when the deadline of the previous one has passed, on the run's clock; the time of linked actors is not
+charged to the child. An idle child ends on the first rung, in the same step. A child that blocks, or waits in a shield of
+its own, is recorded as unresponsive and no longer waited for; Trio cannot abandon its task.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, Ref, State
 from greenroom.core import Cause
 
 UNWIND_S: Final = 1.0
-"""The least that a killed child gets before it counts as unresponsive: to unwind takes a few steps."""
+"""Minimum time for a killed child to unwind before it counts as unresponsive."""
 
 
 async def end_child(cell: Cell[Any], grace_s: float, cause: Cause, *, is_supervisor: bool) -> None:
-    """Walk the ladder until the child's incarnation has ended, for good or to be held for a restart, or it is given up on.
+    """Climb the ladder until the child's incarnation has ended, or the child counts as unresponsive.
 
-    Cancelled, it leaves the child on the rung where it is.
+    If cancelled, leave the child on its current rung.
     """
-    if is_supervisor:  # whatever it decided has been overtaken
+    if is_supervisor:  # its pending decisions no longer matter
         cell.request_stop(cause, grace_s)
         _abort(cell, cause)
     rungs: tuple[tuple[Callable[[], None], float], ...] = (

@@ -1,8 +1,8 @@
-"""The plans that a supervisor has made and not carried out yet, and the ends of children that they have settled.
+"""Pending restart plans of a supervisor.
 
-Rule 1: the end of a child that a plan stops and starts again means nothing more: that plan starts it. Rule 2: one plan
-at most waits because of a child. Rule 3: a plan overtakes, before its first step, those that wait because of a child
-that it starts: all whom these are about are among its own, and whoever fails once it was started is another matter.
+Rule 1: if a pending plan stops and restarts a child, the end of that child needs no further decision. Rule 2: each child
+has at most one pending plan. Rule 3: before its first step, a plan supersedes the pending plans of all children that it
+starts: their children are among its own, and a failure after the start is decided anew.
 Must not know: clock, Trio, actors, strategies.
 """
 
@@ -19,60 +19,60 @@ from greenroom.supervisor._strategy import StartChild, Step, stopped_to_start
 @final
 @attrs.frozen
 class Batch:
-    """A plan that concerns more than the child that ended."""
+    """A plan that involves several children."""
 
     steps: tuple[Step, ...]
     child: str = ""
-    """The one that ended, or is to; empty for the rest of a plan that has begun."""
+    """The child that ended or is to be restarted; empty for the rest of a plan that has begun."""
 
 
 @final
 class Plans:
-    """What waits to be carried out, and whom it is about."""
+    """Pending plans, and the children that they stop and restart."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, Batch] = {}
         self._being_stopped: Counter[str] = Counter()
 
     def __repr__(self) -> str:
-        return f"<Plans: {len(self._waiting)} wait, {self._being_stopped.total()} ends are settled>"
+        return f"<Plans: {len(self._waiting)} pending, {self._being_stopped.total()} ends expected>"
 
-    def is_settled(self, child: str) -> bool:
-        """Whether a plan starts this child again when it ends."""
+    def restarts(self, child: str) -> bool:
+        """True if a pending plan restarts this child when it ends."""
         return child in self._being_stopped
 
     def add(self, batch: Batch) -> None:
-        """Let a plan wait; one that waited because of the same child is overtaken."""
-        self._overtake(batch.child)
+        """Add a pending plan; it supersedes an earlier one of the same child."""
+        self._supersede(batch.child)
         self._waiting[batch.child] = batch
         self._being_stopped.update(stopped_to_start(batch.steps))
 
     def begin(self, batch: Batch) -> bool:
-        """Begin to carry out a plan; False when it was overtaken, so that nothing is left of it."""
+        """Remove a plan from the pending ones; return False if it was superseded."""
         if not batch.child:
             return True
         if self._waiting.get(batch.child) is not batch:
             return False
         del self._waiting[batch.child]
-        for one in batch.steps:
-            if isinstance(one, StartChild):
-                self._overtake(one.child)
+        for step in batch.steps:
+            if isinstance(step, StartChild):
+                self._supersede(step.child)
         return True
 
     def note_stopped(self, child: str) -> None:
-        """Hear that the plan that is carried out has stopped a child; others that wait may be about it as well."""
+        """Record that the running plan has stopped `child`; other pending plans may include it, too."""
         self._being_stopped -= Counter((child,))
 
     def forget(self, child: str) -> None:
-        """Hear that a child is gone for good: no plan starts it again."""
+        """Forget a child that has terminated: no plan restarts it."""
         del self._being_stopped[child]
 
     def clear(self) -> None:
-        """Drop all plans: the supervisor ends."""
+        """Discard all pending plans, because the supervisor ends."""
         self._waiting.clear()
         self._being_stopped.clear()
 
-    def _overtake(self, child: str) -> None:
-        overtaken = self._waiting.pop(child, None)
-        if overtaken is not None:
-            self._being_stopped -= Counter(stopped_to_start(overtaken.steps))
+    def _supersede(self, child: str) -> None:
+        superseded = self._waiting.pop(child, None)
+        if superseded is not None:
+            self._being_stopped -= Counter(stopped_to_start(superseded.steps))

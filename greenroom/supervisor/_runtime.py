@@ -1,8 +1,8 @@
-"""The root of everything: a runtime with its root supervisor, directory, recorder and the two services of the kernel.
+"""The runtime: root supervisor, directory, recorder, timers and dispatcher.
 
-Rule 1: the body of `open_runtime` is the nursery's body, so the root supervisor is a child in it, and the last guard
-stands in the `finally` inside the nursery block. Rule 2: no nursery shows: what the body raised leaves bare, and a
-runtime that failed leaves as one `RuntimeFailed`. Rule 3: the stop is shielded and bounded.
+Rule 1: the body of `open_runtime` is the body of the nursery, so the root supervisor is a child task in it, and the last
+guard is in the `finally` inside the nursery block. Rule 2: the nursery does not show: an exception of the body leaves
+unwrapped, and a failure of the runtime leaves as one `RuntimeFailed`. Rule 3: the stop is shielded and bounded.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import trio
 
 from greenroom.actors import (
     GONE,
+    ActorContext,
     Behavior,
     Cell,
     DeadLetters,
@@ -25,7 +26,6 @@ from greenroom.actors import (
     Outcome,
     Ref,
     State,
-    Surroundings,
     Verdict,
     run_cell,
 )
@@ -41,7 +41,7 @@ from greenroom.core import (
 )
 from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
-from greenroom.supervisor._house import House, always_open
+from greenroom.supervisor._runtime_context import RuntimeContext, always_open
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
 from greenroom.supervisor._supervisor import Supervisor
 from greenroom.waiting import Timers
@@ -52,7 +52,7 @@ M = TypeVar("M")
 @final
 @attrs.frozen(kw_only=True)
 class TreeNode:
-    """One actor as it is now."""
+    """A snapshot of one actor and its children."""
 
     id: str
     path: str
@@ -65,31 +65,31 @@ class TreeNode:
     is_suspended: bool = False
     is_draining: bool = False
     waits_for: tuple[str, ...] = ()
-    """Paths of the actors that its current turn waits for: asks, links, ends."""
+    """Paths of the actors that its current turn waits for (asks, links, ends)."""
     children: tuple[TreeNode, ...] = ()
 
 
 @final
 @attrs.frozen(kw_only=True)
 class RuntimeStatistics:
-    """The counters of a runtime."""
+    """Counters of a runtime."""
 
     recorder: RecorderStatistics
     open_timers: int
     dead_letters: int
     ready_plain: int = 0
-    """Actors without a task that wait for the dispatcher."""
+    """Number of plain actors waiting for the dispatcher."""
     refused_cycles: int = 0
-    """Asks that would have waited for ever."""
+    """Number of asks refused because they would deadlock."""
     swallowed_cancels: int = 0
-    """Turns that were seen to catch their own end and to return all the same."""
+    """Number of turns that were observed to swallow their cancellation."""
     masked_errors: int = 0
-    """Turns that were being ended and whose exception hides another one."""
+    """Number of cancelled turns whose exception hides another one."""
 
 
 @final
 class Runtime:
-    """A running tree of actors. Made by `open_runtime`."""
+    """A running tree of actors. Created by `open_runtime`."""
 
     def __init__(self, ports: Ports, recorder: Recorder, spec: SupervisorSpec, check_open: Callable[[], None]) -> None:
         self.ports = ports
@@ -97,13 +97,13 @@ class Runtime:
         self._directory = Directory(recorder)
         self._timers = Timers(recorder.now)
         self._dispatcher = Dispatcher()
-        shared = Surroundings(recorder=recorder, directory=self._directory, timers=self._timers)
-        self._house = House(ports=ports, shared=shared, dispatcher=self._dispatcher, check_open=check_open)
+        shared = ActorContext(recorder=recorder, directory=self._directory, timers=self._timers)
+        self._context = RuntimeContext(ports=ports, shared=shared, dispatcher=self._dispatcher, check_open=check_open)
         self._body_scope = trio.CancelScope()
         self._services_scope = trio.CancelScope(shield=True)
         self._failure: BaseException | None = None
         self._is_started = False
-        self.root: Supervisor = _make_root(self._house, spec, self)
+        self.root: Supervisor = _make_root(self._context, spec, self)
         """The root supervisor."""
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Runtime:
 
     @property
     def id(self) -> str:
-        """Nobody supervises the root."""
+        """The empty id: the root has no supervisor."""
         return ""
 
     async def spawn(
@@ -133,47 +133,47 @@ class Runtime:
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """The messages that nobody processed to their end."""
+        """The runtime's dead letters."""
         return self._directory.dead_letters
 
     def tree(self) -> TreeNode:
-        """Return the whole tree as it is now; read in the caller's step, so a busy actor answers too."""
+        """Return a snapshot of the whole tree, taken in the caller's step; busy actors are included."""
         return _node(self.root.cell, self.root)
 
     def statistics(self) -> RuntimeStatistics:
-        """Return the counters as of now."""
+        """Return the current counters."""
         return RuntimeStatistics(
             recorder=self.recorder.statistics(),
             open_timers=len(self._timers),
             dead_letters=sum(self.dead_letters.counts.values()),
             ready_plain=len(self._dispatcher),
-            **attrs.asdict(self._house.shared.incidents),
+            **attrs.asdict(self._context.shared.incidents),
         )
 
     # --- owner of the root -----------------------------------------------------------------------------------------
 
     def child_ready(self, cell: Cell[Any]) -> None:
-        """Hear that the root is ready."""
+        """Do nothing: the caller of `start_root` waits for it."""
 
     def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
-        """Hear that the root has ended; if nobody asked for it, the runtime has failed."""
+        """Terminate the root; an error of it fails the runtime."""
         if outcome.error is not None:
             self.fail(outcome.error)
         return GONE
 
-    def let_go(self, cell: Cell[Any]) -> None:
-        """Nothing: the root is never held."""
+    def discard(self, cell: Cell[Any]) -> None:
+        """Do nothing: the root is never held."""
 
     def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        """Stop the root: it takes no messages."""
+        """Stop the root: it processes no messages of others."""
         self.stop_child(cell, grace_s, cause)
 
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
-        """Stop the root: the body goes on, and finds that nothing can be spawned."""
+        """Stop the root: the body continues, but cannot spawn."""
         cell.request_stop(cause, grace_s or 0.0)
 
     def fail(self, error: BaseException) -> None:
-        """Give up: the body is cancelled, and `open_runtime` raises `RuntimeFailed` from this error."""
+        """Fail the runtime: cancel the body; `open_runtime` raises `RuntimeFailed` from this error."""
         if self._failure is None:
             self._failure = error
             self._body_scope.cancel("the runtime has failed")
@@ -182,12 +182,12 @@ class Runtime:
 
     @property
     def failure(self) -> BaseException | None:
-        """What made the runtime give up, if anything."""
+        """The error that made the runtime fail, if any."""
         return self._failure
 
     @property
     def leaving(self) -> BaseException | None:
-        """The KeyboardInterrupt or SystemExit that an actor raised, if one did: it leaves bare."""
+        """The KeyboardInterrupt or SystemExit that an actor raised, if any: it leaves unwrapped."""
         found: BaseException | None = self._failure
         while isinstance(found, BaseExceptionGroup):
             group = found.subgroup((KeyboardInterrupt, SystemExit))
@@ -196,24 +196,24 @@ class Runtime:
 
     @property
     def body_scope(self) -> trio.CancelScope:
-        """Around the user's code: cancelled when the runtime fails."""
+        """The scope around the user's code; cancelled when the runtime fails."""
         return self._body_scope
 
     async def run_services(self) -> None:
-        """Run timers and dispatcher, shielded until the actors are gone."""
+        """Run timers and dispatcher, shielded until all actors have ended."""
         with self._services_scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._timers.run, name="greenroom timers")
                 nursery.start_soon(self._dispatcher.run, name="greenroom dispatcher")
 
     async def start_root(self, nursery: trio.Nursery) -> None:
-        """Start the root supervisor and wait until it can spawn."""
+        """Start the root supervisor and wait until it is ready."""
         self._is_started = True
         nursery.start_soon(run_cell, self.root.cell, name="greenroom root")
         await self.root.cell.wait_ready()
 
     async def stop_root(self) -> None:
-        """Stop everything in order, shielded, within the root's stop budget and one kill grace more."""
+        """Stop all actors in order, shielded, within the root's stop budget plus one kill grace."""
         cause = Cause("host", "the runtime is closing")
         if not self._is_started:
             self.root.cell.exit(Outcome(state=State.KILLED, by="own", cause=cause))
@@ -221,28 +221,28 @@ class Runtime:
         budget_s = self.root.spec.stop_budget_s
         with trio.move_on_after(budget_s + budget_s / 5, shield=True):
             self.root.cell.request_stop(cause, budget_s)
-            if self.root.cell.is_busy:  # whatever it decided has been overtaken
+            if self.root.cell.is_busy:  # its pending decisions no longer matter
                 self.root.cell.request_abort(cause)
             await self.root.cell.wait_gone()
 
     def end_everything(self) -> None:
-        """Kill what still lives and end the services, in one step."""
+        """Kill the remaining actors and cancel the services, in one step."""
         self.root.cell.request_kill(Cause("host", "the runtime has closed"))
         self.root.end_children()
         self._services_scope.cancel("the runtime has closed")
 
 
-def _make_root(house: House, spec: SupervisorSpec, owner: Runtime) -> Supervisor:
-    """Make the root supervisor of a runtime, which is its owner."""
-    root = Supervisor(house, spec)
+def _make_root(context: RuntimeContext, spec: SupervisorSpec, owner: Runtime) -> Supervisor:
+    """Create the root supervisor of a runtime."""
+    root = Supervisor(context, spec)
     cell: Cell[Any] = Cell(
-        id=actor_id(house.ports.ids),
+        id=actor_id(context.ports.ids),
         path="",
         is_named=False,
         factory=functools.partial(SupervisorBehavior, root),
         behavior_class=SupervisorBehavior,
         owner=owner,
-        shared=house.shared,
+        shared=context.shared,
         kill_grace_s=spec.stop_budget_s,
         start_timeout_s=spec.stop_budget_s,
     )
@@ -265,7 +265,7 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
         mailbox=cell.mailbox.statistics(),
         is_suspended=cell.is_suspended,
         is_draining=cell.mailbox.is_draining,
-        waits_for=tuple(dict.fromkeys(one.path for wait, one in (cell.waits or {}).items() if wait.is_waiting)),
+        waits_for=tuple(dict.fromkeys(target.path for wait, target in (cell.waits or {}).items() if wait.is_waiting)),
         children=tuple(children),
     )
 
@@ -278,21 +278,21 @@ async def open_runtime(
     spec: SupervisorSpec | None = None,
     check_open: Callable[[], None] | None = None,
 ) -> AsyncIterator[Runtime]:
-    """Open a tree of actors; leaving the block stops them in order, shielded and within `spec.stop_budget_s`.
+    """Open a runtime; leaving the block stops its actors in order, shielded and within `spec.stop_budget_s`.
 
-    After that budget and one kill grace whoever still lives is killed together. Trio cannot abandon a task: for a handler
-    that blocks, or waits in a shield of its own, the block waits as long as it takes.
+    After that budget and one kill grace, the remaining actors are killed together. Trio cannot abandon a task: the block
+    waits for a handler that blocks, or waits in a shield of its own, as long as it takes.
 
     Args:
-        ports: Time, ids, chance, disk and threads of the run; by default the machine's.
-        recorder: Where events go; by default one of its own.
-        spec: What the root supervisor does; by default restarts one for one, 3 in 60 s.
-        check_open: Raises when nothing may be spawned, such as `journal.check_open` (DESIGN 12.21).
+        ports: Clock, ids, random numbers, disk and threads; by default those of the machine.
+        recorder: The event recorder; by default a new one.
+        spec: The spec of the root supervisor; by default one-for-one, 3 restarts in 60 s.
+        check_open: Raises if nothing may be spawned; for instance `journal.check_open`.
 
     Raises:
-        UsageError: Trio does not run here.
-        RuntimeFailed: An actor failed more often than it may be restarted; the body was cancelled. An error that the
-            body raised itself leaves instead, with a note about this one.
+        UsageError: Trio is not running.
+        RuntimeFailed: An actor exceeded its restart budget; the body was cancelled. If the body itself raised an error,
+            that error leaves instead, with a note about this one.
     """
     require_trio("open_runtime")
     ports = ports or Ports()
@@ -302,12 +302,12 @@ async def open_runtime(
     try:
         async with trio.open_nursery() as nursery:
             try:
-                # Not `start`: a cancel would make it wait for the services, and they are shielded.
+                # Not `start`: if cancelled, it would wait for the services, which are shielded.
                 nursery.start_soon(runtime.run_services)
                 await runtime.start_root(nursery)
                 with runtime.body_scope:
                     yield runtime
-            except BaseException as error:  # noqa: BLE001, ASYNC103 - raised again below, outside the nursery, so that it is bare
+            except BaseException as error:  # noqa: BLE001, ASYNC103 - raised again below, outside the nursery, unwrapped
                 body_error = error
             finally:
                 try:

@@ -1,4 +1,4 @@
-"""What a supervisor is told about a child and about itself: frozen values, checked when they are made."""
+"""Specs of children and supervisors: frozen values, validated when they are created."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STOP_BUDGET_S: Final = 30.0
 
 
 class Restart(StrEnum):
-    """When an actor that ended comes back. Whoever was asked to end does not."""
+    """Restart policy of a child that ended on its own. A child that was stopped or killed on request is not restarted."""
 
     PERMANENT = "permanent"
     """Always."""
@@ -27,34 +27,34 @@ class Restart(StrEnum):
 
 
 class Strategy(StrEnum):
-    """Which children are restarted when one of them has to be."""
+    """The children that are restarted together with a failed one."""
 
     ONE_FOR_ONE = "one_for_one"
-    """That one."""
+    """Only the failed child."""
     ONE_FOR_ALL = "one_for_all"
     """All of them, stopped in reverse order and started in order."""
     REST_FOR_ONE = "rest_for_one"
-    """That one and those started after it."""
+    """The failed child and those started after it."""
 
 
 class StopOrder(StrEnum):
-    """How a supervisor ends its children."""
+    """Order in which a supervisor stops its children."""
 
     REVERSE = "reverse"
     """One by one, the latest first: nothing outlives what it was started on top of."""
     TOGETHER = "together"
-    """Side by side under one budget, for pools and teams: 1,000 deaf ones in a row would take hours."""
+    """All at once under one budget, for pools and teams: 1,000 unresponsive children, one by one, would take hours."""
 
 
 class EndsWith(StrEnum):
-    """Whether a supervisor ends when children that are significant have ended by themselves (OTP's auto-shutdown)."""
+    """Automatic shutdown of a supervisor when its significant children have ended on their own (as in OTP)."""
 
     NONE = "none"
-    """It goes on without them."""
+    """No automatic shutdown."""
     ANY = "any"
-    """With the first one."""
+    """When the first one has ended."""
     ALL = "all"
-    """With the last one."""
+    """When the last one has ended."""
 
 
 def _restart(value: Restart | str) -> Restart:
@@ -76,30 +76,29 @@ def _ends_with(value: EndsWith | str) -> EndsWith:
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ChildSpec:
-    """How one child is started, restarted and stopped."""
+    """Start, restart and stop options of a child."""
 
     restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=_restart)
     grace_s: float = attrs.field(default=GRACE_S, validator=finite)
-    """Seconds that its current turn gets to finish when it is stopped."""
+    """Seconds for its current turn to finish when it is stopped."""
     kill_grace_s: float = attrs.field(default=KILL_GRACE_S, validator=finite)
-    """Seconds that its clean-up gets when it is killed."""
+    """Seconds for its clean-up when it is killed."""
     start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=positive)
     """Seconds within which `on_start` has to return."""
     depends_on: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
-    """Names of children of the same supervisor that it builds on; they have to be there when it is started. Whenever one of
-    them is restarted, so is this one, whatever the strategy. That one of them is gone for good changes nothing here."""
+    """Names of children of the same supervisor that it depends on; they must exist when it is started. When one of them is
+    restarted, so is this child, whatever the strategy. The termination of a dependency has no effect."""
     is_significant: bool = attrs.field(default=False)
-    """Whether its end by itself may end its supervisor, as `SupervisorSpec.ends_with` says. An end by itself is one that
-    nobody else asked for, after which it does not come back."""
+    """True if its own end may end its supervisor, see `SupervisorSpec.ends_with`. Its own end is one that nobody else
+    requested, and after which it is not restarted."""
     as_id: str | None = attrs.field(default=None)
-    """The id of an actor of an earlier process, which this one goes on as; None for a new one. No living actor
-    may have it."""
+    """The id of an actor of an earlier process that this one continues; None for a new id. No living actor may have it."""
 
     @is_significant.validator
     def _may_end(self, _: object, value: bool) -> None:  # noqa: FBT001 - attrs calls it so
         if value and self.restart is Restart.PERMANENT:
             raise UsageError(
-                "a permanent child always comes back from an end by itself, so it cannot be significant; "
+                "is_significant must be False for a permanent child, which is always restarted after its own end; "
                 "make it transient or temporary"
             )
 
@@ -107,20 +106,20 @@ class ChildSpec:
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class Backoff:
-    """How long a restart waits: doubled with each one in the window, spread by chance, capped."""
+    """Delay before a restart: doubled with each restart in the window, with jitter, capped."""
 
     first_s: float = attrs.field(default=0.1, validator=not_negative)
-    """0 restarts in place, at once."""
+    """0 restarts immediately."""
     cap_s: float = attrs.field(default=30.0, validator=not_negative)
     jitter: float = attrs.field(default=0.2, validator=not_negative)
-    """The largest share that is added by chance."""
+    """Maximum random addition, as a fraction of the delay."""
 
     def delay_s(self, restarts_before: int, chance: float) -> float:
         """Return the seconds to wait before the next restart.
 
         Args:
-            restarts_before: Restarts in the window so far.
-            chance: A number in [0, 1).
+            restarts_before: Number of restarts in the window so far.
+            chance: A random number in [0, 1).
         """
         doubled = 2.0 ** min(restarts_before, 64)  # more would overflow, and is far above any cap
         return min(self.cap_s, self.first_s * doubled * (1.0 + self.jitter * chance))
@@ -129,15 +128,15 @@ class Backoff:
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class SupervisorSpec:
-    """What a supervisor does when a child ends, and how it ends its children."""
+    """Restart and stop options of a supervisor."""
 
     strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=_strategy)
     intensity: int = attrs.field(default=3, validator=not_negative)
-    """Restarts within `period_s`; one more makes the supervisor give up."""
+    """Maximum number of restarts within `period_s`; one more makes the supervisor fail."""
     period_s: float = attrs.field(default=60.0, validator=positive)
     backoff: Backoff = attrs.field(factory=Backoff)
     stop_order: StopOrder = attrs.field(default=StopOrder.REVERSE, converter=_stop_order)
     stop_budget_s: float = attrs.field(default=STOP_BUDGET_S, validator=finite)
-    """Seconds for ending all children in order; then they are all killed together."""
+    """Seconds for stopping all children in order; then the rest are killed together."""
     ends_with: EndsWith = attrs.field(default=EndsWith.NONE, converter=_ends_with)
-    """Which ends of significant children end the supervisor: it stops the others in order and has completed."""
+    """The significant children whose end ends the supervisor: it stops the others in order and completes."""

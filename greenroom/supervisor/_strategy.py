@@ -1,8 +1,8 @@
-"""What a supervisor should do when a child has ended: pure plans, carried out by the supervisor.
+"""Restart strategies as pure plans, carried out by the supervisor.
 
-Rule 1: whoever was asked to end is never restarted. Rule 2: what is stopped is stopped in reverse order of start, what
-is started in order. Rule 3: the budget counts decisions to restart, not exits, and a batch counts once.
-Rule 4: a temporary child is stopped together with its neighbours, and never started again.
+Rule 1: a child whose end was requested is never restarted. Rule 2: children are stopped in reverse order of their start,
+and started in order. Rule 3: the budget counts decisions to restart, not exits, and a batch counts once.
+Rule 4: a temporary child is stopped together with its siblings, and never restarted.
 Must not know: clock, Trio, actors; time comes in as a number.
 """
 
@@ -20,7 +20,7 @@ from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, St
 @final
 @attrs.frozen
 class StopChild:
-    """End a child that still runs; it will be started again, unless it is temporary."""
+    """Stop a running child; it will be restarted, unless it is temporary."""
 
     child: str
 
@@ -37,7 +37,7 @@ class StartChild:
 @final
 @attrs.frozen
 class ForgetChild:
-    """Let a child be gone for good."""
+    """Terminate a child permanently."""
 
     child: str
 
@@ -45,7 +45,7 @@ class ForgetChild:
 @final
 @attrs.frozen
 class GiveUp:
-    """Fail: too many restarts. Whoever is above decides."""
+    """Fail after too many restarts; the supervisor above decides."""
 
     child: str
     restarts: int
@@ -54,7 +54,7 @@ class GiveUp:
 Step: TypeAlias = StopChild | StartChild | ForgetChild | GiveUp
 
 DependsOn: TypeAlias = Mapping[str, Sequence[str]]
-"""Whom a child builds on; children that build on nobody may be missing."""
+"""Dependencies by child; children without any may be missing."""
 
 NO_DEPENDENCIES: Final[DependsOn] = {}
 
@@ -63,17 +63,17 @@ COMES_BACK: Final[Mapping[Restart, frozenset[State]]] = {
     Restart.TRANSIENT: frozenset({State.FAILED}),
     Restart.TEMPORARY: frozenset(),
 }
-"""After which terminal states a child comes back, if nobody asked for its end."""
+"""The end states after which a child is restarted, if nobody requested its end."""
 
 
 @final
 class RestartBudget:
-    """Restarts within a sliding window; pure, because the time is handed in."""
+    """Number of restarts within a sliding window; pure, because the time is passed in."""
 
     def __init__(self, intensity: int, period_s: float) -> None:
         self.intensity = intensity
         self.period_s = period_s
-        self._times: list[float] = []  # few at most; an empty deque is ten times as big, and each child has a budget
+        self._times: list[float] = []  # short; an empty deque is ten times as big
 
     def __repr__(self) -> str:
         return f"<RestartBudget {len(self._times)}/{self.intensity} in {self.period_s:g} s>"
@@ -85,7 +85,7 @@ class RestartBudget:
         return len(self._times)
 
     def spend(self, now_s: float) -> bool:
-        """Count a restart; False, and nothing counted, when there are too many already."""
+        """Count a restart; return False, without counting it, if the budget is exhausted."""
         if self.used(now_s) >= self.intensity:
             return False
         self._times.append(now_s)
@@ -105,9 +105,9 @@ def plan_exit(
     chance: float,
     depends_on: DependsOn = NO_DEPENDENCIES,
 ) -> list[Step]:
-    """Return what to do about a child that ended, in the order in which it has to happen.
+    """Return the steps to take after a child has ended, in order.
 
-    `specs` are those of all children, in start order; `depends_on` names those that a child builds on.
+    `specs` are those of all children, in start order; `depends_on` names the dependencies of a child.
     """
     if was_asked or state not in COMES_BACK[specs[child].restart]:
         return [ForgetChild(child)]
@@ -116,28 +116,28 @@ def plan_exit(
         return [GiveUp(child, before)]
     delay_s = backoff.delay_s(before, chance)
     scope = restart_scope(strategy, list(specs), child, depends_on)
-    stops: list[Step] = [StopChild(one) for one in reversed(scope) if one != child]
+    stops: list[Step] = [StopChild(each) for each in reversed(scope) if each != child]
     return [*stops, *_starts(scope, child, specs, delay_s)]
 
 
 def plan_restart(
     child: str, *, strategy: Strategy, specs: Mapping[str, ChildSpec], depends_on: DependsOn = NO_DEPENDENCIES
 ) -> list[Step]:
-    """Return what to do about a child that runs and that somebody wants restarted, together with whom it takes along."""
+    """Return the steps to restart a running child on request, together with the children tied to it."""
     scope = restart_scope(strategy, list(specs), child, depends_on)
-    return [*(StopChild(one) for one in reversed(scope)), *_starts(scope, child, specs, 0.0)]
+    return [*(StopChild(each) for each in reversed(scope)), *_starts(scope, child, specs, 0.0)]
 
 
 def _starts(scope: Sequence[str], child: str, specs: Mapping[str, ChildSpec], delay_s: float) -> list[Step]:
-    """Return the starts of a batch: each comes when the one before it is ready, so only the first has to wait."""
-    starts = [one for one in scope if one == child or specs[one].restart is not Restart.TEMPORARY]
-    return [StartChild(one, delay_s if one == starts[0] else 0.0) for one in starts]
+    """Return the starts of a batch: each follows when the previous one is ready, so only the first one has a delay."""
+    starts = [each for each in scope if each == child or specs[each].restart is not Restart.TEMPORARY]
+    return [StartChild(each, delay_s if each == starts[0] else 0.0) for each in starts]
 
 
 def stopped_to_start(steps: Sequence[Step]) -> list[str]:
-    """Return the children that a plan stops and starts again: their ends mean nothing."""
-    starts = {one.child for one in steps if isinstance(one, StartChild)}
-    return [one.child for one in steps if isinstance(one, StopChild) and one.child in starts]
+    """Return the children that a plan stops and restarts: their ends need no decision."""
+    starts = {step.child for step in steps if isinstance(step, StartChild)}
+    return [step.child for step in steps if isinstance(step, StopChild) and step.child in starts]
 
 
 def restart_scope(
@@ -150,19 +150,19 @@ def restart_scope(
     if strategy is Strategy.REST_FOR_ONE:
         return list(start_order[first:])
     scope = {child: None}
-    for one in start_order[first + 1 :]:  # whoever depends on a child was started after it
-        if not scope.keys().isdisjoint(depends_on.get(one, ())):
-            scope[one] = None
+    for later in start_order[first + 1 :]:  # a child is always started after its dependencies
+        if not scope.keys().isdisjoint(depends_on.get(later, ())):
+            scope[later] = None
     return list(scope)
 
 
 def ends_supervisor(ends_with: EndsWith, child: str, specs: Mapping[str, ChildSpec]) -> bool:
-    """Whether a supervisor ends because a child has ended by itself for good; `specs` are those of all, this one included."""
+    """True if a supervisor ends because `child` has ended on its own; `specs` are those of all children, including it."""
     if ends_with is EndsWith.NONE or not specs[child].is_significant:
         return False
-    return ends_with is EndsWith.ANY or not any(spec.is_significant for one, spec in specs.items() if one != child)
+    return ends_with is EndsWith.ANY or not any(spec.is_significant for each, spec in specs.items() if each != child)
 
 
 def stop_order(start_order: Sequence[str]) -> list[str]:
-    """Return the order in which children are ended one by one."""
+    """Return the order in which children are stopped."""
     return list(reversed(start_order))

@@ -1,9 +1,7 @@
-"""The supervisor: an actor whose work is starting, stopping and restarting children.
+"""The supervisor: an actor that starts, stops and restarts children.
 
-Rule 1: record, scope and nursery entry of a child are made in one step. Rule 2: the plan comes from `_strategy`; where
-only the child itself is concerned it is carried out in the child's own last step, otherwise as a message to the
-supervisor, one decision after another. Rule 3: an end that was decided here triggers nothing. Rule 4: children are
-shielded from everybody else, so `end_children` has to reach them at every end of the supervisor.
+Plans come from `_strategy`. One that involves only the child itself is carried out in the child's last step, the others one after
+another. Children are shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ from greenroom.supervisor._events import (
     SupervisorFinished,
     record_opened,
 )
-from greenroom.supervisor._house import House, behavior_class_of, wait_started
 from greenroom.supervisor._ladder import end_child
 from greenroom.supervisor._plans import Batch, Plans
+from greenroom.supervisor._runtime_context import RuntimeContext, behavior_class_of, wait_started
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
     ForgetChild,
@@ -53,15 +51,15 @@ _log: Final = logging.getLogger("greenroom")
 HELD: Final = Verdict(is_gone=False)
 DEFAULT_SPEC: Final = ChildSpec()
 CAUSES_KEPT: Final = 5
-"""So many of the last errors leave with an escalation."""
+"""Maximum number of recent errors attached to an escalation."""
 
 
 @final
 class Supervisor:
-    """Starts, stops and restarts children. Made by `runtime.spawn_supervisor` and its like."""
+    """Starts, stops and restarts children. Created by `spawn_supervisor`."""
 
-    def __init__(self, house: House, spec: SupervisorSpec, *, escalates: bool = True) -> None:
-        self._house = house
+    def __init__(self, context: RuntimeContext, spec: SupervisorSpec, *, escalates: bool = True) -> None:
+        self._context = context
         self.spec = spec
         self.escalates = escalates
         self._cell: Cell[Any] | None = None
@@ -86,7 +84,7 @@ class Supervisor:
 
     @property
     def path(self) -> str:
-        """Its readable place in the tree; empty for the root."""
+        """Its path in the tree; empty for the root."""
         return self._cell.path if self._cell is not None else ""
 
     @property
@@ -97,70 +95,70 @@ class Supervisor:
 
     @property
     def ref(self) -> Ref[Any]:
-        """Its address, for `stop`, `kill` and `watch`."""
+        """Its reference, for `stop`, `kill` and `watch`."""
         return Ref(self.cell)
 
     def children(self) -> list[Ref[Any]]:
-        """Return the children that are not gone, in start order."""
+        """Return the living children, in start order."""
         return [Ref(cell) for cell in self._children.values()]
 
     def child_cells(self) -> list[Cell[Any]]:
-        """Return the records of the children that are not gone, in start order."""
+        """Return the records of the living children, in start order."""
         return list(self._children.values())
 
     def _child(self, child: Ref[Any] | str) -> Cell[Any]:
-        """Find a child by address, name or id."""
+        """Return a child by reference, name or id."""
         name = child.id if isinstance(child, Ref) else child
         cell = self._children.get(name)
         if cell is None:
-            cell = self._house.shared.directory.find(f"{self.path}/{name}".removeprefix("/"))
+            cell = self._context.shared.directory.find(f"{self.path}/{name}".removeprefix("/"))
         if cell is None or cell.owner is not self:
-            has = ", ".join(repr(one.path.rpartition("/")[2]) for one in self._children.values()) or "none"
-            raise UsageError(f"{self.path or 'the root'} has no child {name!r}; it has: {has}")
+            names = ", ".join(repr(child.path.rpartition("/")[2]) for child in self._children.values()) or "none"
+            raise UsageError(f"{self.path or 'the root'} has no child {name!r}; its children: {names}")
         return cell
 
     async def stop(self, child: Ref[Any] | str, *, grace_s: float | None = None, why: str = "stopped") -> Down:
-        """Stop a child as `ref.stop()` does, wait until it is gone, and return how it ended; its spec is forgotten.
+        """Stop a child as `ref.stop()` does, wait until it has terminated, and return how it ended.
 
-        Cancelled, it leaves the child on its way out.
+        If cancelled, the child still ends.
 
         Args:
-            child: Its address, name or id.
-            grace_s: Seconds for its current turn; by default as it was spawned with.
-            why: The reason that is recorded.
+            child: Its reference, name or id.
+            grace_s: Seconds for its current turn; by default from its spec.
+            why: The recorded reason.
 
         Raises:
-            UsageError: There is no such child, or not any more.
+            UsageError: There is no such child.
         """
         ref = Ref[Any](self._child(child))
         ref.stop(grace_s=grace_s, why=why)
         return await ref.wait_ended()
 
     async def restart(self, child: Ref[Any] | str) -> None:
-        """Give a child its next incarnation, and wait until it is ready, or gone because it did not start.
+        """Restart a child, and wait until it is ready, or has terminated because it did not start.
 
-        It is stopped in order, with whom the strategy or `depends_on` ties to it, and keeps its mail; its neighbours come
-        back as after a crash. It does not count against the intensity. Cancelled, it leaves the restart to itself.
+        It is stopped in order, together with the children that the strategy or `depends_on` ties to it, and keeps its mail;
+        its siblings are restarted as after a crash. It does not count against the intensity. A cancelled caller does not stop it.
 
         Args:
-            child: Its address, name or id.
+            child: Its reference, name or id.
 
         Raises:
-            UsageError: There is no such child, or it is a supervisor, whose children nobody could start again.
+            UsageError: There is no such child, or it is a supervisor, whose children could not be restarted.
             ActorEnded: The supervisor ended instead.
             AskCycle: The caller is an actor that the supervisor waits for.
         """
         cell = self._child(child)
         if cell.id in self._supervisors:
-            raise UsageError(f"{cell.path} is a supervisor, and nobody could start its children again; restart these")
+            raise UsageError(f"cannot restart {cell.path!r}: it is a supervisor; restart its children instead")
         await self.ref.ask(RestartChild(cell.id), timeout_s=math.inf, lane=Lane.NOW)
 
     async def join(self) -> Down:
-        """Wait until the supervisor is gone and return how it ended."""
+        """Wait until the supervisor has terminated and return how it ended."""
         return await self.ref.wait_ended()
 
     def supervisor_below(self, child_id: str) -> Supervisor | None:
-        """Return the supervisor that a child is, if it is one."""
+        """Return a child as a supervisor, if it is one."""
         return self._supervisors.get(child_id)
 
     # --- starting --------------------------------------------------------------------------------------------------
@@ -170,19 +168,19 @@ class Supervisor:
     ) -> Ref[M]:
         """Start an actor below this supervisor and wait until it is ready.
 
-        Record, life scope and nursery entry are made in one step, before anything is awaited. A caller that is
-        cancelled while it waits takes the child along.
+        Record, life scope and task are created in one step, before the first await. If the caller is cancelled while it
+        waits, the child is killed.
 
         Args:
             factory: Called with `args` for each incarnation; a class, so that its class attributes are known.
-            args: What the factory is called with.
+            args: Arguments of the factory.
             name: Its name among the children; by default its id.
-            spec: Restart type, grace and deadlines; by default `ChildSpec()`.
+            spec: Restart policy, grace and timeouts; by default `ChildSpec()`.
 
         Raises:
             Stopping: The supervisor is ending.
             NameTaken: A living child has that name.
-            JournalError: The journal takes nothing any more, so nothing may begin.
+            JournalError: The journal can no longer be written, so nothing may start.
             StartFailed: The factory or `on_start` raised, or took too long; the error is the `__cause__`.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -204,16 +202,16 @@ class Supervisor:
     ) -> Supervisor:
         """Start a supervisor below this one and wait until it is ready; raises as `spawn` does.
 
-        It is temporary: nobody could start its children again. When it fails, they are ended, and so is this supervisor,
-        which fails in turn, up to `RuntimeFailed`. A stop or a kill that somebody asked for is no failure.
+        It is temporary, because its children could not be restarted. If it fails, its children are ended, and this
+        supervisor fails in turn, up to `RuntimeFailed`. A requested stop or kill is not a failure.
 
         Args:
             name: Its name among the children.
-            spec: What it does when a child ends; by default `SupervisorSpec()`.
-            escalates: False where its failure concerns only those who watch it.
+            spec: Its restart and stop options; by default `SupervisorSpec()`.
+            escalates: False if its failure concerns only its watchers.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        supervisor = Supervisor(self._house, spec or SupervisorSpec(), escalates=escalates)
+        supervisor = Supervisor(self._context, spec or SupervisorSpec(), escalates=escalates)
         child_spec = ChildSpec(restart=Restart.TEMPORARY, grace_s=supervisor.spec.stop_budget_s)
         factory = functools.partial(SupervisorBehavior, supervisor)
         cell = self._make_cell(factory, SupervisorBehavior, name, child_spec)
@@ -224,14 +222,14 @@ class Supervisor:
         return supervisor
 
     def attach(self, cell: Cell[Any]) -> None:
-        """Take a record as this supervisor's own."""
+        """Set the supervisor's own record."""
         self._cell = cell
 
     def open(self, nursery: trio.Nursery) -> None:
-        """Take the nursery that children are started in, at the begin of an incarnation."""
+        """Set the nursery for children, when an incarnation starts."""
         self._nursery = nursery
         self._is_closed, self._gave_up = False, None
-        record_opened(self._house.shared.recorder, self.cell, self.spec)
+        record_opened(self._context.shared.recorder, self.cell, self.spec)
 
     def _make_cell(
         self,
@@ -242,17 +240,19 @@ class Supervisor:
     ) -> Cell[Any]:
         if self._nursery is None or self._is_stopping():
             raise Stopping(self.path or "root")
-        self._house.check_open()
+        self._context.check_open()
         if name is not None and (not name or "/" in name):
-            raise UsageError(f"a name is not empty and holds no '/': {name!r}")
-        child_id = spec.as_id or actor_id(self._house.ports.ids)
+            raise UsageError(f"name must be a non-empty string without '/', got {name!r}")
+        child_id = spec.as_id or actor_id(self._context.ports.ids)
         path = f"{self.path}/{name or child_id}".removeprefix("/")
-        directory = self._house.shared.directory
+        directory = self._context.shared.directory
         if directory.find(path) is not None:
             raise NameTaken(path)
         if spec.as_id is not None and (living := directory.living(spec.as_id)) is not None:
-            raise UsageError(f"as_id={spec.as_id!r} is the id of {living.path}, which lives; wait for its end first")
-        depends_on = tuple(self._child(one).id for one in spec.depends_on)
+            raise UsageError(
+                f"as_id must not be the id of a living actor, got {spec.as_id!r} of {living.path}; wait for its end first"
+            )
+        depends_on = tuple(self._child(dependency).id for dependency in spec.depends_on)
         cell: Cell[Any] = Cell(
             id=child_id,
             path=path,
@@ -260,7 +260,7 @@ class Supervisor:
             factory=factory,
             behavior_class=behavior_class,
             owner=self,
-            shared=self._house.shared,
+            shared=self._context.shared,
             kill_grace_s=spec.kill_grace_s,
             start_timeout_s=spec.start_timeout_s,
             restart=spec.restart.value,
@@ -270,43 +270,43 @@ class Supervisor:
         self._specs[child_id] = spec
         if depends_on:
             self._depends_on[child_id] = depends_on
-            self._house.shared.recorder.emit_fields(
+            self._context.shared.recorder.emit_fields(
                 DependencyDeclared, self.id, self.cell.incarnation, cell.seq, child_id, depends_on
             )
         return cell
 
     def _launch(self, cell: Cell[Any]) -> None:
-        """Enter a pending cell into the nursery, or into the dispatcher."""
+        """Start a pending cell in the nursery, or on the dispatcher."""
         assert self._nursery is not None
         if cell.is_plain:
-            self._house.dispatcher.start(cell)
+            self._context.dispatcher.start(cell)
         else:
-            # Fresh context variables: an actor must not inherit the span of the turn that happened to spawn it.
+            # Fresh context variables: an actor must not inherit those of the turn that happened to spawn it.
             ContextVars().run(functools.partial(self._nursery.start_soon, run_cell, cell, name=cell.path))
 
     # --- exits -----------------------------------------------------------------------------------------------------
 
     def child_ready(self, cell: Cell[Any]) -> None:
-        """Hear that a child is ready."""
+        """Do nothing: spawners wait for the cell."""
 
     def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
         """Decide what becomes of a child whose incarnation ended."""
-        if self._plans.is_settled(cell.id) and not cell.is_unwanted:
+        if self._plans.restarts(cell.id) and not cell.is_unwanted:
             return HELD
         if outcome.error is not None:
             assert cell.down is not None and cell.down.error is not None  # noqa: PT018 - noted when it ended
             self._errors.append(cell.down.error)
-            # Where the world is at fault, a stack of ours would not say where to look.
-            said, stack = (
+            # If an external service is at fault, our traceback does not help.
+            text, stack = (
                 (f": {text_of(outcome.error)}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
             )
-            _log.error("actor %s failed%s", cell.path or cell.id, said, exc_info=stack)
+            _log.error("actor %s failed%s", cell.path or cell.id, text, exc_info=stack)
         was_asked = cell.stop_cause is not None or cell.kill_cause is not None
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)
         below = self._supervisors.get(cell.id)
         if below is not None and below.escalates and outcome.state is State.FAILED and not was_asked:
-            self._escalate(cell, self._budget.used(self._house.shared.recorder.now()))
+            self._escalate(cell, self._budget.used(self._context.shared.recorder.now()))
             return self._forget(cell)
         steps = self._plan(cell, outcome.state, was_asked=was_asked)
         match steps:
@@ -324,7 +324,7 @@ class Supervisor:
         return HELD
 
     def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
-        now_s = self._house.shared.recorder.now()
+        now_s = self._context.shared.recorder.now()
         steps = plan_exit(
             cell.id,
             state,
@@ -334,17 +334,17 @@ class Supervisor:
             budget=self._budget,
             backoff=self.spec.backoff,
             now_s=now_s,
-            chance=self._house.ports.chance.random(),
+            chance=self._context.ports.chance.random(),
             depends_on=self._depends_on,
         )
         self._note_restart(cell, steps, cell.exit_seq)
         return steps
 
     def _note_restart(self, cell: Cell[Any], steps: Sequence[Step], parent: int, *, is_requested: bool = False) -> None:
-        starts = [one for one in steps if isinstance(one, StartChild)]
+        starts = [step for step in steps if isinstance(step, StartChild)]
         if starts:
-            recorder = self._house.shared.recorder
-            together = tuple(one.child for one in starts)
+            recorder = self._context.shared.recorder
+            together = tuple(step.child for step in starts)
             fields = (cell.id, together, starts[0].delay_s, self._budget.used(recorder.now()), is_requested)
             recorder.emit_fields(ChildRestarted, self.id, self.cell.incarnation, parent, *fields)
 
@@ -355,15 +355,15 @@ class Supervisor:
         return GONE
 
     def _finish_with(self, cell: Cell[Any]) -> None:
-        """Stop, if the end of this child by itself is what the supervisor ends with."""
+        """Stop the supervisor if the own end of this child ends it (`ends_with`)."""
         asked = cell.kill_cause or cell.stop_cause
         if (asked is None or asked.who == cell.id) and ends_supervisor(self.spec.ends_with, cell.id, self._specs):
             fields = (self.id, self.cell.incarnation, cell.exit_seq, cell.id)
-            self._house.shared.recorder.emit_fields(SupervisorFinished, *fields)
+            self._context.shared.recorder.emit_fields(SupervisorFinished, *fields)
             self.cell.owner.stop_child(self.cell, None, Cause(self.id, f"its child {cell.path} has ended"))
 
     def _escalate(self, cell: Cell[Any], restarts: int) -> None:
-        self._house.shared.recorder.emit(
+        self._context.shared.recorder.emit(
             SupervisorEscalated(
                 actor=self.id,
                 inc=self.cell.incarnation,
@@ -373,18 +373,18 @@ class Supervisor:
             )
         )
         error = SupervisorFailed(self.path or "root", cell.path, restarts)
-        if self._errors:  # a permanent child may end without any
+        if self._errors:  # a permanent child may end without an error
             error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
         self._gave_up = error
         self.cell.mailbox.put_nowait(Escalation(error), Lane.NOW, is_system=True)
 
-    def let_go(self, cell: Cell[Any]) -> None:
-        """Let a child be gone that has ended and was held for a restart."""
+    def discard(self, cell: Cell[Any]) -> None:
+        """Terminate a stopped child that was kept for a restart."""
         self._forget(cell)
-        cell.leave()
+        cell.terminate()
 
     async def restart_now(self, child: str) -> None:
-        """Restart a child that runs, with whom it takes along, and return when it is ready or gone."""
+        """Restart a running child with the children tied to it; return when it is ready or has terminated."""
         cell = self._children.get(child)
         if cell is None or cell.is_unwanted or self._is_stopping():
             return
@@ -395,45 +395,45 @@ class Supervisor:
         await self._take_steps(batch, Cause(self.id, "restarted on request"))
 
     def refuse(self, message: object) -> None:
-        """Make a dead letter of what is no decision."""
+        """Dead-letter a message that is not a decision."""
         lane = self.cell.envelope.lane if self.cell.envelope is not None else Lane.NEXT
-        self._house.shared.directory.refused(self.cell, message, lane, DeadReason.UNHANDLED)
+        self._context.shared.directory.refused(self.cell, message, lane, DeadReason.UNHANDLED)
 
     async def carry_out(self, batch: Batch) -> None:
-        """Carry out a plan that concerns several children, unless another one has overtaken it."""
-        await self._take_steps(batch, Cause(self.id, "restarted together with a neighbour"))
+        """Carry out a plan that involves several children, unless another one has superseded it."""
+        await self._take_steps(batch, Cause(self.id, "restarted together with a sibling"))
 
     async def _take_steps(self, batch: Batch, cause: Cause) -> None:
         rest = deque(batch.steps if self._plans.begin(batch) else ())
         try:
             while rest:
-                if await self._carry_out_one(rest[0], cause):
+                if await self._take_step(rest[0], cause):
                     rest.popleft()
-                else:  # another plan, which is on its way, is about it and those that it takes along
+                else:  # another pending plan handles it and the children tied to it
                     start_order, child = list(self._specs), rest[0].child
                     others = restart_scope(self.spec.strategy, start_order, child, self._depends_on)
-                    rest = deque(one for one in rest if one.child not in others)
+                    rest = deque(step for step in rest if step.child not in others)
         except trio.Cancelled:
-            self.go_on_with(Batch(tuple(rest)))
+            self.resume_decision(Batch(tuple(rest)))
             raise
 
-    def go_on_with(self, decision: Batch | Escalation) -> None:
-        """Carry out a decision, or what is left of it, after this turn, which somebody aborted."""
+    def resume_decision(self, decision: Batch | Escalation) -> None:
+        """Resume a decision, or the rest of it, after this turn, which was aborted."""
         if self.cell.stop_cause is None and self.cell.kill_cause is None:
             self.cell.mailbox.put_nowait(decision, Lane.NOW, is_system=True)
 
-    async def _carry_out_one(self, one: Step, cause: Cause) -> bool:
-        """Take one step; False when a child was started and has failed since, so that another plan is about it."""
-        cell = self._children.get(one.child)
+    async def _take_step(self, step: Step, cause: Cause) -> bool:
+        """Take one step of a plan; return False if a started child has failed, so that another plan handles it."""
+        cell = self._children.get(step.child)
         if cell is None or self._is_stopping():
             return True
-        if isinstance(one, StopChild):
+        if isinstance(step, StopChild):
             if cell.state in {State.PENDING, State.RUNNING}:
                 await self._end_child(cell, self._specs[cell.id].grace_s, cause)
             self._plans.note_stopped(cell.id)
-        elif isinstance(one, StartChild):
+        elif isinstance(step, StartChild):
             if cell.is_held:
-                cell.renew(one.delay_s)
+                cell.renew(step.delay_s)
                 self._launch(cell)
             await cell.wait_ready(or_held=True)
             return not cell.is_held
@@ -446,7 +446,7 @@ class Supervisor:
         return self._is_closed or (cell is not None and (cell.stop_cause is not None or cell.kill_cause is not None))
 
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
-        """Walk the ladder for a child, in a Trio task of the supervisor."""
+        """Stop a child by the ladder, in a task of the supervisor."""
         if self._nursery is not None and not cell.is_gone:
             spec = self._specs.get(cell.id) or DEFAULT_SPEC
             grace = spec.grace_s if grace_s is None else grace_s
@@ -455,21 +455,21 @@ class Supervisor:
                 self._nursery.start_soon(self._end_child, cell, grace, cause)
 
     def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        """Let a child handle what it has; it is stopped after `grace_s`."""
+        """Drain a child; stop it after `grace_s`."""
         if self._nursery is not None and not cell.is_gone:
             drain(cell, cause)
-            late = self._house.shared.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
+            late = self._context.shared.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
             Ref[Any](cell).watch(lambda _: late.cancel())
 
     def _end_late(self, cell: Cell[Any], cause: Cause) -> None:
-        cell.forswear()
+        cell.cancel_restart()
         self.stop_child(cell, None, cause)
 
     async def _end_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
         await end_child(cell, grace_s, cause, is_supervisor=cell.id in self._supervisors)
 
     async def stop_children(self) -> None:
-        """End all children in order, within the stop budget; then whatever is left is killed together."""
+        """Stop all children in order, within the stop budget; then kill the rest together."""
         self._is_closed = True
         self._plans.clear()
         cause = Cause(self.id, "its supervisor is stopping")
@@ -480,20 +480,20 @@ class Supervisor:
                         nursery.start_soon(self._end_child, cell, self._specs[cell.id].grace_s, cause)
             else:
                 for number, child in enumerate(stop_order(list(self._children))):
-                    if number % BUDGET == BUDGET - 1:  # ending an idle child waits for nothing
+                    if number % BUDGET == BUDGET - 1:  # stopping an idle child never waits
                         await trio.lowlevel.checkpoint()
                     if child in self._children:
                         await self._end_child(self._children[child], self._specs[child].grace_s, cause)
-        if self._gave_up is not None:  # the request to stop overtook its last decision, and must not hide it
+        if self._gave_up is not None:  # the stop came before its last decision, and must not hide it
             raise self._gave_up
 
     def end_children(self) -> None:
-        """Kill whatever still lives below, in one step (the last guard of kernel 9.6)."""
+        """Kill all remaining children, in one step."""
         self._is_closed = True
         cause = Cause(self.id, "its supervisor has ended")
         for cell in list(self._children.values()):
             self._plans.forget(cell.id)
             if cell.state in {State.PENDING, State.RUNNING}:
                 cell.request_kill(cause)
-            elif not cell.is_gone:  # held for a restart that will not come
-                self.let_go(cell)
+            elif not cell.is_gone:  # kept for a restart that will not happen
+                self.discard(cell)

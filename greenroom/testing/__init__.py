@@ -7,8 +7,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancels import SeesCancels
+    from greenroom.testing._conformance_llm import ModelConformance
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
     from greenroom.testing._conformance_supervisor import Opened, SupervisorConformance
     from greenroom.testing._explore import Exploration, ExplorationFailed, assert_deterministic, explore
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF: "Mapping[str, str]" = {
     "VIRTUAL_START": "greenroom.testing._ports",
+    "BareAgentPorts": "greenroom.testing._agent_ports",
     "CacheMiss": "greenroom.testing._cache_prefixes",
     "CancelAt": "greenroom.testing._sweep",
     "ChoiceRNG": "greenroom.testing._scheduler",
@@ -41,6 +44,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "MailboxConformance": "greenroom.testing._conformance_mailbox",
     "MailboxLike": "greenroom.testing._conformance_mailbox",
     "MessagesServer": "greenroom.testing._messages_server",
+    "ModelConformance": "greenroom.testing._conformance_llm",
     "Monitor": "greenroom.testing._monitors",
     "NotQuiescent": "greenroom.testing._monitors",
     "Opened": "greenroom.testing._conformance_supervisor",
@@ -78,6 +82,7 @@ _MODULE_OF: "Mapping[str, str]" = {
 
 __all__ = [
     "VIRTUAL_START",
+    "BareAgentPorts",
     "CacheMiss",
     "CancelAt",
     "ChoiceRNG",
@@ -93,6 +98,7 @@ __all__ = [
     "MailboxConformance",
     "MailboxLike",
     "MessagesServer",
+    "ModelConformance",
     "Monitor",
     "NotQuiescent",
     "Opened",

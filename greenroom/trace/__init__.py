@@ -23,7 +23,7 @@ from greenroom.trace._lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._needs import Need, full_actors
 from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._recent import RECENT, Moment, read_recent
-from greenroom.trace._runs import find_run, runs_folder
+from greenroom.trace._runs import find_run, prepare_runs_folder, runs_folder
 from greenroom.trace._slowness import Slowness, find_slowness
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._statistics import JournalStatistics
@@ -76,6 +76,7 @@ __all__ = [
     "open_journal",
     "open_spans",
     "otlp_traces",
+    "prepare_runs_folder",
     "read_header",
     "read_journal",
     "read_lock",

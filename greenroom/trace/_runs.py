@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError, UsageError, is_session_id, is_uuid, whole_path
+from greenroom.core import JournalError, SystemDisk, UsageError, is_session_id, is_uuid, whole_path
 from greenroom.trace._reader import JOURNAL, read_header
 
 LAST: Final = "last"
@@ -39,6 +39,28 @@ def runs_folder(
         if any((folder / mark).exists() for mark in PROJECT_MARKS):
             return _not_linked(folder)
     return _not_linked(here)
+
+
+def prepare_runs_folder(given: Path | None) -> Path:
+    """Return the folder for runs; a new one is created with a `.gitignore`, so that version control and searches skip it.
+
+    Raises:
+        UsageError: It cannot be created, or is not a folder.
+    """
+    runs = runs_folder(given)
+    disk = SystemDisk()
+    try:
+        if not runs.exists():
+            disk.make_folder(runs)
+            disk.append(runs / ".gitignore", b"*\n")
+        elif not runs.is_dir():
+            raise UsageError(f"{str(runs)!r} is not a folder; give another one with --runs")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"{str(runs)!r} cannot hold runs: {why}; give another folder with --runs") from error
+    finally:
+        disk.close()
+    return runs
 
 
 def _not_linked(folder: Path) -> Path:

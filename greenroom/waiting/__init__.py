@@ -1,4 +1,4 @@
-"""How a task waits: it parks and is woken, a deadline falls due, a slot is settled. Knows Trio, and no actor."""
+"""Primitives for waiting: parking a task, deadlines, reply slots. Knows Trio, but not actors."""
 
 from greenroom.waiting._parking import SHORTCUTS, prepare, sleep, wake
 from greenroom.waiting._slot import NOTHING, ReplySlot

@@ -2,12 +2,12 @@
 
 The documented pair costs 1.6 to 2.9 us a switch; with both shortcuts it is 0.8 to 2.0 us:
 
-* `trap`: `wait_task_rescheduled(f)` makes one object and two coroutine frames a wait. The object only carries `f`, so
-  one per waiting place is enough. Its class is got through the public function (start it, look at what it yields).
-* `WAKE`: `reschedule(task)` makes an `outcome.Value(None)` a wake and unwraps it. One object whose `unwrap()` returns
-  None does the same.
+** `trap`: each `wait_task_rescheduled(f)` creates an object and two coroutine frames. The object only carries `f`, so
+  one per waiting place is enough. Its class is obtained through the public function (start it, inspect what it yields).
+* `WAKE`: each `reschedule(task)` creates an `outcome.Value(None)` and unwraps it. A shared object whose `unwrap()`
+  returns None does the same.
 
-Rule 1: no private name of Trio is imported. Rule 2: when this Trio fails `_self_test`, the documented calls are used.
+No private name of Trio is imported. If this Trio fails `_self_test`, the documented calls are used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trio.lowlevel import Abort, Task, reschedule, wait_task_rescheduled
 
 @final
 class _Wake:
-    """Stands for the outcome `None` at every wake."""
+    """Shared stand-in for `outcome.Value(None)`, sent at every wake."""
 
     __slots__ = ()
 
@@ -44,12 +44,12 @@ def _self_test() -> Callable[[Callable[[Any], Abort]], object] | None:
     try:
         trap = waiting.send(None)
         found = type(trap)
-        if any(getattr(one, "abort_func", None) is not abort for one in (trap, found(abort))):
+        if any(getattr(each, "abort_func", None) is not abort for each in (trap, found(abort))):
             return None
         waiting.send(WAKE)
     except StopIteration as stop:
         return found if stop.value is None else None
-    except Exception:  # noqa: BLE001 - whatever it is, the documented calls are there
+    except Exception:  # noqa: BLE001 - any error means this Trio is different: use the documented calls
         return None
     finally:
         waiting.close()
@@ -58,7 +58,7 @@ def _self_test() -> Callable[[Callable[[Any], Abort]], object] | None:
 
 _TRAP: Final = _self_test()
 SHORTCUTS: Final = _TRAP is not None
-"""Whether the shortcuts are used; False means that Trio has changed and every switch costs its documented price."""
+"""True if the shortcuts are in use; False if this Trio is different, and every switch costs its documented price."""
 
 
 @types.coroutine
@@ -79,8 +79,8 @@ def _wake_with_one(task: Task) -> None:  # a `partial` would cost three times th
 
 
 prepare: Final[Callable[[Callable[[Any], Abort]], object]] = _TRAP or _keep
-"""Makes what `sleep` needs from an abort function; once per waiting place."""
+"""Prepares an abort function for `sleep`; called once per waiting place."""
 sleep: Final[Callable[[Any], Awaitable[None]]] = _sleep_on_trap if SHORTCUTS else _sleep_documented
 """Sleeps until `wake`, or until cancelled."""
 wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedule
-"""Lets a sleeping task run again."""
+"""Reschedules a sleeping task."""

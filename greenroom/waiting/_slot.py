@@ -1,4 +1,4 @@
-"""The slot that an ask waits on: one shot, outside every mailbox, gone when the asker stops waiting."""
+"""One-shot reply slot that an ask waits on, outside every mailbox; discarded when the asker stops waiting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from greenroom.waiting._parking import prepare, sleep, wake
 
 
 class _Nothing:
-    """No answer was given."""
+    """Class of the marker for a missing answer."""
 
     __slots__ = ()
 
@@ -20,30 +20,30 @@ NOTHING: Final = _Nothing()
 
 @final
 class ReplySlot:
-    """Settles once: with a value, or with an error that is raised in the asker."""
+    """A slot that is settled once: with a value, or with an error that is raised in the asker."""
 
     __slots__ = ("_error", "_is_open", "_task", "_value", "is_withdrawn")
 
     def __init__(self) -> None:
         self._is_open = True
         self.is_withdrawn = False
-        """Whether the asker stopped waiting before it was settled."""
+        """True if the asker stopped waiting before the slot was settled."""
         self._task: Task | None = None
         self._value: Any = None
         self._error: Exception | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether an answer would still be heard."""
+        """True if an answer would still reach the asker."""
         return self._is_open
 
     @property
     def is_waiting(self) -> bool:
-        """Whether somebody sleeps on it: neither settled nor cancelled."""
+        """True if a task sleeps on it: neither settled nor cancelled."""
         return self._task is not None
 
     def answer(self, value: Any) -> bool:
-        """Settle with a value; False when it is too late."""
+        """Settle with a value; return False if it is too late."""
         if not self._is_open:
             return False
         self._value = value
@@ -51,7 +51,7 @@ class ReplySlot:
         return True
 
     def fail(self, error: Exception) -> bool:
-        """Settle with an error; False when it is too late."""
+        """Settle with an error; return False if it is too late."""
         if not self._is_open:
             return False
         self._error = error
@@ -59,7 +59,7 @@ class ReplySlot:
         return True
 
     def close(self) -> None:
-        """Stop listening; a later answer is told that it is late."""
+        """Close the slot; `answer` and `fail` return False from now on."""
         self.is_withdrawn = self._is_open
         self._is_open = False
 
@@ -74,7 +74,7 @@ class ReplySlot:
         return Abort.SUCCEEDED
 
     async def wait(self) -> Any:
-        """Return the value or raise the error; cancelled, it leaves the slot as it was."""
+        """Wait for the slot to be settled; return its value or raise its error. A cancelled wait leaves the slot as it was."""
         if self._is_open:
             self._task = current_task()
             await sleep(prepare(self._forget))

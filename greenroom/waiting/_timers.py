@@ -1,7 +1,7 @@
-"""One task for every deadline of a runtime: a timeout costs a dictionary entry instead of a cancel scope.
+"""A timer service: one task for all deadlines of a runtime, so that a timeout costs a dictionary entry, not a cancel scope.
 
-Rule 1: nothing fires early, and at most `TICK_S` late. Rule 2: what falls due together fires in the order in which it
-was asked for. Rule 3: a callback may only flag and wake; it never waits and never raises.
+Nothing fires early, and at most `TICK_S` late. Deadlines due together fire in the order in which they were requested. A
+callback may only set flags and wake tasks; it never waits and never raises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TICK_S: Final = 1 / 64
 
 @final
 class Timer:
-    """A deadline that can be withdrawn."""
+    """A deadline that can be cancelled."""
 
     __slots__ = ("_bucket", "callback")
 
@@ -31,13 +31,13 @@ class Timer:
         bucket[self] = None
 
     def cancel(self) -> None:
-        """Withdraw the deadline; nothing happens when it has already fired."""
+        """Cancel the deadline; no effect if it has already fired."""
         self._bucket.pop(self, None)
 
 
 @final
 class Timers:
-    """Deadlines in buckets of one tick; withdrawing one is a dictionary removal, not a heap search."""
+    """Deadlines in buckets of one tick; cancelling one is a dictionary removal, not a heap search."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -48,11 +48,11 @@ class Timers:
         self._trap: object = prepare(self._forget)
 
     def __len__(self) -> int:
-        """Deadlines that are open."""
+        """Return the number of pending deadlines."""
         return sum(map(len, self._buckets.values()))
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` once `delay_s` seconds have passed; never, if that is `math.inf`, or too far away to count."""
+        """Call `callback` after `delay_s` seconds; never if that is `math.inf` or overflows the clock."""
         ticks = (self._now() + delay_s) / TICK_S
         if ticks == math.inf:
             return Timer(callback, {})
@@ -67,14 +67,16 @@ class Timers:
         return Timer(callback, bucket)
 
     async def run(self) -> None:
-        """Fire what falls due, until cancelled."""
+        """Fire deadlines as they fall due, until cancelled."""
         while True:
             self._fire()
             self._sleeps_until = self._due[0] * TICK_S if self._due else math.inf
             with trio.CancelScope(deadline=self._sleeps_until) as scope:
                 self._sleeper = current_task()
                 await sleep(self._trap)
-            if scope.cancelled_caught:  # not at each new deadline: where many are withdrawn, each would wake it anew
+            if (
+                scope.cancelled_caught
+            ):  # not at each new deadline: if many are cancelled, each would wake this task again
                 self._drop_empty()
 
     def _drop_empty(self) -> None:
@@ -84,7 +86,7 @@ class Timers:
     def _fire(self) -> None:
         while self._due and self._due[0] * TICK_S <= self._now():
             bucket = self._buckets.pop(heapq.heappop(self._due))
-            while bucket:  # a callback may withdraw a neighbour
+            while bucket:  # a callback may cancel another deadline of the bucket
                 timer = next(iter(bucket))
                 del bucket[timer]
                 timer.callback()

@@ -27,7 +27,7 @@ from greenroom.core import Ports, Recorder, calm_collector
 from greenroom.models import AnswerLike, AnthropicModel, Call
 from greenroom.session import EVENTS, transcript_opener
 from greenroom.supervisor import Runtime, open_runtime
-from greenroom.testing import MessagesServer, ReceivedRequest, StreamReply, open_messages_server
+from greenroom.testing import BareAgentPorts, MessagesServer, ReceivedRequest, StreamReply, open_messages_server
 from greenroom.tools import ToolContext, ToolSet, open_processes, tool
 from greenroom.tools.builtin import read_tool
 from greenroom.trace import open_journal
@@ -142,7 +142,7 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
         answers: list[TurnAnswer] = []
 
         async def use_agent(number: int) -> None:
-            home = AgentHome(definition=definition, services=services, tools=tools)
+            home = AgentHome(ports=BareAgentPorts(), definition=definition, services=services, tools=tools)
             ref = await runtime.spawn(Agent, home)
             answers.append(await ref.ask(Prompt(f"You are number {number}"), timeout_s=TIMEOUT_S))
             assert home.conversation is not None

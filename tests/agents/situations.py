@@ -12,12 +12,14 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Loaded, load_conversation
+from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentPorts, AgentServices, Loaded, load_conversation
 from greenroom.core import InlineBlocking, Ports, SeededIds
 from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolResultBlock
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.supervisor import ChildSpec, Runtime, open_runtime
+from greenroom.tasks import Progress, Task, TaskInfo
+from greenroom.testing import BareAgentPorts
 from greenroom.tools import Tool, ToolSet, tool
 
 
@@ -79,6 +81,15 @@ class Stage:
     agent: Ref[Any]
     home: AgentHome
 
+    def begin_run(self) -> Progress:
+        """Let the agent stand in a table of tasks, and return the counters of its run."""
+        info = TaskInfo(id=self.agent.id, description="", owner="", output_file=Path("/output"))
+        progress = Progress()
+        self.home.task = Task(
+            info=info, is_background=True, progress=progress, tell=lambda _: None, watch=lambda *_: None
+        )
+        return progress
+
     @property
     def messages(self) -> tuple[Message, ...]:
         assert self.home.conversation is not None
@@ -94,12 +105,20 @@ async def open_stage(
     kind: Callable[[AgentHome], Agent] = Agent,
     hooks: HookRunner | None = None,
     loaded: Loaded | None = None,
+    ports: AgentPorts | None = None,
     **services: Any,
 ) -> AsyncIterator[Stage]:
     """Open a runtime with one agent; the model is checked for leftovers when the block ends."""
     definition = AgentDefinition(name="tester", system_prompt="You test.", max_turns=max_turns)
     shared = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking(), **services)
-    home = AgentHome(definition=definition, services=shared, tools=ToolSet(tools), hooks=hooks, loaded=loaded)
+    home = AgentHome(
+        ports=BareAgentPorts() if ports is None else ports,
+        definition=definition,
+        services=shared,
+        tools=ToolSet(tools),
+        hooks=hooks,
+        loaded=loaded,
+    )
     spec = ChildSpec(as_id=loaded.agent_id or None) if loaded is not None else None
     async with model.open(), open_runtime(ports=Ports(blocking=InlineBlocking())) as runtime:
         agent: Ref[Any] = await runtime.spawn(kind, home, name="agent", spec=spec)

@@ -14,6 +14,7 @@ from greenroom.core import InlineBlocking, Ports
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.supervisor import open_runtime
+from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet, tool
 
 P = ParamSpec("P")
@@ -59,6 +60,7 @@ async def test_a_decision_about_a_tool_without_paths_takes_no_thread(rules: tupl
     model = ScriptedModel([Call("Deploy", {"place": "staging"}), "done"])
     services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=counted)
     home = AgentHome(
+        ports=BareAgentPorts(),
         definition=AgentDefinition(name="deployer"),
         services=services,
         tools=ToolSet([deploy]),

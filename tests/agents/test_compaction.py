@@ -26,7 +26,7 @@ from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage
 from greenroom.store import read_transcript
-from greenroom.testing import check_cache_prefixes, run_virtual
+from greenroom.testing import BareAgentPorts, check_cache_prefixes, run_virtual
 from greenroom.tools._workspace import Todo
 from tests.agents.situations import Bytes, Stage, open_stage
 
@@ -100,9 +100,9 @@ async def test_what_the_engine_knows_is_told_again(autojump_clock: MockClock) ->
     """
     model = ScriptedModel([Answer([Say("Hm.")], usage=FULL), SUMMARY, "Done."])
 
-    async with open_stage(model, compaction=SMALL) as stage:
+    ports = BareAgentPorts(again=("These agents work for you: a1, a2, a3", ""))
+    async with open_stage(model, ports=ports, compaction=SMALL) as stage:
         await ask(stage)
-        stage.home.survivors = (lambda: "These agents work for you: a1, a2, a3", lambda: "")
         stage.home.workspace.todos = (Todo(content="Look", activeForm="Looking", status="in_progress"),)
         await ask(stage, "More.")
 
@@ -286,13 +286,8 @@ async def test_contexts_of_hooks_survive_once_in_a_turn_that_goes_on() -> None:
 async def test_the_system_prompt_is_composed_anew(autojump_clock: MockClock) -> None:
     """13.31: instructions and memory are read from disk again."""
     model = ScriptedModel(["Done.", SUMMARY, "Well."])
-
-    async def renew() -> str:
-        return "You test, by other rules."
-
-    async with open_stage(model) as stage:
+    async with open_stage(model, ports=BareAgentPorts(prompt="You test, by other rules.")) as stage:
         await ask(stage)
-        stage.home.renew = renew
         await compact(stage)
         await ask(stage, "More.")
 

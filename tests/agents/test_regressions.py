@@ -28,6 +28,7 @@ from greenroom.models import (
 )
 from greenroom.models._scripted import ScriptStep
 from greenroom.supervisor import ChildSpec, Restart
+from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet, tool
 from tests.agents.situations import open_stage
 
@@ -150,7 +151,9 @@ async def test_rc_110_nothing_holds_an_agent_that_has_ended(autojump_clock: Mock
         held: list[weakref.ref[AgentHome]] = []
         refs: list[Ref[Any]] = []
         for _ in range(20):
-            home = AgentHome(definition=stage.home.definition, services=stage.home.services, tools=ToolSet())
+            home = AgentHome(
+                ports=BareAgentPorts(), definition=stage.home.definition, services=stage.home.services, tools=ToolSet()
+            )
             agent = await stage.runtime.spawn(Agent, home, spec=ChildSpec(restart=Restart.TEMPORARY))
             held.append(weakref.ref(home))
             refs.append(agent)

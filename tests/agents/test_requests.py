@@ -20,6 +20,7 @@ from greenroom.models import (
     ToolUseBlock,
     request_body,
 )
+from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet
 from tests.agents.test_repair import damaged_conversations, sound_conversations
 from tests.api_rules import violations
@@ -55,6 +56,7 @@ def odd_rounds(draw: st.DrawFn) -> list[Message]:
 
 
 HOME = AgentHome(
+    ports=BareAgentPorts(),
     definition=AgentDefinition(name="tester", system_prompt="You test."),
     services=AgentServices(model=ScriptedModel([]), cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking()),
     tools=ToolSet(()),

@@ -15,7 +15,7 @@ from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ToolResultBlock
 from greenroom.store import read_transcript
 from greenroom.supervisor import ChildSpec, Runtime, open_runtime
-from greenroom.testing import CancelAt, cancel_sweep, run_virtual, virtual_ports
+from greenroom.testing import BareAgentPorts, CancelAt, cancel_sweep, run_virtual, virtual_ports
 from greenroom.tools import ToolSet
 from tests.agents.situations import Bytes, change, look, stumble
 
@@ -51,7 +51,13 @@ def make_home(
         blocking=InlineBlocking(),
         open_transcript=disk.open,
     )
-    return AgentHome(definition=DEFINITION, services=services, tools=ToolSet([look, change, stumble]), loaded=loaded)
+    return AgentHome(
+        ports=BareAgentPorts(),
+        definition=DEFINITION,
+        services=services,
+        tools=ToolSet([look, change, stumble]),
+        loaded=loaded,
+    )
 
 
 async def run_turn(disk: Bytes, each_event: Callable[[Runtime], None] = lambda _: None) -> None:

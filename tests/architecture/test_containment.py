@@ -9,7 +9,7 @@ from typing import Final
 from tests.architecture.source_tree import sources
 
 STARTERS: Final = {
-    "greenroom.cli._mcp": "the browser that a login needs",
+    "greenroom.cli._mcp_command": "the browser that a login needs",
     "greenroom.containment._git": "git, for an answer",
     "greenroom.containment._sandbox": "the sandbox, to find out whether it works",
     "greenroom.hooks._command": "hooks",
@@ -52,7 +52,8 @@ def faults(modules: Mapping[str, str]) -> list[str]:
                 f"{module}:{node.lineno} takes the environment of the process"
                 for node in ast.walk(tree)
                 if isinstance(node, ast.Attribute) and ast.unparse(node) == "os.environ"
-                if module != "greenroom.cli._mcp"  # its `${NAME}` in entries of servers, which start nothing there
+                if module
+                != "greenroom.cli._mcp_command"  # its `${NAME}` in entries of servers, which start nothing there
             ]
         for node in ast.walk(tree):
             if module.startswith(("greenroom.permissions.", "greenroom.containment.")):  # rules know programs by name

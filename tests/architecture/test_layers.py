@@ -22,13 +22,14 @@ FLOORS: Final = (
     {"supervisor"},
     {"patterns", "views"},
     {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
-    {"models", "tools", "permissions", "hooks", "skills", "tasks", "inbox", "store", "worktrees", "trace"},
+    {"models", "tools", "permissions", "hooks", "skills", "tasks", "inbox", "store", "worktrees", "trace", "terminal"},
     {"mcp", "remote"},
     {"agents"},
     {"teams"},
     {"session"},
     {"gateway"},
-    {"cli", "web", "testing"},
+    {"headless", "swarm", "web"},
+    {"cli", "testing"},
     {"__main__"},
 )
 FLOOR_OF: Final = {name: floor for floor, names in enumerate(FLOORS) for name in names}
@@ -136,7 +137,7 @@ def test_an_uphill_import_is_found_wherever_it_stands(source: str) -> None:
 
 def test_siblings_of_one_floor_do_not_import_each_other() -> None:
     assert uphill({"greenroom.tools._pool": "from greenroom.models import Model"})
-    assert uphill({"greenroom.cli._swarm": "from greenroom.testing import ScriptedModel"})
+    assert uphill({"greenroom.cli._app": "from greenroom.testing import ScriptedModel"})
 
 
 def test_the_kernel_does_not_know_the_version_but_a_door_may() -> None:

@@ -24,10 +24,10 @@ _SERVER: Final = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(
     [
         "greenroom.agents.crew",
-        "greenroom.cli._replay",
-        "greenroom.cli._run",
-        "greenroom.cli._run_control",
-        "greenroom.cli._swarm",
+        "greenroom.cli._replay_command",
+        "greenroom.cli._run_command",
+        "greenroom.headless._control",
+        "greenroom.swarm._swarm",
         "greenroom.cli._swarm_command",
         "greenroom.models._anthropic_client",
     ]

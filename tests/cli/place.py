@@ -139,3 +139,12 @@ class Asked:
 def texts_of(request: ReceivedRequest) -> list[str]:
     content = request.body["messages"][-1]["content"]
     return [block["text"] for block in content if block["type"] == "text"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Place:
+    made = Place(tmp_path, monkeypatch, capfd)
+    made.folder.mkdir()
+    (tmp_path / "home").mkdir()
+    (made.folder / "a.txt").write_text("the answer is 42\n", encoding="utf-8")
+    return made

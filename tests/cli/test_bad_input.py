@@ -455,7 +455,7 @@ def test_a_disk_that_fills_up_in_a_run_is_said_and_the_run_is_not_done(place: Pl
         )
 
     with place.monkeypatch.context() as patch:
-        patch.setattr("greenroom.cli._run.Ports", lambda: Ports(disk=disk))
+        patch.setattr("greenroom.headless._runner.Ports", lambda: Ports(disk=disk))
         done = place.call("run", "Go.", "--permission-mode", "bypassPermissions", script=fill)
 
     assert done.code == 1

@@ -16,7 +16,7 @@ import attrs
 import orjson
 import pytest
 
-from greenroom.cli._replay import replay_command
+from greenroom.cli._replay_command import replay_command
 from greenroom.cli._replay_export import Format
 from greenroom.core import Cause, Event, GreenroomError, field_values
 from greenroom.session import EVENTS

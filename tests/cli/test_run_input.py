@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.cli import _run_input, main
-from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions
-from greenroom.cli._run_model import key_source, model_for, play_search
+from greenroom.cli import _run_arguments, main
+from greenroom.cli._run_arguments import read_object, read_prompt, read_rules, with_permissions
+from greenroom.cli._run_model import model_for, play_search
 from greenroom.core import UsageError
+from greenroom.headless import key_source
 from greenroom.models import Call, Message, ModelRequest, ToolResultBlock, ToolUseBlock, as_answer
 from greenroom.permissions import Effect
 from greenroom.session import SessionSettings
@@ -75,7 +76,7 @@ def test_13_1_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reading, writing = os.pipe()
-    monkeypatch.setattr(_run_input, "FIRST_BYTE_S", 0.0)
+    monkeypatch.setattr(_run_arguments, "FIRST_BYTE_S", 0.0)
     try:
         with os.fdopen(reading, encoding="utf-8") as stream:
             monkeypatch.setattr(sys, "stdin", stream)
@@ -90,7 +91,7 @@ def test_13_1_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
 def test_13_1_standard_input_that_cannot_be_a_prompt_is_refused(
     piped: bytes, why: str, stdin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_run_input, "MAX_BYTES", 10)
+    monkeypatch.setattr(_run_arguments, "MAX_BYTES", 10)
     stdin(piped)
 
     with pytest.raises(UsageError, match=why):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from greenroom.cli.survey._changes import look_at_changes
 from greenroom.containment import Git, GitTooOld, run_git
 from greenroom.session._environment_text import git_status
+from greenroom.swarm.survey._changes import look_at_changes
 from greenroom.worktrees import ProcessEnd, Worktrees, WorktreeSettings, run_process
 from greenroom.worktrees._settings import BaseRef
 from tests.containment.planted import FILTER, make_planted, ran

@@ -53,5 +53,7 @@ def test_the_index_names_every_page() -> None:
 def test_the_index_has_one_line_for_each_page() -> None:
     lines = [line for line in INDEX.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
 
-    assert all(re.fullmatch(r"- \[[^]]+\]\((how-to|reference|explanation)/[\w-]+\.md\): .+\.", line) for line in lines)
+    assert all(
+        re.fullmatch(r"- \[[^]]+\]\((how-to|reference|explanation|design)/[\w-]+\.md\): .+\.", line) for line in lines
+    )
     assert len(lines) == len(set(lines))

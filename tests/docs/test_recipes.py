@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.cli import main
-from greenroom.cli.recipes import BUILTINS, find_recipe
-from greenroom.cli.recipes._finding import _ITEM, _LEAD, _RECIPE, _ROLE
+from greenroom.swarm.recipes import BUILTINS, find_recipe
+from greenroom.swarm.recipes._finding import _ITEM, _LEAD, _RECIPE, _ROLE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "recipes.md"
 

@@ -91,6 +91,7 @@ def note(file: str, text: str) -> None:
 def speak_older() -> None:
     """Answer what only the newer protocol knows as older servers do, before the SDK sees it."""
     theirs, mine = os.dup(0), os.pipe()
+    answers = os.dup(1)  # the SDK points descriptor 1 elsewhere, so that prints do not end up among its messages
     os.dup2(mine[0], 0)
 
     def filter_lines() -> None:
@@ -99,7 +100,9 @@ def speak_older() -> None:
                 message = json.loads(line)
                 if message.get("method") == "server/discover":
                     error = {"code": -32601, "message": "Method not found"}
-                    os.write(1, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode() + b"\n")
+                    os.write(
+                        answers, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode() + b"\n"
+                    )
                 else:
                     onward.write(line)
 

@@ -221,7 +221,7 @@ MUTANTS: Final = (
         "nobody tells the producers",
         ("I-20",),
         _MAILBOX,
-        "            self._producers.send_away()\n",
+        "            self._producers.dismiss()\n",
         "            pass\n",
     ),
     # --- abort and kill --------------------------------------------------------------------------------------------
@@ -348,8 +348,8 @@ MUTANTS: Final = (
         "a batch is stopped in start order",
         ("I-38",),
         "greenroom.supervisor._strategy",
-        "for one in reversed(scope) if one != child",
-        "for one in scope if one != child",
+        "for each in reversed(scope) if each != child",
+        "for each in scope if each != child",
     ),
     Mutant(
         "a batch forgets that the next one is about its children too",
@@ -369,7 +369,7 @@ MUTANTS: Final = (
         "who failed after it was started waits for a batch that was overtaken",
         ("I-38",),
         _PLANS,
-        "            self._being_stopped -= Counter(stopped_to_start(overtaken.steps))\n",
+        "            self._being_stopped -= Counter(stopped_to_start(superseded.steps))\n",
         "            pass\n",
     ),
     Mutant(
@@ -383,7 +383,7 @@ MUTANTS: Final = (
         "whoever builds on a child stays when it is restarted",
         ("I-38",),
         "greenroom.supervisor._strategy",
-        "if not scope.keys().isdisjoint(depends_on.get(one, ())):",
+        "if not scope.keys().isdisjoint(depends_on.get(later, ())):",
         "if False:",
     ),
     Mutant(
@@ -397,7 +397,7 @@ MUTANTS: Final = (
         "a stop of the supervisor's own triggers a restart",
         ("I-40",),
         _SUPERVISOR,
-        "if self._plans.is_settled(cell.id) and not cell.is_unwanted:",
+        "if self._plans.restarts(cell.id) and not cell.is_unwanted:",
         "if False:",
     ),
     Mutant(
@@ -490,7 +490,7 @@ MUTANTS: Final = (
         "jitter from nobody's seed",
         ("I-51",),
         _SUPERVISOR,
-        "chance=self._house.ports.chance.random(),",
+        "chance=self._context.ports.chance.random(),",
         "chance=__import__('random').SystemRandom().random(),",
     ),
     Mutant(
@@ -542,7 +542,7 @@ MUTANTS: Final = (
         "greenroom.actors._outbox",
         "    if cell.is_busy:\n        outbox_of(cell).timers",
         "    if False:\n        outbox_of(cell).timers",
-        tests=("tests/actors/test_later.py",),
+        tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
         "a place that was reserved is never free again",
@@ -550,15 +550,15 @@ MUTANTS: Final = (
         "greenroom.mailbox._intake",
         "            self._reserved -= 1\n            self._held -= 1\n",
         "            self._reserved -= 1\n",
-        tests=("tests/actors/test_later.py",),
+        tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
         "a cancelled timer still delivers what waits",
         (),
-        "greenroom.actors._later",
+        "greenroom.actors._send_timer",
         "            self._cell.mailbox.withdraw(envelope, parent=self._cell.here())\n",
         "            pass\n",
-        tests=("tests/actors/test_later.py",),
+        tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
         "a clean-up is skipped when nothing runs",
@@ -606,7 +606,7 @@ MUTANTS: Final = (
         "an escalation that was aborted is lost",
         (),
         "greenroom.supervisor._behavior",
-        "            self._supervisor.go_on_with(message)\n",
+        "            self._supervisor.resume_decision(message)\n",
         "            pass\n",
         tests=("tests/supervisor/test_escalation.py",),
     ),

@@ -375,7 +375,9 @@ async def test_a_mode_that_changes_during_a_review_counts(project: Path, autojum
     assert "was changed while it was reviewed" in results(session)[0].content
 
 
-async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused(project: Path) -> None:
+async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused(
+    project: Path, autojump_clock: MockClock
+) -> None:
     """Agents 0.4, 7.91: the review began before the user's word, and does not outlive it."""
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
         home = session.delegation.crew.main_home

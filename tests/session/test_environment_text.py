@@ -10,7 +10,7 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.agents.crew import AGENT_TOOLS
-from greenroom.cli._run import _CHANGES
+from greenroom.cli._run_command import _CHANGES
 from greenroom.containment import Git
 from greenroom.models import Call, ScriptedModel
 from greenroom.session._environment_text import MAX_LINES, branch_in, git_status

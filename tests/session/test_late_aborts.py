@@ -43,7 +43,7 @@ async def opened(project: Path, *script: str) -> AsyncIterator[Session]:
 
 
 async def test_a_compaction_that_is_interrupted_at_the_last_moment_changes_nothing(
-    project: Path, autojump_clock: MockClock
+    project: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(project, "Well.", "<summary>We spoke.</summary>") as session:
         await session.run("Go.")
@@ -52,11 +52,11 @@ async def test_a_compaction_that_is_interrupted_at_the_last_moment_changes_nothi
         assert main.conversation is not None
         before = list(main.conversation.messages)
 
-        async def renew() -> str:
+        async def renew(*_: object) -> str:
             session.interrupt()
             return "You lead."
 
-        main.renew = renew
+        monkeypatch.setattr(type(main.ports), "renew_prompt", renew)
         with pytest.raises(TurnKilled):
             await session.compact()
 
@@ -95,16 +95,16 @@ async def test_a_command_line_that_is_interrupted_at_the_last_moment_is_no_turn_
 
 
 async def test_a_skill_that_is_interrupted_at_the_last_moment_is_no_turn_that_was_completed(
-    project: Path, autojump_clock: MockClock
+    project: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(project) as session:
         main = session._main_home
         assert main is not None
 
-        async def run_skill(_: object) -> str:
+        async def run_skill(*_: object) -> str:
             session.interrupt()
             return "audited"
 
-        main.run_skill = run_skill
+        monkeypatch.setattr(type(main.ports), "run_skill", run_skill)
         with pytest.raises(TurnKilled):
             await session.run("/audit-auth")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents._hooking import running_tasks
-from greenroom.cli._run_quiet import wait_background
 from greenroom.core import Cause, Ports, TurnKilled
+from greenroom.headless._background_wait import wait_background
 from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session

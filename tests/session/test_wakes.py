@@ -17,7 +17,7 @@ from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.permissions import ApprovalQueue
 from greenroom.session import SessionInbox
-from greenroom.testing import Faults, Search, Sim, explore, pct
+from greenroom.testing import BareAgentPorts, Faults, Search, Sim, explore, pct
 from greenroom.tools import ToolSet, tool
 
 LONG_S = 1_000.0
@@ -39,7 +39,12 @@ def play(request: ModelRequest) -> AnswerLike:
 def make_home() -> AgentHome:
     model = PlaybookModel({"tester": play}, wait_s=0.1)
     services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking())
-    return AgentHome(definition=AgentDefinition(name="tester", max_turns=50), services=services, tools=ToolSet([dig]))
+    return AgentHome(
+        ports=BareAgentPorts(),
+        definition=AgentDefinition(name="tester", max_turns=50),
+        services=services,
+        tools=ToolSet([dig]),
+    )
 
 
 def told(home: AgentHome) -> list[str]:

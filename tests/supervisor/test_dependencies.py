@@ -171,7 +171,7 @@ async def test_whom_a_child_builds_on_has_to_be_there() -> None:
         await opened.spawn(Doer, name="store")
         team = await opened.spawn_supervisor("team")
         await team.spawn(Doer, name="a")
-        with pytest.raises(UsageError, match="team has no child 'store'; it has: 'a'"):
+        with pytest.raises(UsageError, match="team has no child 'store'; its children: 'a'"):
             await team.spawn(Doer, spec=ChildSpec(depends_on=("store",)))
         with pytest.raises(UsageError, match="depends_on must be a sequence of texts"):
             ChildSpec(depends_on="store")
@@ -274,9 +274,9 @@ def test_whichever_starts_fail_everybody_runs_in_the_end(
 async def test_a_supervisor_is_not_restarted_by_hand_and_nobody_else_is_who_is_no_child() -> None:
     async with runtime() as opened:
         await opened.spawn_supervisor("team")
-        with pytest.raises(UsageError, match="nobody could start its children again"):
+        with pytest.raises(UsageError, match="it is a supervisor; restart its children"):
             await opened.root.restart("team")
-        with pytest.raises(UsageError, match="the root has no child 'other'; it has: 'team'"):
+        with pytest.raises(UsageError, match="the root has no child 'other'; its children: 'team'"):
             await opened.root.stop("other")
 
 

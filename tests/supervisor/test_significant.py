@@ -28,7 +28,7 @@ async def finish(ctx: Context) -> None:
 
 
 def test_a_child_that_always_comes_back_is_not_significant() -> None:
-    with pytest.raises(UsageError, match="permanent child always comes back"):
+    with pytest.raises(UsageError, match="must be False for a permanent child"):
         ChildSpec(restart=Restart.PERMANENT, is_significant=True)
 
 

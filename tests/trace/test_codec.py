@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_h
 import attrs
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenroom import session
@@ -75,6 +75,7 @@ def line_of(event: Event, **place: Any) -> dict[str, Any]:
 def test_every_event_comes_back_as_it_was(event_class: type[Event]) -> None:
     codec = Codec(session.EVENTS)
 
+    @settings(max_examples=settings().max_examples // 3)
     @given(events_of(event_class), st.integers(1, 2**53), st.integers(0, 10**12))
     def check(event: Event, seq: int, microseconds: int) -> None:
         t = microseconds / 1e6

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from greenroom.actors import Context, Outcome, State
 from greenroom.agents._agent import Agent, agent_spec
+from greenroom.agents._conversation import Appended, OnMessage
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._inputs import Input
 from greenroom.agents._services import AgentHome
@@ -33,13 +34,21 @@ class ChildAgent(Agent):
         home: What belongs to the agent, across its runs.
         is_first_run: Whether hooks hear of its start.
         on_ready: Called in the step in which it can begin.
+        on_message: Called with each message of its conversation, before the session's own callback.
     """
 
     on_failure = "crash"
     goes_on = False
 
-    def __init__(self, home: AgentHome, is_first_run: bool, on_ready: Callable[[], None]) -> None:  # noqa: FBT001
+    def __init__(
+        self,
+        home: AgentHome,
+        is_first_run: bool,  # noqa: FBT001
+        on_ready: Callable[[], None],
+        on_message: OnMessage,
+    ) -> None:
         super().__init__(home)
+        self._listener = on_message
         self._is_first_run = is_first_run
         self._on_ready = on_ready
 
@@ -52,6 +61,19 @@ class ChildAgent(Agent):
             await hooking.run(SubagentStartInput(agent_id=home.id, agent_type=home.definition.name))
             home.openings += tuple(hooking.reminders)  # in front of what it is told first (agents 3.37)
         self._on_ready()
+
+    @property
+    def on_appended(self) -> OnMessage:
+        """The callbacks for each message of the conversation."""
+        mine, shared = self._listener, self._home.services.on_message
+        if shared is None:
+            return mine
+
+        def tell(appended: Appended) -> None:
+            mine(appended)
+            shared(appended)
+
+        return tell
 
     async def on_message(self, message: Input, ctx: Context) -> None:
         """Run one turn, and end the run if nothing more waits."""

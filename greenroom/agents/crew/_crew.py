@@ -8,6 +8,7 @@ Must not know: how models call it, what the host is.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -26,7 +27,7 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind, child_spec
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._handoffs import AfterCare, HandOffs
-from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path, stall_limit
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._places import Places
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._stays import Stays
@@ -159,8 +160,7 @@ class Crew:
             agent_id = actor_id(self._ids)
             home = order.home(self._lineage(order))
             home.id = agent_id
-            if home.admit is not None:
-                await home.admit()
+            await home.ports.admit(home)
             above = self.members.get(order.caller_id)
             if order.in_worktree:
                 hold = await self.places.open(agent_id, home)
@@ -186,8 +186,6 @@ class Crew:
         task = self._open_task(agent_id, order, home)
         member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
         self.members[agent_id] = member
-        if not home.listeners:
-            home.listeners = (partial(self._write_output, member),)
         text = order.prompt if order.caller is None else escape_text(order.prompt)
         if order.is_fork:
             place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
@@ -214,8 +212,8 @@ class Crew:
         """Put a run into the table."""
         info, kill = self._info(agent_id, order, home, run=run), partial(self._kill_actor, agent_id)
         task = self.tasks.open(info, is_background=order.is_background, kill=kill)
-        task.progress = home.progress = Progress()
-        home.stalls_after_s = partial(stall_limit, task, self.settings)
+        task.progress = Progress()
+        home.task, home.stall_s = task, self.settings.stall_s or math.inf
         task.is_silent = order.is_silent
         task.is_told_by_stop = False
         return task
@@ -271,6 +269,7 @@ class Crew:
             member.home,
             run == 1,
             partial(self._ready, member, member.task),
+            partial(self._write_output, member),
             spec=child_spec(member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
@@ -318,10 +317,10 @@ class Crew:
         home.id, home.lineage, home.loaded = agent_id, lineage, loaded
         task = self.tasks.recall(self._info(agent_id, order, home, run=run))
         self.tasks.release_later(task)  # unless it is gone on with
-        task.progress = home.progress = Progress()
+        task.progress = Progress()
+        home.task = task
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
-        home.listeners = (partial(self._write_output, member),)
         return member
 
     async def get_ready(self, member: Member) -> None:

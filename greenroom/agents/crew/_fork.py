@@ -80,6 +80,7 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
     home = AgentHome(
         definition=attrs.evolve(parent.definition, name=FORK, initial_prompt="", hooks={}, mcp_servers=()),
         services=parent.services,
+        ports=parent.ports.of_fork(parent),
         tools=ToolSet(tools),
         history=messages,
         open_results=placeholders(messages),
@@ -97,7 +98,6 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
         workspace=Workspace(),
         skill_tool=skill_tool,
         grants=parent.grants,
-        renew=parent.renew,
     )
     home.stand_under(parent)
     return home

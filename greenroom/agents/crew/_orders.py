@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
@@ -80,14 +79,6 @@ class DelegationSettings:
         validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MAX_REPORT_CHARS)),
     )
     """The most of a report that its reader gets, in characters, up to 160,000; all of it is in the output file."""
-
-
-def stall_limit(task: Task, settings: DelegationSettings) -> float:
-    """Return for how many seconds the model of a task's agent may send nothing: for ever, where a call waits for it.
-
-    It is asked when a request begins: one that was under way when the task was moved has no limit.
-    """
-    return settings.stall_s or math.inf if task.is_background else math.inf
 
 
 @final

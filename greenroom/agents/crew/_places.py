@@ -7,19 +7,17 @@ that was kept, or gets another one like it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import attrs
 
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import Member
 from greenroom.agents.crew._stays import Stays
-from greenroom.permissions import ToolKind, traits_of
 from greenroom.tasks import Task
 from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, Kind, Worktree, WorktreeError, Worktrees, confine_path, why_refused
+from greenroom.worktrees import Fate, Hold, Kind, WorktreeError, Worktrees
 
 
 @final
@@ -95,27 +93,6 @@ class Places:
 
 def confined(home: AgentHome, hold: Hold) -> Hold:
     """Keep an agent in the worktree that it holds; returns the hold. In one of the session its folders do."""
-    tree = hold.worktree
-    if tree.kind is Kind.SESSION:
-        return hold
-
-    def confine(tool: str, values: Mapping[str, Any]) -> str:
-        return _why_not(home, tree, tool, values)
-
-    home.confine = confine
+    if hold.worktree.kind is not Kind.SESSION:
+        home.checkout = hold.worktree
     return hold
-
-
-def _why_not(home: AgentHome, tree: Worktree, tool: str, values: Mapping[str, Any]) -> str:
-    """Return why a call must not run for an agent in a worktree; empty if it may. Looks at the disk."""
-    traits = traits_of(tool)
-    subject = values.get(traits.subject) if traits.subject else None
-    if traits.kind is ToolKind.SHELL:
-        return why_refused(str(values.get("command", "")), cwd=home.cwd, worktree=tree)
-    if traits.kind is not ToolKind.EDIT or not isinstance(subject, str):
-        return ""
-    path = (home.cwd / subject).resolve()
-    own = () if home.policy is None else home.policy.own_folders
-    if any(path.is_relative_to(Path(folder).resolve()) for folder in own):
-        return ""
-    return confine_path(path, tree)

@@ -95,7 +95,7 @@ class SkillForks:
         ctx.attach({**found, "status": "async_launched"})
         return f'Skill "{name}" {_in_background(member)} You are told when it has ended; do not wait for it.'
 
-    async def run_command(self, rendered: Rendered, caller: AgentHome) -> str:
+    async def run_command(self, caller: AgentHome, rendered: Rendered) -> str:
         """Run a skill that the user called in a turn of the main agent, and return the output of the command.
 
         Cancelled while it waits for the agent, the agent is killed, and the turn ends after it.

@@ -184,7 +184,7 @@ class Stays:
             raise UsageError(
                 f"this agent is in the worktree {home.stay.worktree.path} already; leave it with ExitWorktree"
             )
-        if home.confine is not None:
+        if home.checkout is not None:
             raise UsageError("this agent works in a worktree of its own, and stays there until its end")
         return self.worktrees
 

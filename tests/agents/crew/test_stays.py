@@ -17,6 +17,7 @@ from greenroom.agents import AgentDefinition, AgentHome, AgentServices
 from greenroom.agents.crew import StayRecord, Stays
 from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.models import ScriptedModel
+from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet
 from greenroom.worktrees import BaseRef, Fate, WorktreeEntered, WorktreeKept, WorktreeLeft, Worktrees, WorktreeSettings
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, listed, make_repository
@@ -49,7 +50,9 @@ class Life:
         services = AgentServices(
             model=ScriptedModel([]), cwd=self.project, roots=(self.project,), blocking=Ports().blocking
         )
-        self.home = AgentHome(definition=AgentDefinition(name="main"), services=services, tools=ToolSet())
+        self.home = AgentHome(
+            ports=BareAgentPorts(), definition=AgentDefinition(name="main"), services=services, tools=ToolSet()
+        )
 
     async def record(self, event: Event) -> None:
         await trio.lowlevel.checkpoint()
@@ -128,7 +131,7 @@ async def live(steps: list[str], project: Path) -> None:
     await life.stays.close()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_no_order_of_steps_loses_work_or_the_place(steps: list[str]) -> None:
     """RC-75, agents 11.14: work goes only with `discard`; record, place and git's lock always say the same."""

@@ -16,7 +16,6 @@ from greenroom.agents.side import beside, read_suggestion, read_summary, suggest
 from greenroom.core import ProviderError, event_of
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
-from greenroom.tasks import Progress
 from tests.agents.situations import Stage, open_stage
 
 
@@ -99,7 +98,7 @@ async def test_a_summary_is_made_only_when_something_happened(autojump_clock: Mo
     model = ScriptedModel([slow, "Done.", "Looking at place a", looks, "Again.", "Looking at a again"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
-        progress = stage.home.progress = Progress()
+        progress = stage.begin_run()
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(45)
         await prompt(stage, "Go.")
@@ -122,7 +121,7 @@ async def test_a_summary_that_fails_ends_nothing_and_is_noticed_once(autojump_cl
     model = ScriptedModel(["One.", errors[0], "Two.", errors[1], "Three.", "Speaking for the third time"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
-        progress = stage.home.progress = Progress()
+        progress = stage.begin_run()
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(1)
         for text in ("Go.", "More.", "And more."):

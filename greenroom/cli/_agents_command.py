@@ -1,0 +1,284 @@
+"""The commands `greenroom agents list | show | check`: which agents there are here, and what is wrong with their files.
+
+Rule 1: it only reads, and runs nothing that a definition names. Rule 2: exit codes are 0, 1 for an agent that is not there
+or a file that should be changed, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its keys.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import attrs
+from cyclopts import Parameter
+
+from greenroom.agents import AgentDefinition
+from greenroom.agents.definitions import (
+    Definitions,
+    agent_listing,
+    builtin_definitions,
+    facts_of,
+    load_definitions,
+    read_files,
+)
+from greenroom.cli._page import Page, counted
+from greenroom.core import LISTING_CHARACTERS, SettingsError, UsageError
+from greenroom.core.sources import MANIFEST, Diagnostic, Kind, Places, find_places
+from greenroom.session import SettingSource, find_session_plugins, load_settings
+from greenroom.terminal import complain, print_table, printable, typed
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+FOUND: Final = 0
+NOT_FOUND: Final = 1
+GIVEN: Final = "--agents"
+"""The source of definitions that the command line gives."""
+
+AgentsJson = Annotated[str | None, Parameter(name=GIVEN)]
+PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
+
+
+def list_command(*, agents: AgentsJson = None, plugin_dir: PluginDirs = None, json: bool = False) -> int:
+    """List the agents that can be used in the current folder.
+
+    Parameters
+    ----------
+    agents
+        More agents, as a JSON object of definitions by their names.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
+    json
+        Print one JSON object instead of a table.
+    """
+    found = _load(agents, plugin_dir)
+    if json:
+        Page(
+            facts={"agents": [_row(one) for one in found.values()], "found": _facts(found.diagnostics)}, lines=()
+        ).print(is_json=True)
+        return FOUND
+    print_table(_table(found))
+    given = [one for one in found.problems if one.source == GIVEN]
+    files = {one.source for one in found.problems} - {GIVEN}
+    if files or given:
+        print()
+    for one in given:
+        print(printable(_line(one), 400))
+    if files:
+        print(f"{counted(len(files), 'file')} should be changed: greenroom agents check")
+    size = len(agent_listing(found.values(), most=sys.maxsize))
+    if size > LISTING_CHARACTERS:
+        print(
+            f"\nDescriptions come to {size:,} characters; a model reads {LISTING_CHARACTERS:,} of them (delegation.listing_chars)"
+        )
+    return FOUND
+
+
+def show_command(name: str, /, *, agents: AgentsJson = None, plugin_dir: PluginDirs = None, json: bool = False) -> int:
+    """Show one agent: where it comes from, what it may do, what it is told.
+
+    Parameters
+    ----------
+    name
+        The name of the agent; case and separators do not matter.
+    agents
+        More agents, as a JSON object of definitions by their names.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
+    json
+        Print one JSON object, in the form that definitions have as JSON.
+    """
+    found = _load(agents, plugin_dir)
+    try:
+        one = found.find(name)
+    except UsageError as error:
+        return complain(str(error), code=NOT_FOUND)
+    about = tuple(
+        each for each in found.diagnostics if each.source == one.origin.source or f"{one.name!r}" in each.text
+    )
+    origin = {"scope": one.origin.scope.value, "source": one.origin.source}
+    lines = [f"{one.name}  ({origin['scope']}: {_short(one.origin.source)})", printable(one.description, 400), ""]
+    lines += [f"{key:<20} {_worded(value)}" for key, value in _settings(one).items()]
+    lines += ["", *one.system_prompt.splitlines()]
+    lines += ["", *map(_line, about)] if about else []
+    Page(facts={**facts_of(one), "origin": origin, "found": _facts(about)}, lines=lines).print(is_json=json)
+    return FOUND
+
+
+def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
+    """Check the files of agents; the exit code is 1 when one should be changed.
+
+    Parameters
+    ----------
+    path
+        A file, a folder of them, or the folder of a plugin; by default all that count in the current folder.
+    json
+        Print one JSON object instead of lines.
+    """
+    if path is None:
+        found = _load(None)
+    elif (path / MANIFEST).is_file():
+        found = _of_plugins(attrs.evolve(find_places(Path.cwd(), managed=()), reads=frozenset()), [path], builtins=())
+    elif path.exists():
+        found = read_files(path.absolute())
+    else:
+        raise UsageError(f"{str(path)!r} is not there; name a file of an agent, or a folder of them")
+    loaded = [one for one in found.values() if one.origin.scope.value != "builtin"]
+    parts = [each for one in loaded for each in _parts(one)]
+    diagnostics = [*found.diagnostics, *parts, *(each for one in loaded for each in _unknown(one))]
+    problems = [*found.problems, *parts]
+    verdict = "nothing to change" if not problems else f"{counted(len(problems), 'problem')} to repair"
+    facts = {
+        "ok": not problems,
+        "loaded": [{"name": one.name, "source": one.origin.source} for one in loaded],
+        "found": _facts(diagnostics),
+    }
+    lines = [f"{one.name}: {_short(one.origin.source)}" for one in loaded]
+    lines += [*map(_line, diagnostics), f"{counted(len(loaded), 'agent')}, {verdict}"]
+    Page(facts=facts, lines=lines).print(is_json=json)
+    return NOT_FOUND if problems else FOUND
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def _load(agents: str | None, plugin_dir: Sequence[Path] | None = None) -> Definitions:
+    places = find_places(Path.cwd())
+    return _of_plugins(places, plugin_dir or (), more=_parsed(agents), builtins=builtin_definitions(os.environ))
+
+
+def _of_plugins(places: Places, folders: Sequence[Path], **options: Any) -> Definitions:
+    """Return the definitions that count, with those of plugins; what is wrong with settings is said, and stops nobody."""
+    wrong: list[Diagnostic] = []
+    try:
+        sources = SettingSource if places.reads else ()
+        settings = load_settings(places, sources, is_trusted=True)  # nothing is run
+    except SettingsError as error:
+        wrong.append(Diagnostic(kind=Kind.BROKEN, source=error.source, text="; ".join(error.problems)))
+        settings = load_settings(places)
+    plugins = find_session_plugins(settings, places, [one.absolute() for one in folders])
+    found = load_definitions(places.with_plugins(plugins.loaded), **options)
+    return attrs.evolve(found, diagnostics=(*wrong, *plugins.diagnostics, *found.diagnostics))
+
+
+def _parsed(agents: str | None) -> dict[str, Any] | None:
+    if agents is None:
+        return None
+    import orjson
+
+    try:
+        values = orjson.loads(agents)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"--agents is no JSON (column {error.colno}: {error.msg})") from None
+    if not isinstance(values, dict):
+        raise UsageError("--agents has to be a JSON object of definitions by their names")
+    return values
+
+
+def _parts(one: AgentDefinition) -> Iterator[Diagnostic]:
+    """Return what is wrong within its hooks, its rules and its servers, which others read when it starts."""
+    from greenroom.hooks import HookSource, SourceKind, parse_hooks
+    from greenroom.mcp import ServerScope, parse_server
+    from greenroom.permissions import Effect, Scope, Source, parse_rule
+
+    source = one.origin.source
+
+    def say(text: str) -> Diagnostic:
+        return Diagnostic(kind=Kind.IGNORED, source=source, text=f"{one.name!r}: {text}")
+
+    for problem in parse_hooks({"hooks": one.hooks}, HookSource(source, SourceKind.AGENT)).problems:
+        yield say(f"{problem.path}: {problem.what}")
+    for pattern in one.disallowed_tools:
+        if "(" in pattern:
+            _, wrong = parse_rule(pattern, Effect.DENY, Source(scope=Scope.AGENT, name=one.name))
+            if wrong is not None:
+                yield say(f"disallowedTools: {wrong.what}")
+    for server in one.mcp_servers:
+        if server.config is not None:
+            parsed = parse_server(
+                server.name, server.config, scope=ServerScope.AGENT, source=source, environ=os.environ
+            )
+            yield from (say(each.text) for each in parsed.diagnostics)
+
+
+def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
+    """Return notes on names that mean nothing here; programs and servers may bring tools and models of their own."""
+    from greenroom.models.choice import INHERIT, family_of
+    from greenroom.permissions import ToolTraits, traits_of
+    from greenroom.tools.builtin import STANDARD_TOOLS
+
+    def say(text: str) -> Diagnostic:
+        return Diagnostic(kind=Kind.NOTE, source=one.origin.source, text=f"{one.name!r} {text}")
+
+    known = {"*", *(each.name for each in STANDARD_TOOLS)}
+    for pattern in one.tools or ():
+        name = pattern.partition("(")[0]
+        if name in _ELSEWHERE:
+            yield say(f"names the tool {name!r}, which no session here has{_INSTEAD.get(name, '')}")
+        elif name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
+            yield say(f"names the tool {name!r}, which is no built-in one; check its name")
+    if one.model != INHERIT and family_of(one.model) is None:
+        yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
+
+
+_INSTEAD: Final = {
+    "LS": "; use Glob",
+    "NotebookRead": "; use Read",
+    "MultiEdit": "; use Edit",
+    "WebSearch": "; use WebFetch",
+}
+_ELSEWHERE: Final = frozenset((*_INSTEAD, "NotebookEdit", "PowerShell", "EnterPlanMode", "ListAgents"))
+"""Tools of other programs that permissions know by name."""
+
+
+def _row(one: AgentDefinition) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "description": one.description,
+        "model": one.model,
+        "tools": one.tools_in_words(),
+        "scope": one.origin.scope.value,
+        "source": one.origin.source,
+    }
+
+
+def _settings(one: AgentDefinition) -> dict[str, Any]:
+    facts = facts_of(one)
+    for key in ("name", "description", "prompt", "tools", "disallowedTools"):
+        facts.pop(key, None)
+    denied = [pattern for pattern in one.disallowed_tools if "(" in pattern]
+    refused = {"refused calls": denied} if denied else {}
+    return {"tools": one.tools_in_words(), **refused, "model": one.model, **facts}
+
+
+def _worded(value: object) -> str:
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value), 400)
+
+
+def _facts(found: Sequence[Diagnostic]) -> list[dict[str, Any]]:
+    return [{"kind": one.kind.value, "source": one.source, "line": one.line, "text": one.text} for one in found]
+
+
+def _line(one: Diagnostic) -> str:
+    place = f"{_short(one.source)}:{one.line}" if one.line else _short(one.source)
+    return f"{place}: {one.kind.value}: {one.text}"
+
+
+def _short(source: str) -> str:
+    return typed(Path(source)) if source.startswith("/") else source
+
+
+def _table(found: Definitions) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("name", "from", "model", "tools", "description"):
+        table.add_column(title, overflow="ellipsis", no_wrap=title in {"name", "from"})
+    for one in found.values():
+        row = (one.name, one.origin.scope.value, one.model, one.tools_in_words(), one.description)
+        table.add_row(*(Text(printable(each, 100)) for each in row))
+    return table

@@ -1,0 +1,336 @@
+"""The commands `greenroom mcp list | login | logout`: which MCP servers there are here, how they stand, and logins in a browser.
+
+Rule 1: what a project's own files name is neither started nor asked without `--trust`. Rule 2: exit codes are 0, 1 for a
+server that is not there or a login that came to nothing, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its
+keys, and no secret is printed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+from collections import ChainMap
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import attrs
+import trio
+from cyclopts import Parameter
+
+from greenroom.cli._page import Page, counted
+from greenroom.containment import ChildKind, child_environment
+from greenroom.core import GreenroomError, Ports, printable_text
+from greenroom.core.sources import Places, find_places
+from greenroom.mcp import (
+    TOKENS_FOLDER,
+    FoundServers,
+    Http,
+    LoggedIn,
+    McpServices,
+    McpSettings,
+    Programs,
+    ServerConfig,
+    ServerState,
+    ServerStatus,
+    Show,
+    Stdio,
+    Way,
+    find_servers,
+    log_in,
+    log_out,
+    start_servers,
+    with_environment,
+)
+from greenroom.session import Settings, SettingSource, find_session_plugins, load_settings, make_data_folders
+from greenroom.supervisor import open_runtime
+from greenroom.terminal import Ladder, climbing, complain, note, print_table, printable
+from greenroom.tools import open_processes
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+T = TypeVar("T")
+
+DONE: Final = 0
+NOT_DONE: Final = 1
+_WAIT_S: Final = 60.0
+"""How long servers are waited for; what is not connected then is told as it stands."""
+
+Given = Annotated[list[str] | None, Parameter(name="--mcp-config")]
+PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
+
+
+def list_command(
+    *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: bool = False, json: bool = False
+) -> int:
+    """List the MCP servers of the current folder, and how they stand.
+
+    Parameters
+    ----------
+    mcp_config
+        More servers: a file, or JSON; may be given several times.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
+    trust
+        Trust this project: servers that its own files name are connected too.
+    json
+        Print one JSON object instead of a table.
+    """
+    here = _look(mcp_config, plugin_dir, is_trusted=trust)
+    ladder = Ladder(note)
+    states = trio.run(_with_programs, here, ladder, partial(_stand, here))
+    if states is None:
+        return ladder.exit_code or NOT_DONE
+    found = here.found
+    configs = {one.name: one for one in (*found.configs, *(each.config for each in found.disabled))}
+    if json:
+        facts = [_row(one, configs[one.name]) for one in states]
+        broken = [{"name": one.name, "type": one.type, "message": one.message} for one in found.broken]
+        Page(facts={"servers": facts, "broken": broken, "found": list(map(str, found.diagnostics))}, lines=()).print(
+            is_json=True
+        )
+        return DONE
+    if states:
+        print_table(_table(states, configs))
+    else:
+        print("no MCP servers; write them into .mcp.json, or into ~/.greenroom/settings.json")
+    for line in [*_reasons(states), *map(str, found.diagnostics)]:
+        print(printable(line, 600))
+    return DONE
+
+
+def login_command(
+    name: str,
+    /,
+    *,
+    mcp_config: Given = None,
+    plugin_dir: PluginDirs = None,
+    trust: bool = False,
+    no_browser: bool = False,
+) -> int:
+    """Log in at an MCP server in a browser, and keep the tokens.
+
+    Parameters
+    ----------
+    name
+        The name of the server.
+    mcp_config
+        More servers: a file, or JSON; may be given several times.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
+    trust
+        Trust this project: servers that its own files name count too.
+    no_browser
+        Open no browser; only print the address.
+    """
+    here = _look(mcp_config, plugin_dir, is_trusted=trust)
+    config = _named(name, here.found)
+    if config is None:
+        return NOT_DONE
+    ladder = Ladder(note)
+    show = partial(_show if no_browser else _show_and_open, config.name)
+    came_to = trio.run(_with_programs, here, ladder, partial(_log_in, config, here, show))
+    if came_to is None:
+        return ladder.exit_code or NOT_DONE
+    tools = counted(came_to.tools, "tool")
+    if came_to.path is None:
+        print(f"{printable(name)} wants no login; it has {tools}")
+    else:
+        print(f"logged in at {printable(name)}, which has {tools}; the tokens are in {came_to.path}")
+    return DONE
+
+
+def logout_command(
+    name: str, /, *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: bool = False
+) -> int:
+    """Forget the tokens of an MCP server.
+
+    Parameters
+    ----------
+    name
+        The name of the server.
+    mcp_config
+        More servers: a file, or JSON; may be given several times.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
+    trust
+        Trust this project: servers that its own files name count too.
+    """
+    here = _look(mcp_config, plugin_dir, is_trusted=trust)
+    config = _named(name, here.found)
+    if config is None:
+        return NOT_DONE
+    path = trio.run(partial(log_out, config, tokens=here.tokens, ports=Ports()))
+    what = "no tokens are kept" if path is None else f"removed {path}"
+    print(f"{printable(name)}: {what}")
+    return DONE
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Here:
+    """What the files of the current folder say."""
+
+    found: FoundServers
+    places: Places
+    settings: McpSettings
+    said: Settings
+
+    @property
+    def tokens(self) -> Path:
+        return self.places.home / TOKENS_FOLDER
+
+
+def _look(given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted: bool) -> _Here:
+    """Return what a session here would find: the same servers, held against the same rules."""
+    logging.getLogger("greenroom").addHandler(logging.NullHandler())  # what a server does wrong is told once, below
+    places = find_places(Path.cwd())
+    said = load_settings(places, SettingSource, is_trusted=is_trusted)
+    plugins = find_session_plugins(said, places, [one.absolute() for one in plugin_dirs or ()])
+    places = places.with_plugins(plugins.loaded)
+    environ = ChainMap(dict(said.env), dict(os.environ))
+    settings, _ = with_environment(said.scalars.mcp, environ)
+    settings = said.as_managed("mcp", settings)
+    rules, unread = said.server_rules()
+    found = find_servers(
+        places,
+        environ=environ,
+        given=given or (),
+        only_given=settings.only_given,
+        is_trusted=is_trusted,
+        rules=rules,
+    )
+    kept = tuple(one for one in found.configs if one.name not in said.scalars.disabledMcpjsonServers)
+    diagnostics = (*said.diagnostics, *plugins.diagnostics, *unread, *found.diagnostics)
+    return _Here(attrs.evolve(found, configs=kept, diagnostics=diagnostics), places, settings, said)
+
+
+def _named(name: str, found: FoundServers) -> ServerConfig | None:
+    """Return a server by its name; says so where there is none."""
+    configs = (*found.configs, *(one.config for one in found.disabled))
+    config = next((one for one in configs if one.name == name), None)
+    if config is not None:
+        return config
+    about = next((one for one in found.diagnostics if f"{name!r}" in one.text), None)
+    known = ", ".join(sorted(one.name for one in configs)) or "none"
+    text = str(about) if about else f"there is no MCP server {name!r} here; there is: {known}"
+    complain(text + ("; --trust does that here" if text.endswith(" first") else ""), code=NOT_DONE)
+    return None
+
+
+async def _with_programs(
+    here: _Here, ladder: Ladder, work: Callable[[Ports, Programs, Path], Awaitable[T]]
+) -> T | None:
+    """Do some work with what starts programs; None where a signal ended it.
+
+    Raises:
+        GreenroomError: As the work does.
+    """
+    ports = Ports()
+    result: T | None = None
+    problem: GreenroomError | None = None  # raised outside of the nursery, which would make a group of it
+    async with climbing(ladder):
+        with ladder.stop_scope, tempfile.TemporaryDirectory(prefix="greenroom-mcp-") as name:
+            folder = Path(name)
+            async with open_processes(
+                blocking=ports.blocking,
+                ids=ports.ids,
+                folder=folder,
+                mark="greenroom-mcp",
+                environ=here.said.env,
+                pass_env=here.said.scalars.pass_env,
+            ) as programs:
+                try:
+                    result = await work(ports, programs, folder)
+                except GreenroomError as error:
+                    problem = error
+    if problem is not None:
+        raise problem
+    return result
+
+
+async def _stand(here: _Here, ports: Ports, programs: Programs, folder: Path) -> tuple[ServerState, ...]:
+    """Connect every server for a moment, and return how they stand."""
+    await ports.blocking.run(make_data_folders, here.places.plugins, ports)
+    async with open_runtime(ports=ports) as runtime:
+        services = McpServices(
+            cwd=here.places.cwd,
+            ports=ports,
+            settings=here.settings,
+            programs=programs,
+            output_folder=folder,
+            tokens=here.tokens,
+        )
+        found = here.found
+        servers = await start_servers(runtime.root, found.configs, services, disabled=found.disabled)
+        await servers.wait_settled(_WAIT_S)
+        return servers.states()
+
+
+async def _log_in(
+    config: ServerConfig, here: _Here, show: Show, ports: Ports, programs: Programs, folder: Path
+) -> LoggedIn:
+    del folder
+    return await log_in(config, show, cwd=here.places.cwd, tokens=here.tokens, ports=ports, programs=programs)
+
+
+async def _show(name: str, address: str) -> None:
+    await trio.lowlevel.checkpoint()
+    print(f"Log in at {printable(name)}, here:\n\n{printable_text(address)}\n", flush=True)
+
+
+async def _show_and_open(name: str, address: str) -> None:
+    await _show(name, address)
+    # A process of its own, without the terminal: browsers for terminals would take it, and others print on it.
+    command = [sys.executable, "-I", "-m", "webbrowser", address]  # isolated: not the modules of the current folder
+    environ = child_environment(ChildKind.COMMAND)
+    await trio.run_process(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False, env=environ)
+
+
+def _row(one: ServerState, config: ServerConfig) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "status": one.status.value,
+        "why": one.why,
+        "type": one.type,
+        "scope": one.scope,
+        "source": config.source,
+        "tools": list(one.tools),
+        "prompts": list(one.prompts),
+        "left_out": list(one.left_out),
+    }
+
+
+def _table(states: tuple[ServerState, ...], configs: dict[str, ServerConfig]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=False)
+    for title in ("name", "status", "type", "from", "tools", "where"):
+        table.add_column(title, overflow="ellipsis", no_wrap=True)
+    for one in states:
+        way = configs[one.name].way
+        row = (one.name, one.status.value, one.type, one.scope, str(len(one.tools)), _where(way))
+        table.add_row(*(Text(printable(each, 100)) for each in row))
+    return table
+
+
+def _reasons(states: tuple[ServerState, ...]) -> list[str]:
+    why = [f"{one.name}: {one.why}" for one in states if one.status is not ServerStatus.CONNECTED and one.why]
+    return [*why, *(f"{one.name}: {line}" for one in states for line in one.left_out)]
+
+
+def _where(way: Way) -> str:
+    """Return a program, or the machine of an address: what follows that may be a secret."""
+    if isinstance(way, Stdio):
+        return way.command
+    parts = urlsplit(way.url) if isinstance(way, Http) else None
+    return "" if parts is None else f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

@@ -1,0 +1,178 @@
+"""The ports of a session's agents: what an agent asks of the session that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeAlias, final
+
+import attrs
+
+from greenroom.actors import Context
+from greenroom.agents import AgentDefinition, AgentHome
+from greenroom.core import UsageError
+from greenroom.models import ToolUseBlock
+from greenroom.permissions import Update
+from greenroom.skills import Rendered
+
+Follow: TypeAlias = Callable[[Sequence[ToolUseBlock]], Awaitable[list[str]]]
+
+
+@final
+@attrs.define(eq=False)
+class Prepared:
+    """What was read for one agent before its first turn, and again when its prompt was renewed."""
+
+    _definition: AgentDefinition | None = None
+    preloaded: str = ""
+    """The text of the skills that it starts with."""
+    follow: Follow | None = None
+    """Returns what the model is to read about files that it has worked on."""
+    registered: set[str] = attrs.field(factory=set)
+    """Names of the skills whose hooks it has."""
+
+    @property
+    def definition(self) -> AgentDefinition:
+        """Its definition from before anything was read."""
+        assert self._definition is not None
+        return self._definition
+
+    def begin(self, definition: AgentDefinition) -> None:
+        """Keep the definition from before anything is read."""
+        self._definition = definition
+
+    def note_skills(self, text: str) -> None:
+        """Keep the text of the skills that the agent starts with."""
+        self.preloaded = text
+
+    def note_follow(self, follow: Follow) -> None:
+        """Keep what follows the files that the agent works on."""
+        self.follow = follow
+
+    def register(self, skill: str) -> bool:
+        """Note that the agent has a skill's hooks; False if it had them."""
+        is_new = skill not in self.registered
+        self.registered.add(skill)
+        return is_new
+
+
+async def _read_as_text(_agent: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+    return text, ()
+
+
+async def _refuse(_agent: AgentHome, rendered: Rendered) -> str:
+    raise UsageError(f"/{rendered.skill.name} runs as an agent of its own, and no agent can be started here")
+
+
+async def _keep_none(_agent: AgentHome, _updates: Sequence[Update]) -> None:
+    return None
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class SessionAgentPorts:
+    """The ports of one agent, made of functions of its session; each that is left out does nothing.
+
+    Args:
+        admit: Waits for the servers that it needs.
+        prepare: Reads its instructions, notes, skills and servers.
+        renew: Composes its system prompt anew.
+        take_up: Puts in force what a skill grants.
+        keep_updates: Puts lasting answers in force for the session.
+        survivors: Returns what a compacted conversation has to be told again.
+        read_prompt: Reads the user's commands by `/name`; by default they are text.
+        run_skill: Runs skills of the user's with `context: fork`; by default they are refused.
+        on_taken: Called with the uuid of each item that was taken up.
+        on_said: Called with the uuid of each message of the user's that was taken up.
+    """
+
+    _admit: Callable[[AgentHome], Awaitable[None]] | None = None
+    _prepare: Callable[[Prepared, AgentHome, Context], Awaitable[None]] | None = None
+    _renew: Callable[[Prepared, AgentHome], Awaitable[str]] | None = None
+    _take_up: Callable[[Prepared, AgentHome, Rendered], object] | None = None
+    _keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] = _keep_none
+    _survivors: Callable[[], Sequence[str]] = tuple
+    _read_prompt: Callable[[AgentHome, str], Awaitable[tuple[str, tuple[Rendered, ...]]]] = _read_as_text
+    _run_skill: Callable[[AgentHome, Rendered], Awaitable[str]] = _refuse
+    _on_taken: Callable[[str], object] | None = None
+    _on_said: Callable[[str], object] | None = None
+    prepared: Prepared = attrs.field(factory=Prepared, init=False)
+
+    async def admit(self, agent: AgentHome) -> None:
+        """Wait for the servers that the agent needs, and refuse one that would have no tools.
+
+        Raises:
+            ToolError: It cannot be started.
+        """
+        if self._admit is not None:
+            await self._admit(agent)
+
+    async def prepare(self, agent: AgentHome, ctx: Context) -> None:
+        """Read the agent's instructions, notes, skills and servers."""
+        if self._prepare is not None:
+            await self._prepare(self.prepared, agent, ctx)
+
+    async def renew_prompt(self, agent: AgentHome) -> str | None:
+        """Return the system prompt from files as they are now; None where it was not made from files."""
+        if self._renew is None:
+            return None
+        return await self._renew(self.prepared, agent)
+
+    def survivors(self, agent: AgentHome) -> Sequence[str]:
+        """Return what a compacted conversation has to be told again."""
+        return self._survivors()
+
+    async def follow(self, calls: Sequence[ToolUseBlock]) -> list[str]:
+        """Return the instructions and skills that hold where these calls have worked."""
+        return [] if self.prepared.follow is None else await self.prepared.follow(calls)
+
+    def take_up(self, agent: AgentHome, rendered: Rendered) -> None:
+        """Put in force what a skill grants."""
+        if self._take_up is not None:
+            self._take_up(self.prepared, agent, rendered)
+
+    async def read_prompt(self, agent: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+        """Return what a command of the user's stands for, and the skills that it calls.
+
+        Raises:
+            UsageError: It cannot be run.
+        """
+        return await self._read_prompt(agent, text)
+
+    async def run_skill(self, agent: AgentHome, rendered: Rendered) -> str:
+        """Run a skill of the user's as an agent of its own, and return the output of the command.
+
+        Raises:
+            UsageError: It may not be run here.
+            SkillForkFailed: Its agent did not complete.
+        """
+        return await self._run_skill(agent, rendered)
+
+    def note_taken(self, uuid: str) -> None:
+        """Note that an item has left the session's queue."""
+        if self._on_taken is not None:
+            self._on_taken(uuid)
+
+    def note_said(self, uuid: str) -> None:
+        """Note that a message of the user's was taken up: file checkpoints begin with it."""
+        if self._on_said is not None:
+            self._on_said(uuid)
+
+    async def keep_updates(self, agent: AgentHome, updates: Sequence[Update]) -> None:
+        """Put lasting answers in force for the whole session."""
+        await self._keep_updates(agent, updates)
+
+    def of_fork(self, parent: AgentHome) -> SessionAgentPorts:
+        """Return the ports of a fork: its prompt is renewed as its parent's is; it takes up nothing by itself."""
+        renew = None if self._renew is None else partial(_renew_as, self._renew, self.prepared, parent)
+        return SessionAgentPorts(keep_updates=self._keep_updates, renew=renew)
+
+
+async def _renew_as(
+    renew: Callable[[Prepared, AgentHome], Awaitable[str]],
+    prepared: Prepared,
+    parent: AgentHome,
+    _of_fork: Prepared,
+    _fork: AgentHome,
+) -> str:
+    return await renew(prepared, parent)

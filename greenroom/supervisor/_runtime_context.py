@@ -1,0 +1,76 @@
+"""Resources shared by the supervisors of a runtime; helpers for spawning."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, final, get_type_hints
+
+import attrs
+import trio
+
+from greenroom.actors import ActorContext, Behavior, Cell, Dispatcher, current_of, text_of
+from greenroom.core import Cause, Ports, StartFailed, UsageError
+
+
+def always_open() -> None:
+    """Do nothing: the default check, for runtimes without a journal."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class RuntimeContext:
+    """Resources shared by the supervisors of a runtime."""
+
+    ports: Ports
+    shared: ActorContext
+    dispatcher: Dispatcher
+    check_open: Callable[[], None] = always_open
+    """Raises if nothing new may start, because it could not be recorded."""
+
+
+def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[Any]]:
+    """Return the behavior class that a factory creates; its attributes decide how the actor is run."""
+    while isinstance(factory, functools.partial):
+        factory = factory.func
+    if inspect.iscoroutinefunction(factory):
+        raise UsageError(
+            f"factory must be a plain function, got the async function {factory!r}; wait in on_start instead"
+        )
+    if isinstance(factory, type) and issubclass(factory, Behavior):
+        return factory
+    try:
+        returns = get_type_hints(factory).get("return")
+    except (TypeError, NameError):  # not a function, or an annotation that names something local
+        returns = None
+    if isinstance(returns, type) and issubclass(returns, Behavior):
+        return returns
+    if not callable(factory):
+        raise UsageError(f"factory must be a Behavior class or a callable that returns a Behavior, got {factory!r}")
+    raise UsageError(
+        f"cannot determine the Behavior class that {factory!r} returns; pass the class and its arguments: "
+        "spawn(MyBehavior, 1, 2)"
+    )
+
+
+async def wait_started(cell: Cell[Any]) -> None:
+    """Wait until an actor is ready. If cancelled, kill the actor first, so that its name is free again.
+
+    Raises:
+        StartFailed: It ended before it was ready; the error is the `__cause__`.
+    """
+    try:
+        await cell.wait_ready()
+    except BaseException:
+        current = current_of(cell.shared)
+        who = current.id if current is not None else "host"
+        cell.cancel_restart()
+        cell.request_kill(Cause(who, "the spawner was cancelled before the actor was ready"))
+        with trio.move_on_after(2 * cell.kill_grace_s, shield=True):
+            await cell.wait_gone()
+        raise
+    if not cell.was_ready:
+        cause = cell.down.cause if cell.down is not None else None
+        why = text_of(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
+        raise StartFailed(cell.id, why, path=cell.path) from cell.failure

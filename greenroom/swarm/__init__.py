@@ -1,0 +1,5 @@
+"""The program of `greenroom swarm`: a lead and its teammates work on a folder and leave a report."""
+
+from greenroom.swarm._swarm import DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
+
+__all__ = ["DEFAULT_RECIPE", "SwarmOptions", "list_recipes", "resumed", "run_swarm"]

@@ -1,0 +1,472 @@
+"""The command `greenroom swarm`: a lead and its mates work on a folder and leave a report.
+
+Rule 1: what the user got wrong is said before anything starts or is written. Rule 2: nothing is written into the folder
+that is surveyed. Rule 3: whatever ends it, the run folder can be replayed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import trio
+
+from greenroom.agents import AgentDefinition
+from greenroom.agents.definitions import builtin_definitions, load_definitions
+from greenroom.core import (
+    ActorEnded,
+    GreenroomError,
+    ProviderError,
+    StartFailed,
+    Stopping,
+    SystemDisk,
+    TurnFailed,
+    TurnKilled,
+    Undelivered,
+    UsageError,
+    calm_collector,
+)
+from greenroom.core.sources import find_places
+from greenroom.models import (
+    AnthropicModel,
+    FaultRates,
+    Model,
+    PlannedCrash,
+    PlaybookModel,
+    RetryPolicy,
+    chaotic,
+    retrying,
+)
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
+from greenroom.session import Session, open_session
+from greenroom.supervisor import Restart
+from greenroom.swarm._resumption import Beginning, hand_out_again, lead_on, read_beginning
+from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
+from greenroom.swarm._view import JsonView, LinesView, Opening, Summary, View
+from greenroom.swarm.recipes import BUILTINS, SURVEY, TOOL_NAMES, Recipe, find_recipe
+from greenroom.teams import Team
+from greenroom.terminal import Ladder, climbing, explained, is_terminal, program, typed, without_class
+from greenroom.tools import Tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+from greenroom.trace import prepare_runs_folder, runs_folder
+
+PLAYBOOK: Final = "playbook"
+KEY: Final = "ANTHROPIC_API_KEY"
+RUNS: Final = "GREENROOM_RUNS"
+REPORT: Final = "report.md"
+TEAM: Final = "swarm"
+DEFAULT_AGENTS: Final = 4
+DEFAULT_RECIPE: Final = SURVEY.name
+LEAD: Final = SURVEY.lead.name
+
+# The playbook knows what its conversation shows and nothing else; it has no window that a conversation has to fit.
+PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
+
+
+@attrs.frozen(kw_only=True)
+class SwarmOptions:
+    """What the command line said."""
+
+    path: Path
+    task: str = ""
+    agents: int = DEFAULT_AGENTS
+    model: str = ""
+    runs: Path | None = None
+    is_json: bool = False
+    latency_s: float = 0.0
+    recipe: str = DEFAULT_RECIPE
+    max_usd: float | None = None
+    """US dollars that the run may cost; None: as the settings say."""
+    seed: int | None = None
+    """Of the failures that are put into the run; None for none."""
+    resume: Path | None = None
+    """The folder of the run that is gone on with; None for a new one."""
+
+
+@attrs.frozen(kw_only=True)
+class PlannedMate:
+    """A mate that is to be spawned."""
+
+    name: str
+    definition: AgentDefinition
+    prompt: str
+    """What it is told first; empty: it waits for an item."""
+    restart: Restart
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """A recipe with what the command line said: everything is settled before anything starts."""
+
+    recipe: Recipe
+    task: str
+    folder: Path
+    lead: AgentDefinition
+    mates: tuple[PlannedMate, ...]
+    prompt: str
+    """What the lead is told."""
+    tools: tuple[Tool, ...]
+
+
+@attrs.define
+class _Run:
+    """What is known of a run once its session is closed."""
+
+    folder: Path | None = None
+    """None: it never began."""
+    items: int = 0
+    completed: int = 0
+    held_back: str = ""
+    """Why an item was handed to nobody any more; empty where that is so of none."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    error: str = ""
+    began_s: float = 0.0
+    """When the session was open, on Trio's clock: loading modules and connecting is none of the swarm's work."""
+
+    @property
+    def has_report(self) -> bool:
+        return self.folder is not None and (self.folder / REPORT).is_file()
+
+
+def run_swarm(options: SwarmOptions) -> int:
+    """Run a swarm and return the exit code.
+
+    Raises:
+        UsageError: The recipe, the folder, the model or the place for runs cannot be used.
+    """
+    recipe = find_recipe(options.recipe)
+    folder = checked_folder(options.path)
+    model = chosen_model(options, recipe)
+    if options.seed is not None:
+        model = troubled(model, options.seed, is_rule_based=is_playbook(options))
+    plan = make_plan(options, recipe, folder)
+    runs = prepare_runs_folder(options.runs)
+    opening = Opening(
+        model=model.name,
+        is_rule_based=is_playbook(options),
+        folder=str(folder),
+        task=plan.task,
+        mates=len(plan.mates),
+    )
+    settings = model_settings(find_places(Path.cwd()), max_usd=options.max_usd, is_rule_based=opening.is_rule_based)
+    if opening.is_rule_based:
+        settings |= PLAYBOOK_SETTINGS
+    with calm_collector(), _quiet_about_planned_crashes():
+        return trio.run(_swarm, options, opening, model, plan, runs, settings)
+
+
+@contextmanager
+def _quiet_about_planned_crashes() -> Iterator[None]:
+    """Keep the stacks of crashes that were asked for from the terminal; the run folder has them."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], PlannedCrash))
+
+    log = logging.getLogger("greenroom")
+    log.addFilter(is_news)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_news)
+
+
+def resumed(options: SwarmOptions, run: str) -> SwarmOptions:
+    """Return the options with which a run is gone on with.
+
+    Raises:
+        UsageError: There is no such run, or it is no swarm's.
+    """
+    folder, began = read_beginning(run, runs_folder(options.runs))
+    return attrs.evolve(
+        options, path=Path(began.path), task=began.task, agents=began.agents, recipe=began.recipe, resume=folder
+    )
+
+
+def list_recipes() -> None:
+    """Print the recipes that come with greenroom, on lines of at most 80 columns."""
+    for recipe in BUILTINS.values():
+        key = "" if recipe.playbook else " Needs a model."
+        text = f"{recipe.name:<10}{recipe.description}{key}"
+        print(textwrap.fill(text, width=80, subsequent_indent=" " * 10, break_on_hyphens=False))
+
+
+# --- what the user said -----------------------------------------------------------------------------------------------
+
+
+def checked_folder(path: Path) -> Path:
+    """Return the absolute folder that a path means.
+
+    Raises:
+        UsageError: It is none, or cannot be read.
+    """
+    try:
+        folder = Path(os.path.realpath(path))
+        if not folder.exists():
+            raise UsageError(f"{str(path)!r} does not exist; give a folder to survey")
+        if not folder.is_dir():
+            raise UsageError(f"{str(path)!r} is not a folder; give the folder that it is in")
+        with os.scandir(folder):
+            pass
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"{str(path)!r} cannot be read: {why.lower()}") from error
+    return folder
+
+
+def is_playbook(options: SwarmOptions) -> bool:
+    """Whether the rule-based model is meant: by name, or because there is no key."""
+    return options.model == PLAYBOOK or (not options.model and not os.environ.get(KEY))
+
+
+def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
+    """Return the model that a swarm runs on.
+
+    Raises:
+        UsageError: There is no such model, or no key for it; or the recipe has no rules and needs one.
+    """
+    if is_playbook(options):
+        if not recipe.playbook:
+            raise UsageError(f"the recipe {recipe.name!r} has no rules and needs a model: set {KEY}")
+        return PlaybookModel(recipe.playbook, name=PLAYBOOK, wait_s=options.latency_s)
+    name = options.model or DEFAULT_CLAUDE_MODEL
+    if not name.startswith("claude-"):
+        raise UsageError(
+            f"there is no model {name!r}; there are {PLAYBOOK!r} and Claude's, such as {DEFAULT_CLAUDE_MODEL!r}"
+        )
+    if not os.environ.get(KEY) and not os.environ.get("ANTHROPIC_AUTH_TOKEN"):
+        raise UsageError(f"the model {name!r} needs a key: set {KEY}, or use --model {PLAYBOOK}")
+    if options.latency_s:
+        raise UsageError(f"--latency is for the model {PLAYBOOK!r}")
+    return AnthropicModel(name)
+
+
+def troubled(model: Model, seed: int, *, is_rule_based: bool) -> Model:
+    """Return a model that fails on purpose, and is asked again where that may help; the lead alone does not crash."""
+    model = chaotic(model, seed, FaultRates(spared=frozenset({LEAD})))
+    return retrying(model, RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0)) if is_rule_based else model
+
+
+def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
+    """Settle who works and what they are told.
+
+    Raises:
+        UsageError: The task or a definition is missing, or what the recipe looks up cannot be had.
+    """
+    task = options.task or recipe.task
+    if not task:
+        raise UsageError(f"the recipe {recipe.name!r} needs a task: say with --task what is to be done")
+    mates = tuple(recipe.mates(options.agents))
+    uses_files = any(role.definition for role in (recipe.lead, *recipe.roles))
+    known = load_definitions(find_places(Path.cwd()) if uses_files else None, builtins=builtin_definitions(os.environ))
+    lead = recipe.lead.made(known.find)
+    made = {role.name: role.made(known.find) for role in recipe.roles}
+    needed = {name for one in (lead, *made.values()) for name in (TOOL_NAMES if one.tools is None else one.tools)}
+    return Plan(
+        recipe=recipe,
+        task=task,
+        folder=folder,
+        lead=lead,
+        mates=tuple(
+            PlannedMate(name=name, definition=made[role.name], prompt=role.prompt, restart=role.restart)
+            for name, role in mates
+        ),
+        prompt=recipe.lead_prompt(
+            task=task,
+            folder=folder.name or str(folder),
+            mates=[name for name, _ in mates],
+            facts=recipe.look(folder) if recipe.look else "",
+        ),
+        tools=tuple(one for one in STANDARD_TOOLS if one.name in needed),
+    )
+
+
+def make_view(options: SwarmOptions) -> View:
+    """Return the view that fits where the output goes."""
+    if options.is_json:
+        return JsonView()
+    if is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}:
+        from greenroom.swarm._live_view import LiveView
+
+        return LiveView(has_keys=True)
+    return LinesView()
+
+
+# --- the work ---------------------------------------------------------------------------------------------------------
+
+
+async def _swarm(
+    options: SwarmOptions, opening: Opening, model: Model, plan: Plan, runs: Path, settings: Mapping[str, Any]
+) -> int:
+    view = make_view(options)
+    view.begin(opening)
+    run = _Run()
+    ladder = Ladder(view.say)
+    ladder.leave = view.leave
+    try:
+        async with climbing(ladder), trio.open_nursery() as watchers:
+            with ladder.stop_scope:
+                async with open_session(
+                    model=model,
+                    cwd=plan.folder,
+                    runs=runs,
+                    main=plan.lead,
+                    tools=plan.tools,
+                    sources=("managed",),
+                    settings=settings,
+                    permission_mode=plan.recipe.permission_mode,
+                    has_approver=view.can_answer,
+                    resume=options.resume,
+                ) as session:
+                    ladder.stop, ladder.kill = partial(_stop, session), session.kill
+                    _start_view(watchers, view, session)
+                    run.folder, run.began_s = session.run_folder, trio.current_time()
+                    at_budget = stopping_at_budget(watchers, session, ladder.stop)
+                    with _noted(run, session), _ended_by(ladder, session), at_budget:
+                        await _work(session, options, plan, view, run)
+    except BaseExceptionGroup as group:
+        run.error = _why(group, has_begun=run.folder is not None)
+    if run.folder is None:
+        return ladder.exit_code or 1
+    state = _state_of(run, ladder.exit_code)
+    if ladder.exit_code is not None:
+        view.say(f"go on with: {program()} swarm --resume {_run_name(run.folder, options)}")
+    view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - run.began_s))
+    return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
+
+
+def _stop(session: Session, why: str) -> None:
+    """Begin the ordered stop; the lead takes no new turn on what the mates still send, and ends side by side with them."""
+    session.stop(why)
+    session.main.stop(why=why)
+
+
+def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
+    # In a nursery around the session, to show how it ends; the stream of events ends with the session.
+    watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
+
+
+async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View, run: _Run) -> None:
+    if options.resume is None:
+        beginning = Beginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
+        beginning.write(session.run_folder, SystemDisk())
+    async with session.open_team(TEAM, strategy=plan.recipe.strategy) as team:
+        view.show_team(team)
+        with _counted(run, team):
+            for mate in plan.mates:
+                if mate.name not in team.mates:
+                    is_former = any(one.name == mate.name for one in team.parked)
+                    prompt = "" if is_former else mate.prompt
+                    await team.spawn(mate.name, definition=mate.definition, prompt=prompt, restart=mate.restart)
+            if options.resume is None:
+                await session.run(plan.prompt)
+            elif not run.has_report:
+                await hand_out_again(team)
+                await lead_on(session, plan.prompt)
+            await session.wait_quiet()
+            if not (run.has_report or session.was_stopped or session.was_killed):
+                await session.run(plan.recipe.closing)
+                await session.wait_quiet()
+
+
+@contextmanager
+def _ended_by(ladder: Ladder, session: Session) -> Iterator[None]:
+    """Suppress the errors that an ordered stop causes: one that a signal or the budget has asked for."""
+    try:
+        yield
+    except (ActorEnded, StartFailed, Stopping, TurnFailed, TurnKilled, Undelivered) as error:
+        is_asked = ladder.exit_code is not None and not isinstance(error, TurnFailed)
+        if not is_asked and session.budget.exceeded is None:
+            raise
+
+
+@contextmanager
+def _counted(run: _Run, team: Team) -> Iterator[None]:
+    """Take note of the board however the work ends."""
+    try:
+        yield
+    finally:
+        items = team.board.items()
+        run.items = len(items)
+        run.completed = sum(item.status == "completed" for item in items)
+        run.held_back = next((f"item #{one.id} ({one.subject}): {one.held_back}" for one in items if one.held_back), "")
+
+
+@contextmanager
+def _noted(run: _Run, session: Session) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if session.budget.exceeded is not None:
+            run.error = str(session.budget.exceeded)
+        usage = session.usage
+        run.input_tokens = usage.total - usage.output_tokens
+        run.cached_tokens = usage.cache_read_input_tokens
+        run.output_tokens = usage.output_tokens
+
+
+def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
+    """Return in words what ended the work, if that is an error that people can read; else raise it.
+
+    The groups are those of the nurseries around the session; there is one error in them, as a rule.
+    """
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TurnFailed | TurnKilled) and has_begun:  # the lead's: no other turn is waited for
+        cause = error.__cause__
+        why = explained(cause) if isinstance(cause, ProviderError) else without_class(error.why)
+        return f"the lead's turn did not end well: {why}"
+    if isinstance(error, GreenroomError) and has_begun:
+        return str(error)
+    raise error
+
+
+def _state_of(run: _Run, exit_code: int | None) -> str:
+    if exit_code is not None:
+        return "stopped"
+    if run.error or not run.has_report:
+        return "failed"
+    return "done" if run.completed == run.items else "incomplete"
+
+
+def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, duration_s: float) -> Summary:
+    folder = run.folder
+    assert folder is not None
+    error = run.error
+    if not error and state == "failed":
+        error = "the lead wrote no report"
+    if not error and state == "incomplete":
+        error = run.held_back
+    return Summary(
+        state=state,
+        report=typed(folder / REPORT) if run.has_report else "",
+        run_folder=typed(folder),
+        replay=f"{program()} replay {_run_name(folder, options)}",
+        items=run.items,
+        completed=run.completed,
+        mates=opening.mates,
+        input_tokens=run.input_tokens,
+        cached_tokens=run.cached_tokens,
+        output_tokens=run.output_tokens,
+        is_estimate=opening.is_rule_based,
+        duration_s=round(duration_s, 3),
+        error=error,
+        # By its rules the lead puts an item on the board for whatever there is to read or to search.
+        had_nothing=opening.is_rule_based and state == "done" and not run.items,
+    )
+
+
+def _run_name(folder: Path, options: SwarmOptions) -> str:
+    """Return how `replay` is told which run: by its id where it would look for it anyway, else by its folder."""
+    is_found = options.runs is None and not os.environ.get(RUNS)
+    return folder.name if is_found else shlex.quote(typed(folder))

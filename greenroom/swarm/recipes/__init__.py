@@ -1,0 +1,15 @@
+"""Recipes of swarms: who works, on what, under which rules; the built-in ones and those from a user's file."""
+
+from greenroom.swarm.recipes._builtin import BUILTINS, SURVEY
+from greenroom.swarm.recipes._finding import find_recipe
+from greenroom.swarm.recipes._recipe import TOOL_NAMES, Recipe, RecipeItem, Role
+
+__all__ = [
+    "BUILTINS",
+    "SURVEY",
+    "TOOL_NAMES",
+    "Recipe",
+    "RecipeItem",
+    "Role",
+    "find_recipe",
+]

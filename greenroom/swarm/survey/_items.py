@@ -1,0 +1,95 @@
+"""Items of the board: which files to read, what to search for; written for people and models, and read back.
+
+Rule 1: what `describe` writes, `parse_item` reads, whatever stands around it.
+Must not know: the board.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+from greenroom.swarm.survey._documents import is_document
+
+_FILE: Final = re.compile(r"^- (.+) \((?:(\d[\d,]*) lines?|size unknown)\)$", re.MULTILINE)
+_SEARCH: Final = re.compile(r"^- (.+): search for `(.+)` in `(.+?)`( \(upper or lower case\))?$", re.MULTILINE)
+_PYTHON: Final = (
+    "Read these files and report on each: its size, its longest functions, TODO and FIXME comments, public functions "
+    "without documentation, likely mistakes and risks, and what it imports."
+)
+_DOCUMENTS: Final = (
+    "Read these documents and report links to files that are not in the folder; of pyproject.toml, whether it names a "
+    "licence, a README that is there and the Pythons that it is for."
+)
+_NUMBER: Final = re.compile(r"\b(?:item|task)\b\W{0,3}(\d+)\b", re.IGNORECASE)
+
+
+@attrs.frozen
+class FileToRead:
+    """A file, and how long it is if that is known."""
+
+    path: str
+    lines: int | None = None
+
+
+@attrs.frozen
+class Search:
+    """A search with Grep."""
+
+    label: str
+    pattern: str
+    glob: str = "*"
+    ignores_case: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Item:
+    """What one mate does in one go."""
+
+    subject: str
+    files: tuple[FileToRead, ...] = ()
+    searches: tuple[Search, ...] = ()
+    head: str = ""
+    """What is asked, where that is not what the files themselves suggest. It is not read back."""
+
+
+def describe(item: Item) -> str:
+    """Return the description of an item for the board."""
+    if item.searches:
+        head = "Search with Grep, and report each place as path and line:"
+        lines = [
+            f"- {one.label}: search for `{one.pattern}` in `{one.glob}`"
+            + (" (upper or lower case)" if one.ignores_case else "")
+            for one in item.searches
+        ]
+    else:
+        head = item.head or (_DOCUMENTS if any(is_document(one.path) for one in item.files) else _PYTHON)
+        lines = [f"- {one.path} ({_size(one.lines)})" for one in item.files]
+    return "\n".join([head, "", *lines])
+
+
+def parse_item(text: str) -> Item | None:
+    """Return the item that a text describes, None if it describes none."""
+    searches = tuple(Search(label, pattern, glob, bool(case)) for label, pattern, glob, case in _SEARCH.findall(text))
+    files: tuple[FileToRead, ...] = ()
+    if not searches:
+        files = tuple(
+            FileToRead(path, int(lines.replace(",", "")) if lines else None) for path, lines in _FILE.findall(text)
+        )
+    if not searches and not files:
+        return None
+    return Item(subject="", files=files, searches=searches)
+
+
+def item_number(text: str) -> str | None:
+    """Return the board's number of the item that a text is about."""
+    found = _NUMBER.search(text)
+    return found[1] if found else None
+
+
+def _size(lines: int | None) -> str:
+    if lines is None:
+        return "size unknown"
+    return "1 line" if lines == 1 else f"{lines} lines"

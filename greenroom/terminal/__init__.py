@@ -1,0 +1,49 @@
+"""The terminal: output that may end early, keys, signals, and words for people."""
+
+from greenroom.terminal._error_words import explained, without_class
+from greenroom.terminal._keys import Key, Keyboard, Press, open_keyboard
+from greenroom.terminal._narrator import LEAD, Narrator, short_name
+from greenroom.terminal._output import (
+    LogNotes,
+    complain,
+    drop_output,
+    flush_output,
+    for_reader,
+    is_terminal,
+    json_for_reader,
+    note,
+    noting_log,
+    print_table,
+    printable,
+    program,
+    typed,
+)
+from greenroom.terminal._signal_ladder import EXIT_CODES, Ladder, climbing
+
+__all__ = [
+    "EXIT_CODES",
+    "LEAD",
+    "Key",
+    "Keyboard",
+    "Ladder",
+    "LogNotes",
+    "Narrator",
+    "Press",
+    "climbing",
+    "complain",
+    "drop_output",
+    "explained",
+    "flush_output",
+    "for_reader",
+    "is_terminal",
+    "json_for_reader",
+    "note",
+    "noting_log",
+    "open_keyboard",
+    "print_table",
+    "printable",
+    "program",
+    "short_name",
+    "typed",
+    "without_class",
+]

@@ -1,0 +1,146 @@
+"""Standard output that ends early: a reader that has gone, a disk that is full. And how this program was started.
+
+Rule 1: whatever the output does, nothing of it is a trace, not even from the interpreter's flush at its exit.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greenroom.core import printable_json, printable_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PROGRAM = "greenroom"
+_WORLD = re.compile(r"actor (?P<who>\S+) failed: (?P<what>.+)", re.DOTALL)
+
+
+def flush_output() -> None:
+    """Write out what is held back; a process without standard output has nothing to write."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def is_terminal() -> bool:
+    """Whether somebody looks at what is printed."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def for_reader(text: str) -> str:
+    """Return text as standard output gets it: as it is for a program, without control characters for a terminal."""
+    return printable_text(text) if is_terminal() else text
+
+
+def json_for_reader(text: str) -> str:
+    """Return JSON as standard output gets it: on a terminal control characters are written as escapes."""
+    return printable_json(text) if is_terminal() else text
+
+
+def printable(text: str, most: int = 160) -> str:
+    """Return text on one line, without control characters, cut where it is long."""
+    line = printable_text(" ".join(text.split()))
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def drop_output() -> None:
+    """Let what is held back, and all that follows, go nowhere: the interpreter flushes once more at its exit."""
+    with suppress(OSError, ValueError, AttributeError):  # there may be no descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(null, sys.stdout.fileno())
+        finally:
+            os.close(null)
+
+
+def complain(text: str, *, code: int) -> int:
+    """Say what went wrong in one line on standard error, without control characters, and return the exit code."""
+    # Servers, hooks and files are quoted in it, and none of them is to write on the terminal as it likes.
+    line = printable_text(" ".join(text.split()))
+    with suppress(OSError):  # nobody is left to tell
+        print(f"{PROGRAM}: {line}", file=sys.stderr, flush=True)
+    return code
+
+
+def note(text: str) -> None:
+    """Say on one line of standard error what the user should know and what stops nothing."""
+    complain(f"note: {text}", code=0)
+
+
+class LogNotes(logging.Handler):
+    """Says what the runtime logs as all other notes are said."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.name_of: Callable[[str], str] = str
+        """Returns what people know an actor by; set by a run that knows."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it; where the world is at fault, who failed and what it did says all that a person can use."""
+        text = record.getMessage()
+        world = _WORLD.fullmatch(text)
+        if world is not None:
+            *above, name = world["who"].split("/")
+            is_server = "mcp" in above  # its errors name it
+            text = world["what"] if is_server else f"agent {self.name_of(name)} failed: {world['what'].rstrip('. ')}"
+        note(text)
+        if record.exc_info:
+            print(printable_text(self.format(record).partition("\n")[2]), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def noting_log() -> Iterator[LogNotes]:
+    """Say what the runtime logs while the block lasts; a program that listens hears it besides."""
+    log = logging.getLogger(PROGRAM)
+    handler = LogNotes()
+    log.addHandler(handler)
+    try:
+        yield handler
+    finally:
+        log.removeHandler(handler)
+
+
+def program() -> str:
+    """Return what to type to start this program again: `greenroom` where that is on PATH and the same one."""
+    started = sys.argv[0]
+    name = Path(started).name
+    found = shutil.which(PROGRAM)
+    if found is not None and _belongs_here(found):
+        return PROGRAM
+    if name == "__main__.py":
+        on_path = shutil.which("python") == sys.executable
+        return f"{'python' if on_path else shlex.quote(typed(Path(sys.executable)))} -m {PROGRAM}"
+    return shlex.quote(started) if name == PROGRAM else PROGRAM
+
+
+def _belongs_here(script: str) -> bool:
+    """Whether a script on PATH is the one that runs, or lies beside the Python that does."""
+    with suppress(OSError):
+        if Path(script).samefile(sys.argv[0]):
+            return True
+    return Path(script).absolute().parent == Path(sys.executable).parent
+
+
+def typed(path: Path) -> str:
+    """Return a path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def print_table(table: Table) -> None:
+    """Print a table, as wide as the terminal; 200 columns where there is none."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(table)

@@ -1,0 +1,491 @@
+"""`greenroom run` with sub-agents, as a whole: what is printed of them, and when the run may end."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from greenroom.agents import Appended
+from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.headless._background_wait import CEILING_VARIABLE
+from greenroom.headless._ending import Ending
+from greenroom.headless._run import Run
+from greenroom.headless._stream_json import Abandoned, Counts, Line, Opening
+from greenroom.inbox import TASK_NOTIFICATION, Origin
+from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say
+from greenroom.session import open_session
+from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
+from greenroom.testing._messages_script import ReplyLike
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.cli.place import Done, Place, end_of, texts_of
+from tests.cli.served import served
+from tests.session.teamwork import asked
+
+CHOSEN = ("--child-permission", "definition")  # else a line says what agents may do
+STREAM = ("--output-format", "stream-json", *CHOSEN)
+
+
+def said_first(request: ReceivedRequest) -> str:
+    content = request.body["messages"][0]["content"]
+    return content if isinstance(content, str) else str(content[0]["text"])
+
+
+def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> Answer:
+    return Answer(
+        [Call("Agent", {"description": f"do {prompt}", "prompt": prompt, **more}, id=call_id)],
+    )
+
+
+def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedRequest], ReplyLike]:
+    """Give each conversation its own replies, by what it was told first."""
+    left = {prompt: list(those) for prompt, those in replies.items()}
+    return lambda request: left[said_first(request)].pop(0)
+
+
+def child_lines(done: Done) -> list[dict[str, Any]]:
+    return [one for one in done.lines if one.get("parent_tool_use_id")]
+
+
+def system_lines(done: Done) -> list[dict[str, Any]]:
+    shown = [one for one in done.lines if one["type"] == "system" and one["subtype"] != "init"]
+    return [{key: value for key, value in one.items() if key not in {"uuid", "session_id"}} for one in shown]
+
+
+FIRST_TOLD: list[AnswerLike] = [
+    Answer([Say("I look."), Call("Read", {"file_path": "a.txt"}, id="toolu_r")]),
+    "It is 42.",
+]
+
+
+def test_13_12_lines_of_a_child_have_the_id_of_its_call_and_hold_calls_only(place: Place) -> None:
+    """13.11, 13.12. Behaviours (13), line 2."""
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    assert (done.code, done.err) == (0, "")
+    assert {"Agent", "SendMessage"} <= set(done.lines[0]["tools"])
+    assert done.lines[-1]["type"] == "result"
+    children = child_lines(done)
+    assert [one["type"] for one in children] == ["assistant", "user"]
+    assert {one["parent_tool_use_id"] for one in children} == {"toolu_agent"}
+    assert [[block["type"] for block in one["message"]["content"]] for one in children] == [
+        ["tool_use"],
+        ["tool_result"],
+    ]
+    (returned,) = [one for one in done.lines if one.get("tool_use_result")]
+    assert returned["parent_tool_use_id"] is None
+    assert returned["tool_use_result"]["status"] == "completed"
+    assert returned["tool_use_result"]["content"] == [{"type": "text", "text": "It is 42."}]
+    kept = [line["toolUseResult"] for line in place.transcript() if "toolUseResult" in line]
+    assert kept == [returned["tool_use_result"]]
+
+
+@pytest.mark.parametrize("way", ["flag", "variable"])
+def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place: Place, way: str) -> None:
+    replies: dict[str, list[ReplyLike]] = {
+        "Go.": [spawn("outer"), "Done."],
+        "outer": [spawn("inner", call_id="toolu_inner"), "Outer done."],
+        "inner": ["Inner done."],
+    }
+    if way == "variable":
+        place.monkeypatch.setenv("GREENROOM_FORWARD_SUBAGENT_TEXT", "1")
+    done, _ = place.run(by_prompt(replies), "Go.", *STREAM, *(["--forward-subagent-text"] if way == "flag" else []))
+
+    texts = [
+        (one["parent_tool_use_id"], block["text"])
+        for one in child_lines(done)
+        for block in one["message"]["content"]
+        if block["type"] == "text"
+    ]
+    assert texts == [("toolu_inner", "Inner done."), ("toolu_agent", "Outer done.")]
+
+
+def test_13_17_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place: Place) -> None:
+    bash = Answer([Call("Bash", {"command": "curl http://localhost"}, id="toolu_b")])
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [bash, "I may not."]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    (denied,) = [one for one in system_lines(done) if one["subtype"] == "permission_denied"]
+    (started,) = [one for one in system_lines(done) if one["subtype"] == "task_started"]
+    assert (denied["tool_name"], denied["tool_use_id"], denied["agent_id"]) == ("Bash", "toolu_b", started["task_id"])
+    assert done.code == 0
+
+
+def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_end(place: Place) -> None:
+    """6.35 to 6.38, as they are printed."""
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    started, progress, updated, ended = system_lines(done)
+    about = {"type": "system", "task_id": started["task_id"], "tool_use_id": "toolu_agent"}
+    assert started == about | {
+        "subtype": "task_started",
+        "description": "do look",
+        "task_type": "local_agent",
+        "is_backgrounded": False,
+        "spawn_depth": 1,
+    }
+    usage = progress["usage"]
+    assert progress == about | {
+        "subtype": "task_progress",
+        "description": "do look",
+        "subagent_type": "general-purpose",
+        "usage": {"total_tokens": 15, "tool_uses": 1, "duration_ms": usage["duration_ms"]},
+        "last_tool_name": "Read",
+    }
+    assert updated["patch"]["status"] == "completed"
+    assert ended == about | {
+        "subtype": "task_notification",
+        "status": "completed",
+        "output_file": ended["output_file"],
+        "summary": 'Agent "do look" completed',
+        "usage": {"total_tokens": 20, "tool_uses": 1, "duration_ms": ended["usage"]["duration_ms"]},
+    }
+
+
+def test_13_16_an_agent_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
+    """RC-36: the run waits, hears and answers. Behaviours (13), line 5; Behaviours (9), line 6; Behaviours (6), line 8."""
+    gate = trio.Event()
+
+    def script(request: ReceivedRequest) -> ReplyLike:
+        if said_first(request) == "look":
+            return StreamReply(answer="It is 42.", gate=gate)
+        last = texts_of(request)
+        if any("<task-notification>" in text for text in last):
+            return "It has ended."
+        if last:
+            return spawn("look", run_in_background=True)
+        gate.set()  # in the thread of the server
+        return "It runs."
+
+    done, requests = place.run(script, "Go.", *STREAM)
+
+    results = [one for one in done.lines if one["type"] == "result"]
+    assert (done.code, done.err) == (0, "")
+    assert [(one["result"], one.get("origin")) for one in results] == [
+        ("It runs.", None),
+        ("It has ended.", {"kind": "task-notification"}),
+    ]
+    assert done.lines[-1] == results[-1]
+    assert "It is 42." in texts_of(requests[-1])[0]
+    live = [one["tasks"] for one in system_lines(done) if one["subtype"] == "background_tasks_changed"]
+    assert [len(tasks) for tasks in live] == [1, 0]
+    assert set(live[0][0]) == {"task_id", "task_type", "description"}
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "stream-json"])
+def test_an_agent_that_takes_too_long_is_named_and_the_run_is_an_error(place: Place, output_format: str) -> None:
+    """RC-36. Mechanism: what still runs at the ceiling is ended, named on standard error and in the result; exit code 1."""
+    never = StreamReply(ending="stall", events=0)
+    script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
+    place.monkeypatch.setenv(CEILING_VARIABLE, "50")
+    done, _ = place.run(script, "Go.", "--output-format", output_format, *CHOSEN)
+
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert line.startswith("greenroom: ended in the background before it was done: a")
+    assert line.endswith(' "do look"')
+    if output_format == "text":
+        assert done.out == "It runs.\n"
+        return
+    last = done.lines[-1]
+    assert (last["type"], last["subtype"], last["is_error"]) == ("result", "error_during_execution", True)
+    assert last["result"] == "It runs."
+    assert [one["description"] for one in last["abandoned_tasks"]] == ["do look"]
+    assert last["errors"] == [line.removeprefix("greenroom: ")]
+    if output_format == "json":
+        assert len(done.lines) == 1
+        return
+    assert [one["subtype"] for one in done.lines if one["type"] == "result"] == ["success", "error_during_execution"]
+    (ended,) = [one for one in system_lines(done) if one["subtype"] == "task_notification"]
+    assert ended["status"] == "stopped"
+
+
+def test_a_ceiling_that_is_no_number_is_refused_before_anything_begins(place: Place) -> None:
+    place.monkeypatch.setenv(CEILING_VARIABLE, "ten")
+    done, _ = place.run([], "Go.")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"greenroom: {CEILING_VARIABLE} has to be a number of milliseconds, 0 for no limit, not 'ten'\n"
+
+
+def test_1_88_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main(place: Place) -> None:
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": ["It is 42."]})
+    done, requests = place.run(script, "Go.", "--append-subagent-system-prompt", "Speak Latin.")
+
+    assert done.out == "Done.\n"
+    systems = {said_first(one): json.dumps(one.body["system"]) for one in requests}
+    assert "Speak Latin." in systems["look"]
+    assert "Speak Latin." not in systems["Go."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there", "missing"),
+    [
+        (("--tools", "Read,Agent"), {"Read", "Agent"}, {"Bash", "SendMessage"}),
+        (("--tools", ""), set(), {"Read", "Agent"}),
+        (("--disallowedTools", "Agent"), {"SendMessage"}, {"Agent"}),
+    ],
+)
+def test_flags_say_which_tools_there_are(
+    place: Place, arguments: tuple[str, ...], there: set[str], missing: set[str]
+) -> None:
+    done, _ = place.run(["Done."], "Go.", *STREAM, *arguments)
+
+    tools = set(done.lines[0]["tools"])
+    assert there <= tools
+    assert not missing & tools
+
+
+def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
+    done, _ = place.run([], "Go.", "--tools", "Reed")
+
+    assert done.code == 2
+    assert "--tools: there is no tool 'Reed'; there are Agent, Bash," in done.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_agents_are_waited_for_names_what_is_given_up(place: Place, number: int, code: int) -> None:
+    """RC-36, 13.3: the answer is printed before, and nobody waits any longer."""
+    never = StreamReply(ending="stall", events=0)
+    script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
+    with served(script) as server, place.started(server.url, "Go.", *STREAM) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == "result":
+                break
+        process.send_signal(number)
+        done = end_of(process)
+
+    assert done.code == code
+    assert "ended in the background before it was done: a" in done.err
+    assert "go on with: " in done.err
+
+
+class Heard:
+    """A printer that keeps what it is told of, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def opened(self, opening: Opening) -> None:
+        self.calls.append(("opened", opening.session))
+
+    def show_text(self) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def said(self, message: Appended, parent: str | None = None) -> None:
+        if message.response is not None and parent is None:
+            self.calls.append(("said", message.message.text))
+
+    def told(self, event: object, agent: str = "") -> None:
+        raise AssertionError(event)
+
+    def waited(self, quiet_s: float, agent: str = "") -> None:
+        raise AssertionError("nothing takes that long")
+
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        self.calls += [("task", line["subtype"]) for line in lines if line.get("subtype") == "task_notification"]
+        beats = [line for line in lines if line["type"] == "tool_progress"]
+        self.calls += [("beat", (line["tool_name"], round(line["elapsed_time_seconds"]))) for line in beats]
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
+        self.calls.append(("ended", (ending.text, counts.rounds, origin)))
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        self.calls.append(("closed", tuple(abandoned)))
+
+
+@attrs.frozen
+class Slow:
+    """A disk on which everything takes its time."""
+
+    recording: Any
+
+    def check_open(self) -> None:
+        self.recording.check_open()
+
+    async def wait_open(self) -> None:
+        await self.recording.wait_open()
+
+    async def commit(self) -> None:
+        await trio.sleep(60)
+        await self.recording.commit()
+
+
+def run_in_virtual_time(
+    folder: Path,
+    rules: Mapping[str, Callable[[ModelRequest], AnswerLike]],
+    *,
+    ceiling_s: float = math.inf,
+    is_slow: bool = False,
+    command_s: float = 0,
+) -> tuple[list[tuple[str, Any]], float]:
+    """Run a prompt and return what a printer was told, and the seconds that it took.
+
+    Args:
+        folder: Where.
+        rules: What the agents do; each request takes a second.
+        ceiling_s: How long agents are waited for.
+        is_slow: Whether the disk is.
+        command_s: So long a command runs in the background, from the beginning; 0 for none.
+    """
+
+    async def command() -> int:
+        await trio.sleep(command_s)
+        return 0
+
+    heard, model = Heard(), PlaybookModel(rules, wait_s=1.0)
+    took: list[float] = []
+
+    async def go() -> None:
+        began = trio.current_time()
+        run = Run(heard, began, wall=virtual_ports().clock.wall, ceiling_s=ceiling_s)
+        tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
+        async with open_session(
+            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), on_message=run.heard
+        ) as session:
+            if is_slow:
+                session._recording = Slow(session._recording)
+            stop = run.open(session, "Go.")
+            if command_s:
+                session.delegation.tasks.start(
+                    command,
+                    id="b00000001",
+                    description="c",
+                    owner=session.main.id,
+                    tool_use_id="",
+                    output_file=folder / "b00000001.output",
+                    command="c",
+                    is_background=True,
+                )
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(run.beat)
+                await run.work(session, "Go.", lambda: None)
+                nursery.cancel_scope.cancel()
+            stop()
+            took.append(trio.current_time() - began)
+
+    run_virtual(go)
+    return heard.calls[1:], took[0]
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def rounds_of(request: ModelRequest) -> int:
+    return sum(message.role == "assistant" for message in request.messages)
+
+
+def search(request: ModelRequest, *, rounds: int, answer: str) -> AnswerLike:
+    """Take so many seconds, and one more for the answer."""
+    return Call("Glob", {"pattern": "*.txt"}) if rounds_of(request) < rounds else answer
+
+
+def play_main(request: ModelRequest) -> AnswerLike:
+    if not rounds_of(request):
+        return Call("Agent", {"description": "d", "prompt": "look", "run_in_background": True})
+    return "I hear." if "<task-notification>" in request.messages[-1].text else "It runs."
+
+
+def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result(tmp_path: Path) -> None:
+    """13.16. Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
+    calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": lambda _: "42."}, is_slow=True)
+
+    assert calls == [
+        ("said", ""),
+        ("said", "It runs."),
+        ("ended", ("It runs.", 2, None)),
+        ("task", "task_notification"),
+        ("said", "I hear."),
+        ("ended", ("I hear.", 1, TASK_NOTIFICATION)),
+        ("closed", ()),
+    ]
+
+
+def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
+    """RC-36. Mechanism: the ceiling counts from the answer, which is there after two requests of a second each."""
+
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
+    given_up, took = run_in_virtual_time(made(tmp_path / "a"), rules, ceiling_s=10)
+    waited, _ = run_in_virtual_time(made(tmp_path / "b"), rules, ceiling_s=13)
+
+    assert took == pytest.approx(12, abs=0.5)
+    (_, abandoned) = given_up[-1]
+    assert [one.description for one in abandoned] == ["d"]
+    assert ("said", "I hear.") not in given_up
+    assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
+
+
+def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
+    """Mechanism: `Run.beat`, beside the work."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        return "Done." if rounds_of(request) else Call("Agent", {"description": "d", "prompt": "look"})
+
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": main, "general-purpose": partial(search, rounds=70, answer="42.")}
+    calls, _ = run_in_virtual_time(tmp_path, rules)
+
+    assert [one for one in calls if one[0] == "beat"] == [("beat", ("Agent", 30)), ("beat", ("Agent", 60))]
+
+
+@pytest.mark.parametrize(("command_s", "heard"), [(16, 2), (30, 1)])
+def test_6_70_commands_have_some_seconds_from_the_last_agent_on(tmp_path: Path, command_s: float, heard: int) -> None:
+    """6.70, 19.9. The agent ends 14 s after the beginning."""
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
+    calls, took = run_in_virtual_time(tmp_path, rules, ceiling_s=60, command_s=command_s)
+
+    assert calls.count(("said", "I hear.")) == heard
+    assert calls[-1] == ("closed", ())
+    assert took < 20
+
+
+def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
+    """RC-36. Mechanism: what outlives the agent that started it is told to main."""
+
+    def play_child(request: ModelRequest) -> AnswerLike:
+        if asked(request) == "inner":
+            return search(request, rounds=20, answer="Inner done.")
+        if not rounds_of(request):
+            return Call("Agent", {"description": "d", "prompt": "inner", "run_in_background": True})
+        return "Outer done."
+
+    calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": play_child}, ceiling_s=600)
+
+    ends = [value for kind, value in calls if kind == "ended"]
+    assert ends == [("It runs.", 2, None), ("I hear.", 1, TASK_NOTIFICATION), ("I hear.", 1, TASK_NOTIFICATION)]
+    assert calls[-1] == ("closed", ())
+
+
+def test_agents_that_may_do_more_are_named_in_init_and_on_one_line(place: Place) -> None:
+    def run(*flags: str) -> Done:
+        script = by_prompt({"Go.": [spawn("look"), "Done."], "look": ["I looked."]})
+        return place.run(script, "Go.", "--output-format", "stream-json", *flags)[0]
+
+    free, clamped, wrong = run(), run("--child-permission", "clamped"), run("--child-permission", "none")
+
+    assert (free.code, clamped.code, wrong.code) == (0, 0, 2)
+    (line,) = free.err.splitlines()
+    assert "act in the mode acceptEdits" in line
+    assert "--child-permission clamped" in line
+    assert free.lines[0]["childPermissionMode"] == "acceptEdits"
+    assert clamped.err == ""
+    assert "childPermissionMode" not in clamped.lines[0]
+    assert len(wrong.err.splitlines()) == 1

@@ -1,0 +1,162 @@
+"""The same team on Claude, through the real SDK and a real socket, against a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from greenroom.models import Answer, Call, Message, ModelRequest, TextBlock, ToolResultBlock, ToolUseBlock, as_answer
+from greenroom.swarm.survey import play_lead, play_mate
+from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
+from greenroom.testing._messages_script import ReplyLike
+from tests.cli.forked import run_afresh, run_forked
+from tests.swarm.small_repo import make_small_repo
+
+
+def blocks(content: str | list[dict[str, Any]]) -> Iterator[TextBlock | ToolUseBlock | ToolResultBlock]:
+    if isinstance(content, str):
+        yield TextBlock(content)
+        return
+    for block in content:
+        match block["type"]:
+            case "text":
+                yield TextBlock(block["text"])
+            case "tool_use":
+                yield ToolUseBlock(block["id"], block["name"], block["input"])
+            case "tool_result":
+                result = block["content"]
+                text = result if isinstance(result, str) else "".join(part["text"] for part in result)
+                yield ToolResultBlock(block["tool_use_id"], text, bool(block.get("is_error")))
+
+
+def request_of(body: Mapping[str, Any]) -> ModelRequest:
+    messages = tuple(Message(one["role"], tuple(blocks(one["content"]))) for one in body["messages"])
+    return ModelRequest(messages)
+
+
+class PlaybookServer:
+    """Answers as the playbook would, from what came over the wire."""
+
+    def __init__(self) -> None:
+        self.ids = count(1)
+        self.tools: set[tuple[str, ...]] = set()
+
+    def __call__(self, received: ReceivedRequest) -> Answer:
+        self.tools.add(tuple(tool["name"] for tool in received.body["tools"]))
+        is_lead = "You lead a small team" in json.dumps(received.body["system"])
+        answer = as_answer((play_lead if is_lead else play_mate)(request_of(received.body)))
+        parts = [
+            attrs.evolve(one, id=f"toolu_{next(self.ids)}") if isinstance(one, Call) else one for one in answer.parts
+        ]
+        return attrs.evolve(answer, parts=parts)
+
+
+async def run_swarm(
+    tmp_path: Path, url: str, *arguments: str, run: Callable[..., subprocess.CompletedProcess[str]] = run_forked
+) -> subprocess.CompletedProcess[str]:
+    repo = make_small_repo(tmp_path / "small")
+    environ = {
+        **os.environ,
+        "GREENROOM_RUNS": str(tmp_path / "runs"),
+        "ANTHROPIC_API_KEY": "sk-ant-test",
+        "ANTHROPIC_BASE_URL": url,
+    }
+    return await trio.to_thread.run_sync(partial(run, "swarm", str(repo), *arguments, environ=environ))
+
+
+async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
+    script = PlaybookServer()
+    async with open_messages_server(script) as server:
+        done = await run_swarm(tmp_path, server.url, run=run_afresh)
+
+    out = done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), out
+    assert out.startswith("greenroom swarm: model claude-sonnet-5 (through Anthropic's API)\n")
+    assert "Done: 5 of 5 items by 4 mates" in out
+    assert "estimated" not in out
+    (report,) = (tmp_path / "runs").glob("2*/report.md")
+    assert "# Code health survey: small" in report.read_text(encoding="utf-8")
+    looking = ("Read", "Glob", "Grep")
+    assert {tuple(sorted(names)) for names in script.tools} == {
+        tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport"))),
+        tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
+    }
+
+
+async def test_swarm_sends_no_request_that_may_exceed_the_flag(tmp_path: Path) -> None:
+    async with open_messages_server(PlaybookServer()) as server:
+        done = await run_swarm(tmp_path, server.url, "--max-budget-usd", "0.05")
+        asked = len(server.requests)
+
+    assert (done.returncode, done.stderr, asked) == (1, "", 0), done.stdout
+    assert "Why:    Budget limit reached: 0 of 0.05 US dollars of 'session' are used" in done.stdout
+
+
+class TroubledServer:
+    """Answers as the playbook would, but refuses two of three requests for a while, and then cuts calls off in the middle."""
+
+    def __init__(self, *, refusals: int, cuts: int) -> None:
+        self.playbook = PlaybookServer()
+        self.refusals, self.cuts = refusals, cuts
+        self.asked = 0
+
+    def __call__(self, received: ReceivedRequest) -> ReplyLike:
+        self.asked += 1
+        if self.refusals and self.asked % 3:
+            self.refusals -= 1
+            return ErrorReply(status=529, type="overloaded_error", message="Overloaded", headers={"retry-after": "0"})
+        answer = self.playbook(received)
+        if self.cuts and self.asked % 2 and isinstance(answer.parts[0], Call):
+            self.cuts -= 1
+            return StreamReply(answer=Answer(answer.parts[:1]), ending="cut", events=3)
+        return answer
+
+
+async def test_a_storm_of_refusals_and_calls_that_are_cut_off_change_nothing_of_the_outcome(tmp_path: Path) -> None:
+    script = TroubledServer(refusals=6, cuts=4)
+    async with open_messages_server(script) as server:
+        done = await run_swarm(tmp_path, server.url)
+        asked = len(server.requests)
+
+    out = done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), out
+    assert (script.refusals, script.cuts) == (0, 0)
+    assert "Done: 5 of 5 items by 4 mates" in out
+    (report,) = (tmp_path / "runs").glob("2*/report.md")
+    assert "# Code health survey: small" in report.read_text(encoding="utf-8")
+    (journal,) = (tmp_path / "runs").glob("2*/journal.jsonl")
+    events = journal.read_text(encoding="utf-8").splitlines()
+    assert asked == sum('"model.begin"' in line for line in events) + 6 + 4
+    assert not any('"tool.end"' in line and '"failed"' in line for line in events)  # no half of a call was run
+
+
+@pytest.mark.parametrize("arguments", [(), ("--model", "claude-opus-5")])
+async def test_a_refused_key_is_said_in_a_line(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    refusal = ErrorReply(status=401, type="authentication_error", message="invalid x-api-key")
+    async with open_messages_server(lambda _: refusal) as server:
+        done = await run_swarm(tmp_path, server.url, *arguments)
+
+    out = done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "invalid x-api-key" in out[out.index("Why:    the lead's turn did not end well") :].splitlines()[0]
+
+
+async def test_a_model_that_writes_no_report_is_asked_once_more(tmp_path: Path) -> None:
+    async with open_messages_server(lambda _: "I would rather not.") as server:
+        done = await run_swarm(tmp_path, server.url)
+        asked = [request.body["messages"][-1]["content"] for request in server.requests]
+
+    assert done.returncode == 1
+    assert "Why:    the lead wrote no report" in done.stdout
+    assert len(asked) == 2
+    assert "Write the report now" in json.dumps(asked[1])

@@ -1,0 +1,89 @@
+"""A swarm that was cut short is gone on with, and comes to the same report."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from greenroom.cli import main
+from tests.cli.forked import run_forked
+from tests.swarm.small_repo import make_small_repo
+from tests.terminal.test_signals import read_until, replay, rest_of, swarm
+
+
+def go_on(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")}
+    return run_forked("swarm", "--resume", "last", *arguments, environ=environ)
+
+
+@pytest.mark.parametrize(
+    "moment", [r"lead +model\.begin", r"mate-\d +item\.claimed|board +item\.claimed", r"mate-\d  +tool\.begin"]
+)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_swarm_that_was_cut_short_is_gone_on_with(moment: str, number: signal.Signals, tmp_path: Path) -> None:
+    with swarm(tmp_path, latency_s=0.2) as process:
+        read_until(process.stdout, moment)
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=30)
+
+    if number is not signal.SIGKILL:
+        (folder,) = (tmp_path / "runs").glob("2*")
+        assert "go on with: " in out
+        assert re.search(rf"swarm --resume \S*{folder.name}", out)
+    done = go_on(tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "Done: 5 of 5 items by 4 mates" in done.stdout
+    (report,) = (tmp_path / "runs").glob("2*/report.md")  # one that was cut before a word was said is begun anew
+    assert "# Code health survey: small" in report.read_text(encoding="utf-8")
+    checked = replay(tmp_path, "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_swarm_that_was_done_has_nothing_more_to_do(tmp_path: Path) -> None:
+    with swarm(tmp_path, latency_s=0.0) as process:
+        out, code = rest_of(process)
+    assert code == 0, out
+
+    done = go_on(tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Done: 5 of 5 items by 4 mates" in done.stdout
+    used = [line for line in (out + done.stdout).splitlines() if line.startswith("Tokens: ")]
+    assert used[0] == used[1], "no request was made, and those of the first process count"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--resume", "last"], "no run in"),
+        (["--resume", "last", "--task", "Look."], "leave out the folder, --task and --recipe"),
+        (["somewhere", "--resume", "last"], "leave out the folder, --task and --recipe"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_said_in_a_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["swarm", *arguments, "--runs", str(tmp_path / "runs")]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_that_is_no_swarm_is_not_gone_on_with_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
+    assert main(["swarm", str(repo), "--runs", str(runs)]) == 0
+    (run,) = runs.glob("2*")
+    (run / "swarm.json").unlink()
+    capsys.readouterr()
+
+    assert main(["swarm", "--resume", run.name, "--runs", str(runs)]) == 2
+
+    assert "cannot be gone on with as a swarm: its swarm.json is missing or broken" in capsys.readouterr().err

@@ -1,0 +1,133 @@
+"""Ctrl+C once, twice, three times, and a kill that nobody can handle: the run folder replays after each."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+import trio
+
+from greenroom.terminal._signal_ladder import Ladder, climbing
+from tests.cli.forked import Forked, run_forked
+from tests.swarm.small_repo import make_small_repo
+
+
+@contextmanager
+def swarm(tmp_path: Path, *, latency_s: float) -> Iterator[Forked]:
+    repo = make_small_repo(tmp_path / "small")
+    environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")}
+    with Forked("swarm", str(repo), "--latency", str(latency_s), environ=environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(stream: IO[str] | None, pattern: str) -> list[str]:
+    """Return the lines up to the one that matches; the test's time-out bounds it."""
+    assert stream is not None
+    lines = []
+    for line in stream:
+        lines.append(line.rstrip("\n"))
+        if re.search(pattern, line):
+            return lines
+    raise AssertionError(f"no line matches {pattern!r} in:\n" + "\n".join(lines))
+
+
+def rest_of(process: Forked) -> tuple[str, int]:
+    out, err = process.communicate(timeout=30)
+    assert err == ""
+    return out, process.wait()
+
+
+def replay(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_forked("replay", "last", *arguments, environ={**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")})
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_stops_and_what_runs_may_end(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    with swarm(tmp_path, latency_s=0.5) as process:
+        read_until(process.stdout, r"mate-\d  +model\.begin")
+        process.send_signal(number)
+        out, returned = rest_of(process)
+
+    assert returned == code
+    assert f"{number.name}: stopping; once more to kill what runs" in out
+    assert re.search(r"lead +actor\.end +completed", out)
+    assert re.search(r"session\.end +killed", out)
+    assert re.search(r"^Stopped: \d of \d items", out, re.MULTILINE)
+    checked = replay(tmp_path, "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_second_signal_kills_turns_that_take_long(tmp_path: Path) -> None:
+    with swarm(tmp_path, latency_s=600) as process:
+        read_until(process.stdout, r"lead +model\.begin")
+        process.send_signal(signal.SIGINT)
+        read_until(process.stdout, "SIGINT: stopping")
+        process.send_signal(signal.SIGINT)
+        out, returned = rest_of(process)
+
+    assert returned == 130
+    assert "SIGINT: killing what runs; once more to leave at once" in out
+    assert re.search(r"lead +turn\.end +turn 1 killed", out)
+    assert replay(tmp_path, "--check").returncode == 0
+
+
+def test_three_signals_leave_a_run_that_replays(tmp_path: Path) -> None:
+    with swarm(tmp_path, latency_s=600) as process:
+        read_until(process.stdout, r"lead +model\.begin")
+        for pattern in ("SIGINT: stopping", "SIGINT: killing"):
+            process.send_signal(signal.SIGINT)
+            read_until(process.stdout, pattern)
+        process.send_signal(signal.SIGINT)
+        _, returned = rest_of(process)
+
+    assert returned == 130
+    assert replay(tmp_path, "--check").returncode == 0
+
+
+def test_a_kill_in_the_middle_leaves_a_run_that_replays_and_says_what_was_open(tmp_path: Path) -> None:
+    with swarm(tmp_path, latency_s=0.5) as process:
+        read_until(process.stdout, r"mate-\d  +model\.begin")
+        process.kill()
+        process.wait(timeout=30)
+
+    checked = replay(tmp_path, "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "open" in checked.stdout
+    assert replay(tmp_path).returncode == 0
+
+
+# --- the ladder -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_ladder_stops_then_kills_then_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RC-18."""
+    said: list[str] = []
+    done: list[str] = []
+    ladder = Ladder(said.append)
+    ladder.kill = lambda _: done.append("killed")
+    ladder.leave = lambda: done.append("left")
+    monkeypatch.setattr(os, "_exit", lambda code: done.append(f"exit {code}"))
+
+    with trio.fail_after(30):
+        async with climbing(ladder):
+            with ladder.stop_scope:
+                os.kill(os.getpid(), signal.SIGINT)
+                await trio.sleep_forever()
+            assert (ladder.exit_code, done) == (130, [])
+            ladder.climb(signal.SIGTERM)
+            assert done == ["killed"]
+            ladder.climb(signal.SIGTERM)
+
+    assert done == ["killed", "left", "exit 143"]
+    assert ladder.exit_code == 130
+    assert [text.partition(":")[0] for text in said] == ["SIGINT", "SIGTERM"]
