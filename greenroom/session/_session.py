@@ -140,10 +140,8 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         if settle is not None:
             await settle(home)
         run, blocking = self.run_folder, self._ports.blocking
-        unanswered, home.deferred = (
-            await find_unanswered(run, loaded, blocking),
-            await find_deferred(run, loaded, blocking),
-        )
+        unanswered = await find_unanswered(run, loaded, blocking)
+        home.deferred = await find_deferred(run, loaded, blocking)
         home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
         spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)

@@ -317,7 +317,7 @@ def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) ->
     assert [one["error"] for one in wrong] == [
         "sdkMcpServers has to be a list of names",
         "sdkMcpServers has to be a list of names",
-        "an MCP server must have a name",
+        "the name of an MCP server must not be blank",
         "the name 'greenroom' of an MCP server is reserved; use another one",
         "there is no MCP server 'other' of the program; there are: tiny",
         "mcp_message needs a server_name, and a message that is an object",
