@@ -10,7 +10,8 @@ from typing import final
 
 import attrs
 
-from greenroom.models import Effort, read_effort
+from greenroom.models import Effort
+from greenroom.models.choice import read_effort
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source, parse_rule
 from greenroom.skills import Rendered
 

@@ -15,17 +15,8 @@ from greenroom.agents import AgentDefinition
 from greenroom.core import UsageError
 from greenroom.core.sources import find_places
 from greenroom.headless import KEYS, key_source
-from greenroom.models import (
-    AnthropicModel,
-    Budget,
-    Limits,
-    Model,
-    ModelSettings,
-    PlaybookModel,
-    budgeted,
-    with_events,
-    with_settings,
-)
+from greenroom.models import AnthropicModel, Model, ModelSettings, PlaybookModel, with_events, with_settings
+from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT, choose_main_model, family_of
 from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
 from greenroom.swarm.survey import play_search

@@ -21,7 +21,8 @@ from greenroom.agents import (
     StoppedByHook,
 )
 from greenroom.core import GreenroomError, ProviderError, TurnFailed, TurnKilled
-from greenroom.models import BudgetExceeded, ToolUseBlock, error_category
+from greenroom.models import ToolUseBlock, error_category
+from greenroom.models.budgets import BudgetExceeded
 from greenroom.terminal import explained
 
 SUCCESS: Final = "success"

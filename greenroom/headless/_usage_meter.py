@@ -12,7 +12,8 @@ from typing import Any, Final, final
 from greenroom.actors import TurnBegan
 from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan
 from greenroom.core import Event
-from greenroom.models import Pricing, Usage
+from greenroom.models import Usage
+from greenroom.models.budgets import Pricing
 
 
 @final

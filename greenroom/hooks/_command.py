@@ -91,7 +91,7 @@ async def run_command(
         kill_grace_s: Time between TERM and KILL, in seconds.
         on_output: Called with the output so far, each second and at the end, however it ends; None disables it.
         leaves: Returns True if the output so far detaches the process; None if it cannot detach. It is called until a
-        line
+            line
             is complete.
 
     Raises:

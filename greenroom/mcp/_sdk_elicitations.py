@@ -20,7 +20,7 @@ def answering(server: str, elicit: Elicit) -> ElicitationFnT:
     Args:
         server: The server's name.
         elicit: Asks the person. An answer that does not match the question becomes an error for the server, with the
-        reason.
+            reason.
     """
 
     async def answer(

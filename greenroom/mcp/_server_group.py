@@ -101,7 +101,7 @@ class McpServers:
         Args:
             configs: The servers.
             owner: The agent, if it exists already; otherwise call `end_with` as soon as it does, or `close` if it never
-            will.
+                will.
         """
         more = McpServers(self._branch, self._services)
         try:

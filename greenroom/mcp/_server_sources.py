@@ -84,7 +84,7 @@ def find_servers(
         only_given: True if nothing else is read (`--strict-mcp-config`).
         can_ask: True if a person attends the session, so that a project's servers wait for approval.
         is_trusted: True if the project is trusted; otherwise the servers of its files are not started, and take no
-        name.
+            name.
         rules: Rules for which servers may be connected; by default all.
     """
     rules = rules or ServerRules()

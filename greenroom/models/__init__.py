@@ -3,7 +3,6 @@
 from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._as_events import with_events
-from greenroom.models._call_budget import Budget, BudgetExceeded, Limited, Limits, Spent, budgeted
 from greenroom.models._chaos import FaultRates, PlannedCrash, chaotic
 from greenroom.models._continuation import ContinuationPolicy, LongAnswer
 from greenroom.models._deadlines import Deadlines
@@ -20,10 +19,9 @@ from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._model_settings import ModelSettings, with_settings
 from greenroom.models._playbook import Play, PlaybookModel
-from greenroom.models._pricing import Pricing
 from greenroom.models._response_assembly import Assembly
 from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
-from greenroom.models._scripted import ScriptedModel, ScriptError, ScriptStep
+from greenroom.models._scripted import ScriptedModel, ScriptError
 from greenroom.models._types import (
     Block,
     Effort,
@@ -45,7 +43,6 @@ from greenroom.models._types import (
     ToolUseStarted,
     Usage,
     UsageDelta,
-    read_effort,
 )
 from greenroom.models._written_answers import Answer, AnswerLike, Call, Say, Think, as_answer, estimate_tokens
 
@@ -58,15 +55,11 @@ __all__ = [
     "AnthropicModel",
     "Assembly",
     "Block",
-    "Budget",
-    "BudgetExceeded",
     "Call",
     "ContinuationPolicy",
     "Deadlines",
     "Effort",
     "FaultRates",
-    "Limited",
-    "Limits",
     "LongAnswer",
     "Message",
     "Model",
@@ -79,15 +72,12 @@ __all__ = [
     "PlannedCrash",
     "Play",
     "PlaybookModel",
-    "Pricing",
     "RetryBudget",
     "RetryPolicy",
     "Role",
     "Say",
     "ScriptError",
-    "ScriptStep",
     "ScriptedModel",
-    "Spent",
     "StreamRestarted",
     "TextBlock",
     "TextDelta",
@@ -103,7 +93,6 @@ __all__ = [
     "Usage",
     "UsageDelta",
     "as_answer",
-    "budgeted",
     "chaotic",
     "error_category",
     "estimate_tokens",
@@ -112,7 +101,6 @@ __all__ = [
     "fault_of",
     "kind_of_status",
     "next_after",
-    "read_effort",
     "request_body",
     "result_content",
     "retry_after",

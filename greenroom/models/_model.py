@@ -41,8 +41,8 @@ class ModelStream(Protocol):
 
         Args:
             on_notice: Awaited with each `StreamRestarted`, before its wait, which continues meanwhile. An exception
-            ends the reading: a caller with a newer request leaves the stream and sends that one, with the `attempt` of
-            the notice.
+                ends the reading: a caller with a newer request leaves the stream and sends that one, with the `attempt` of
+                the notice.
 
         Raises:
             ProviderError: The request failed, or the stream was cut.

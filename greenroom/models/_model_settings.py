@@ -8,13 +8,13 @@ from typing import Any, final
 import attrs
 
 from greenroom.core import Chance, checked
-from greenroom.models._call_budget import Budget, BudgetOf, Limits, budgeted
 from greenroom.models._continuation import ContinuationPolicy
 from greenroom.models._deadlines import Deadlines, with_deadlines
 from greenroom.models._model import Model
-from greenroom.models._pricing import Price, Pricing
 from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
 from greenroom.models._types import Effort, Thinking, read_effort
+from greenroom.models.budgets._call_budget import Budget, BudgetOf, Limits, budgeted
+from greenroom.models.budgets._pricing import Price, Pricing
 from greenroom.models.choice._model_choice import ModelNames
 from greenroom.models.recordings._recording_file import recording
 

@@ -178,7 +178,7 @@ class Assembly:
 
         Raises:
             ProviderError: `protocol`: the model ended by choice, but a tool's input is not a JSON object, or nested too
-            deeply.
+                deeply.
         """
         if self._has_broken_input and stop_reason in _WHOLE:
             why = f"the input of a tool use must be a JSON object of at most {DEEPEST} levels"

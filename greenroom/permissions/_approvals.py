@@ -151,7 +151,7 @@ class ApprovalQueue:
     Args:
         ids: Source of the ids of questions.
         deadline_s: Seconds until a question is refused; `math.inf` waits indefinitely, for sessions attended by a
-        person.
+            person.
         has_approver: True if anybody could answer; otherwise every question is refused at once.
         watcher: Called with every question and every end.
     """

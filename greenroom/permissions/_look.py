@@ -44,7 +44,7 @@ def matches_of(pattern: str, *, wants_all: bool = False) -> tuple[str, ...] | No
 
     Args:
         pattern: An absolute pattern. `*` and `?` mean the same as in bash, also for a leading dot if the pattern has
-        one; `[`
+            one; `[`
             and the rest up to the next slash match anything.
         wants_all: True if every match matters; otherwise those that are or go through a link, and those that a program
             takes for an option, because their name begins with a dash.

@@ -58,7 +58,7 @@ def child_mode(parent: Mode, definition: Mode | None, *, setting: ChildPermissio
             acceptEdits or
             auto passes its mode on in any case.
         may_bypass: True if the user enabled skipping permissions; otherwise a definition's bypassPermissions is
-        ignored.
+            ignored.
     """
     if definition is Mode.BYPASS and not may_bypass:
         definition = None

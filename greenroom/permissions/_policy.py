@@ -63,8 +63,7 @@ class Policy:
         rules: All rules.
         directories: Absolute working directories besides the current one.
         own_folders: Absolute folders for the agent's own writing, wherever they lie: no question is asked, except in
-        plan
-            mode, if a deny or ask rule matches, and if they are not working directories.
+            plan mode, if a deny or ask rule matches, and if they are not working directories.
         home: The user's home folder, absolute.
         may_bypass: True if bypassPermissions can be used.
         managed_only: True if only these rules count: an administrator's, denials in definitions of agents, and the
@@ -173,7 +172,7 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
 
     Raises:
         SettingsError: A strict source has an unknown key, or a value of the wrong type. A source that is not strict
-        gives
+            gives
             diagnostics instead, and an invalid deny or ask list makes every tool be asked.
     """
     problems: list[str] = []

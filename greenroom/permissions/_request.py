@@ -57,7 +57,7 @@ class Verdict:
         suggestions: Changes of settings after which the same call would run unasked; empty if none would help.
         blocked_path: The path that prevents it, if any.
         paths: The targets of the files and folders that a file tool would open; absolute, without links. The call may
-        reach
+            reach
             only these. They do not count when verdicts are compared.
     """
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.models import ContinuationPolicy, Deadlines, Limits, ModelSettings, RetryPolicy, Thinking
-from greenroom.models._pricing import DEFAULT_PRICES, Price
+from greenroom.models import ContinuationPolicy, Deadlines, ModelSettings, RetryPolicy, Thinking
 from greenroom.models._retry import KindPolicy
+from greenroom.models.budgets import Limits
+from greenroom.models.budgets._pricing import DEFAULT_PRICES, Price
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "model-settings.md"
 PARTS: Final[dict[str, tuple[str, type[Any]]]] = {

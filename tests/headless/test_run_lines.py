@@ -47,11 +47,8 @@ from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, O
 from greenroom.models import (
     RETRYABLE,
     Block,
-    BudgetExceeded,
-    Limited,
     Message,
     ModelResponse,
-    Spent,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -59,6 +56,7 @@ from greenroom.models import (
     Usage,
     error_category,
 )
+from greenroom.models.budgets import BudgetExceeded, Limited, Spent
 from greenroom.store import encode_line
 from greenroom.swarm._event_reader import Waits
 from greenroom.terminal._narrator import Narrator

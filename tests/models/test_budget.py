@@ -13,27 +13,22 @@ from hypothesis import strategies as st
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
     Answer,
-    Budget,
-    BudgetExceeded,
     Deadlines,
-    Limits,
     Message,
     Model,
     ModelRequest,
-    Pricing,
     RetryPolicy,
     Say,
     ScriptedModel,
-    Spent,
     Usage,
-    budgeted,
     estimate_tokens,
     retrying,
 )
-from greenroom.models._call_budget import Taken
 from greenroom.models._deadlines import with_deadlines
-from greenroom.models._pricing import Price
 from greenroom.models._scripted import ScriptEntry, ScriptStep
+from greenroom.models.budgets import Budget, BudgetExceeded, Limits, Pricing, Spent, budgeted
+from greenroom.models.budgets._call_budget import Taken
+from greenroom.models.budgets._pricing import Price
 from greenroom.testing import run_virtual
 from tests.models.situations import provider_error
 

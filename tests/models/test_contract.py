@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from greenroom.models import Answer, Budget, Limits, Model, PlaybookModel, ScriptedModel, budgeted, retrying
+from greenroom.models import Answer, Model, PlaybookModel, ScriptedModel, retrying
+from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.models.recordings import RecordedModel, recording
 from greenroom.models.recordings._recording_file import parse_recording
 from greenroom.testing import ErrorReply, ModelConformance, open_messages_server

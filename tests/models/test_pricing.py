@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.models import Pricing, Usage
-from greenroom.models._pricing import DEFAULT_PRICES, Price
+from greenroom.models import Usage
+from greenroom.models.budgets import Pricing
+from greenroom.models.budgets._pricing import DEFAULT_PRICES, Price
 from greenroom.models.choice._model_names import CLAUDE_MODELS
 
 TOKENS = st.integers(0, 2_000_000)

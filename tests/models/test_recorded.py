@@ -17,10 +17,7 @@ from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
     Answer,
     Block,
-    Budget,
-    BudgetExceeded,
     Call,
-    Limits,
     Message,
     Model,
     ModelRequest,
@@ -39,11 +36,11 @@ from greenroom.models import (
     ToolUseBlock,
     Usage,
     UsageDelta,
-    budgeted,
     retrying,
 )
 from greenroom.models._scripted import ScriptEntry, ScriptStep
 from greenroom.models._types import TextDelta, ThinkingDelta, ToolInputDelta, ToolUseStarted
+from greenroom.models.budgets import Budget, BudgetExceeded, Limits, budgeted
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording, recording
 from greenroom.models.recordings._plain_values import delta_of, error_of, plain, plain_error, request_of, response_of
 from greenroom.models.recordings._recording_file import ModelRecording, parse_recording

@@ -10,20 +10,18 @@ import trio
 
 from greenroom.core import SettingsError, read_settings
 from greenroom.models import (
-    Budget,
-    BudgetExceeded,
     ContinuationPolicy,
     Deadlines,
-    Limits,
     ModelSettings,
     RetryPolicy,
     ScriptedModel,
     Thinking,
     with_settings,
 )
-from greenroom.models._pricing import DEFAULT_PRICES, Price
 from greenroom.models._retry import KindPolicy
 from greenroom.models._scripted import ScriptStep
+from greenroom.models.budgets import Budget, BudgetExceeded, Limits
+from greenroom.models.budgets._pricing import DEFAULT_PRICES, Price
 from greenroom.models.choice import ModelNames
 from greenroom.models.recordings import RecordedModel
 from greenroom.models.recordings._recording_file import parse_recording

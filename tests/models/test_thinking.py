@@ -23,12 +23,12 @@ from greenroom.models import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
-    read_effort,
     request_body,
 )
 from greenroom.models._messages_api import fold
 from greenroom.models._response_assembly import Assembly
 from greenroom.models._types import EFFORTS
+from greenroom.models.choice import read_effort
 from greenroom.testing import open_messages_server
 from tests.models.situations import HELLO, claude
 

@@ -1,5 +1,6 @@
 """Choice of models: names, aliases, families, and the chain that decides which model an agent runs on."""
 
+from greenroom.models._types import read_effort
 from greenroom.models.choice._model_choice import INHERIT, ModelNames, choose_main_model, choose_model
 from greenroom.models.choice._model_names import DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 
@@ -11,4 +12,5 @@ __all__ = [
     "choose_main_model",
     "choose_model",
     "family_of",
+    "read_effort",
 ]

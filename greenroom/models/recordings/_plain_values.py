@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from greenroom.core import Image, ProviderError, UsageError
-from greenroom.models._call_budget import BudgetExceeded, Spent
 from greenroom.models._types import (
     Block,
     Delta,
@@ -33,6 +32,7 @@ from greenroom.models._types import (
     Usage,
     UsageDelta,
 )
+from greenroom.models.budgets._call_budget import BudgetExceeded, Spent
 
 JsonObject: TypeAlias = dict[str, Any]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from greenroom.agents import AgentDefined, ModelEnded, ModelRetried
 from greenroom.core import Ports
-from greenroom.models import Budget, BudgetExceeded, Model, Pricing, RetryBudget, Spent, Usage, with_settings
+from greenroom.models import Model, RetryBudget, Usage, with_settings
+from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent
 from greenroom.models.recordings import MODEL_FILE, recording
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.settings._session_settings import SessionSettings

@@ -15,7 +15,8 @@ import trio
 from greenroom.agents.crew import MainAgent
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
-from greenroom.models import Budget, Model
+from greenroom.models import Model
+from greenroom.models.budgets import Budget
 from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered

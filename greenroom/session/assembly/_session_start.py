@@ -11,7 +11,7 @@ from greenroom.actors import Ref
 from greenroom.agents import Agent, AgentState, Loaded, agent_spec
 from greenroom.core import Cause, Ports, SystemClock
 from greenroom.hooks import HookEvent
-from greenroom.models import Limits
+from greenroom.models.budgets import Limits
 from greenroom.patterns import watch_steps
 from greenroom.session._session import Session
 from greenroom.session.assembly._session_services import Services

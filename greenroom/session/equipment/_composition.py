@@ -16,8 +16,8 @@ from greenroom.agents.crew import ChildWish, furnish
 from greenroom.agents.delegation import coordinator_tools
 from greenroom.hooks import AgentAsker
 from greenroom.mcp import MissingServers
-from greenroom.models import Effort, read_effort
-from greenroom.models.choice import choose_model
+from greenroom.models import Effort
+from greenroom.models.choice import choose_model, read_effort
 from greenroom.permissions import ApprovalQueue
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_hooks import AgentHooks

@@ -13,7 +13,7 @@ from greenroom.agents import AgentState, Loaded
 from greenroom.agents.crew import ChildWish
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, UsageError
-from greenroom.models import Budget
+from greenroom.models.budgets import Budget
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.record._recovery import read_record

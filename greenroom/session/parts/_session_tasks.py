@@ -8,7 +8,7 @@ import trio
 
 from greenroom.agents.crew import Crew, Post
 from greenroom.core import Cause, UsageError
-from greenroom.models import Budget
+from greenroom.models.budgets import Budget
 from greenroom.session.parts._session_status import TaskStatus, status_of
 from greenroom.session.parts._task_handle import TaskHandle
 from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, Tasks

@@ -26,7 +26,8 @@ from greenroom.core import SettingsError, UsageError, checked, read_settings
 from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings, ServerRules, read_server_rules
-from greenroom.models import ModelSettings, read_effort
+from greenroom.models import ModelSettings
+from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session.peers._peer_sessions import PeerSettings
 from greenroom.session.settings._limit_settings import LimitSettings

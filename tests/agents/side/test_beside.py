@@ -29,8 +29,9 @@ from greenroom.agents import (
 from greenroom.agents._fold import model_began, model_ended, tool_began
 from greenroom.agents.side import Beside, ask_aside, beside
 from greenroom.core import ProviderError, UsageError, event_of
-from greenroom.models import Answer, Budget, Call, Limits, Say, ScriptedModel, ToolResultBlock, Usage, budgeted
+from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, Usage
 from greenroom.models._scripted import ScriptStep
+from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.testing import check_cache_prefixes, run_virtual
 from tests.agents.situations import Bytes, Stage, assert_acceptable, open_stage
 

@@ -20,9 +20,9 @@ import trio
 from greenroom.core import PeerError, SystemClock, UsageError, checked
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._pricing import Pricing
 from greenroom.models._types import Delta, ModelRequest, Usage
 from greenroom.models._written_answers import estimate_usage
+from greenroom.models.budgets._pricing import Pricing
 
 Limited: TypeAlias = Literal["tokens", "usd", "calls", "wall_s"]
 """The quantities that a budget limits."""
