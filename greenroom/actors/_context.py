@@ -90,7 +90,8 @@ class Context:
             raise UsageError("ctx.reply() called for a message that was sent with tell(), not ask()")
         if turn.answer is not NOTHING:
             raise UsageError("ctx.reply() called twice for one ask")
-        turn.check_not_postponed("ctx.reply()")
+        if turn.outbox is not None:
+            turn.check_not_postponed("ctx.reply()")
         turn.answer = value
 
     def acknowledge(self) -> None:

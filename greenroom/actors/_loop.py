@@ -252,9 +252,8 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
             began_t = now()
             yield_t = began_t + BUDGET_S
             continue
-        if (
-            not has_events and envelope.reply is None
-        ):  # Turn.begin(), inlined for the most frequent case: 3 % of a message
+        if not has_events and (envelope.reply is None or envelope.reply.is_open):
+            # Turn.begin(), inlined: 3 % of a message
             turn.number += 1
             turn.envelope = envelope
         elif not turn.begin(envelope):

@@ -228,7 +228,7 @@ class Ref(Generic[M]):
         waiter = waiter_of(here)
         if waiter is not None:
             waiter.refuse_cycle(cell)
-        delivery = cell.mailbox.put_nowait(request, lane, size_bytes=size_bytes, parent=parent, reply=slot)
+        delivery: Delivery = cell.mailbox.put_nowait(request, lane, size_bytes, parent, slot)
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
             cell.note_refused(request, lane, reason)
