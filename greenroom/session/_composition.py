@@ -42,6 +42,7 @@ from greenroom.agents.memory import (
     render_memory,
     tools_with_memory,
 )
+from greenroom.containment import GitCalls
 from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
