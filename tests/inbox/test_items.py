@@ -88,7 +88,7 @@ def test_nothing_goes_before_what_the_user_says(origin: Origin, priority: Lane |
     order = list(Lane)
     highest = HIGHEST[origin.kind]
     if priority is not None and order.index(priority) < order.index(highest):
-        with pytest.raises(UsageError, match="is its highest"):
+        with pytest.raises(UsageError, match="its highest is"):
             made(origin=origin, priority=priority)
         return
 

@@ -150,7 +150,7 @@ async def test_nothing_else_ends_a_turn_that_runs(tmp_path: Path, autojump_clock
 async def test_what_others_say_is_no_command_and_cannot_be_urgent(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with working(tmp_path, [DIG, "Done."]) as (session, model):
         for origin in (peer("mate"), channel("ci"), COORDINATOR):
-            with pytest.raises(UsageError, match="is its highest"):
+            with pytest.raises(UsageError, match="its highest is"):
                 session.send("Stop!", priority="now", origin=origin)
         session.send("!rm -r /", origin=peer("<mate>"))
         await session.wait_quiet()
