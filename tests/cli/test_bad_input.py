@@ -21,7 +21,7 @@ from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from greenroom.trace import runs_folder
 from tests.cli.served import served
-from tests.session.test_full_disk import FillingDisk
+from tests.trace.disks import FillingDisk
 
 PLAYBOOK = ("--model", "playbook")
 KEY = "sk-ant-secret"

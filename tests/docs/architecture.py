@@ -23,8 +23,8 @@ import trio.testing
 
 import greenroom as gr
 from greenroom.models import Call
+from tests.architecture.floors import FLOORS, folder, imported_folders
 from tests.architecture.source_tree import sources
-from tests.architecture.test_layers import FLOORS, folder, imported_folders
 from tests.docs.events import table
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "architecture.md"

@@ -12,7 +12,7 @@ from greenroom.agents.memory import HOPS, NOTES_BYTES, NOTES_LINES
 from greenroom.core.sources import Kind
 from greenroom.skills import read_skill
 from tests.docs.fields import PAGE, insert
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO = ROOT / "docs" / "how-to"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 PLACE = re.compile(r"`([a-z_/]+\.py):([A-Za-z_.]+)`")
 WHY = (ROOT / "docs" / "explanation" / "sub-agents.md").read_text(encoding="utf-8")

@@ -29,27 +29,11 @@ from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.cli.place import Done, Place, end_of, texts_of
 from tests.cli.served import served
+from tests.headless.agent_calls import by_prompt, said_first, spawn
 from tests.session.teamwork import asked
 
 CHOSEN = ("--child-permission", "definition")  # else a line says what agents may do
 STREAM = ("--output-format", "stream-json", *CHOSEN)
-
-
-def said_first(request: ReceivedRequest) -> str:
-    content = request.body["messages"][0]["content"]
-    return content if isinstance(content, str) else str(content[0]["text"])
-
-
-def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> Answer:
-    return Answer(
-        [Call("Agent", {"description": f"do {prompt}", "prompt": prompt, **more}, id=call_id)],
-    )
-
-
-def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedRequest], ReplyLike]:
-    """Give each conversation its own replies, by what it was told first."""
-    left = {prompt: list(those) for prompt, those in replies.items()}
-    return lambda request: left[said_first(request)].pop(0)
 
 
 def child_lines(done: Done) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Done, Place
-from tests.headless.test_run_hosted import result_of
+from tests.headless.agent_calls import result_of
 from tests.mcp.fakes import FakeServer, start, stdio
 from tests.mcp.warm import warm_command
 

@@ -12,14 +12,7 @@ from greenroom.cli import main
 from greenroom.models import Call
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Done, Place
-
-AGENT = "---\nname: {name}\ndescription: Helps.\n---\nHelp.\n"
-SKILL = "---\ndescription: Tidies.\n---\nTidy.\n"
-
-
-def write(path: Path, content: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+from tests.headless.extension_files import AGENT, SKILL, write
 
 
 def hooks(log: Path) -> dict[str, object]:

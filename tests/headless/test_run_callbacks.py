@@ -8,22 +8,15 @@ import pytest
 
 from greenroom.models import Answer, Call
 from tests.cli.place import Place
-from tests.headless.test_run_agents import by_prompt, spawn
-from tests.headless.test_run_control import Talk, talking
+from tests.headless.agent_calls import by_prompt, spawn
+from tests.headless.hook_flags import group, is_callback
+from tests.headless.talk import Talk, talking
 
 READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_r")])
 
 
-def group(*ids: str, **more: Any) -> dict[str, Any]:
-    return {"hookCallbackIds": [*ids], **more}
-
-
 def answer(talk: Talk, question: dict[str, Any], **values: Any) -> None:
     talk.decide(question, **values)
-
-
-def is_callback(line: dict[str, Any]) -> bool:
-    return bool(line["type"] == "control_request" and line["request"]["subtype"] == "hook_callback")
 
 
 def deny(reason: str) -> dict[str, Any]:

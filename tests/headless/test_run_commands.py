@@ -11,8 +11,8 @@ from greenroom.agents import CONTINUE
 from greenroom.models import Answer, Call
 from greenroom.testing import ErrorReply
 from tests.cli.place import Asked, Place, texts_of
-from tests.headless.test_run_callbacks import group, is_callback
-from tests.headless.test_run_control import talking
+from tests.headless.hook_flags import group, is_callback
+from tests.headless.talk import talking
 
 STREAM = ("--output-format", "stream-json")
 

@@ -17,11 +17,10 @@ from greenroom.terminal._output import note
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import Script
 from tests.cli.place import Place
-from tests.headless.test_run_control import Talk, talking
-from tests.headless.test_run_hosted import result_of
+from tests.headless.agent_calls import result_of
+from tests.headless.talk import Talk, talking
 from tests.mcp.fakes import FORM, PAGE
-from tests.mcp.test_elicitation import ASKING
-from tests.mcp.warm import warm_command
+from tests.mcp.warm import ASKING, warm_command
 
 ALLOWED = ("--allowed-tools", "mcp__desk")
 

@@ -12,7 +12,7 @@ from greenroom.models import Answer, Call
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place
-from tests.headless.test_run_control import talking
+from tests.headless.talk import talking
 
 CRITIC = {"description": "Finds what is wrong.", "prompt": "You are the critic of this house.", "tools": ["Read"]}
 

@@ -10,15 +10,10 @@ import pytest
 
 from greenroom.models import Answer, Call
 from tests.cli.place import Done, Place
+from tests.headless.hook_flags import hooks
 
 STREAM = ("--output-format", "stream-json")
 READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
-
-
-def hooks(**commands: str) -> tuple[str, str]:
-    """Return the flag that has a command run at each of some moments."""
-    entries = {name: [{"hooks": [{"type": "command", "command": one}]}] for name, one in commands.items()}
-    return "--settings", json.dumps({"hooks": entries})
 
 
 def hook_lines(done: Done) -> list[dict[str, Any]]:

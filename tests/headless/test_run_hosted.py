@@ -22,7 +22,8 @@ from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.place import Place, texts_of
-from tests.headless.test_run_control import Talk, talking
+from tests.headless.agent_calls import result_of
+from tests.headless.talk import Talk, talking
 from tests.mcp.fakes import FakePeers, FakeServer, http, start
 
 ALLOWED = ("--allowed-tools", "mcp__tiny")
@@ -68,13 +69,6 @@ class Tiny:
 
 def shout(text: str = "hello") -> Answer:
     return Answer([Call("mcp__tiny__shout", {"text": text}, id="toolu_1")])
-
-
-def result_of(request: ReceivedRequest) -> str:
-    """Return what the model reads of the last call."""
-    (block,) = [one for one in request.body["messages"][-1]["content"] if one["type"] == "tool_result"]
-    content = block["content"]
-    return content if isinstance(content, str) else "".join(block["text"] for block in content)
 
 
 def sent(talk: Talk) -> list[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from greenroom.models import Answer, Call, Say, Think, Usage
 from greenroom.testing import StreamReply
 from greenroom.testing._messages_script import ReplyLike, events_of
 from tests.cli.place import Done, Place
-from tests.headless.test_run_agents import by_prompt, spawn
+from tests.headless.agent_calls import by_prompt, spawn
 
 STREAM = ("--output-format", "stream-json")
 PARTIAL = (*STREAM, "--include-partial-messages")

@@ -9,8 +9,8 @@ import pytest
 
 from greenroom.cli import main
 from tests.cli.place import Place
-from tests.core.test_plugins import plugin
-from tests.headless.test_run_bare import AGENT, SKILL, write
+from tests.core.plugin_folders import plugin
+from tests.headless.extension_files import AGENT, SKILL, write
 
 
 def kit(folder: Path) -> Path:

@@ -10,8 +10,8 @@ import pytest
 from greenroom.cli import main
 from greenroom.models import Answer, Call
 from tests.cli.place import Place, texts_of
-from tests.headless.test_run_control import talking
-from tests.headless.test_run_hooks import hooks
+from tests.headless.hook_flags import hooks
+from tests.headless.talk import talking
 
 NOTE = "cat >> told.jsonl; echo >> told.jsonl"
 

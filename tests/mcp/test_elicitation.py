@@ -33,9 +33,8 @@ from greenroom.testing import run_virtual
 from greenroom.tools import ToolError, open_processes
 from tests.mcp.fakes import ASK, FORM, PAGE, SLOW, FakeServer, http, start
 from tests.mcp.real import BOUND_S, Session, until
-from tests.mcp.warm import warm_command
+from tests.mcp.warm import ASKING, warm_command
 
-ASKING = Path(__file__).with_name("asking.py")
 ACCEPT = ElicitationAction.ACCEPT
 ANN = ElicitationAnswer(action=ACCEPT, content={"name": "Ann", "seats": 2})
 

@@ -21,9 +21,7 @@ from greenroom.testing import check_cache_prefixes, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, fold, read_journal
-from tests.session.test_permissions import home, project, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import write
 
 USED = Usage(input_tokens=100, output_tokens=10)
 

@@ -30,9 +30,7 @@ from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, fold, read_journal
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import results, said, write
 
 ALLOW = '{"verdict": "allow"}'
 PUSH = Call("Bash", {"command": "git push origin main"})

@@ -14,10 +14,8 @@ from greenroom.models import AnswerLike, Call, ScriptedModel
 from greenroom.session import Session, open_session
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import hook
+from tests.session.scripted import results, said, write
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"}, id="toolu_a")
 

@@ -21,8 +21,8 @@ from greenroom.session import ElicitationAnswered, ElicitationAsked, Elicitation
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.mcp.fakes import ASK, FORM, PAGE, FakePeers, FakeServer
+from tests.session.far_server import settings
 from tests.session.teamwork import in_order, main_messages, told, violations
-from tests.session.test_mcp_calls import settings
 
 ACCEPT = ElicitationAction.ACCEPT
 ANN = ElicitationAnswer(action=ACCEPT, content={"name": "Ann"})

@@ -19,11 +19,9 @@ from greenroom.session import open_session
 from greenroom.session.settings._session_environment import EnvironmentLimits, limits_from_environment
 from greenroom.tools import SIDE_BY_SIDE, tool
 from greenroom.tools.builtin import STANDARD_TOOLS, BashLimits
+from tests.session.hook_commands import hook, run
+from tests.session.scripted import results
 from tests.session.teamwork import in_order
-from tests.session.test_hooks import hook, run
-from tests.session.test_permissions import home, project, results
-
-__all__ = ["home", "project"]  # fixtures
 
 NUMBERS = (
     "GREENROOM_MAX_TOOL_USE_CONCURRENCY",

@@ -14,9 +14,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.memory import InstructionsByFile, load_instructions
 from greenroom.core.sources import find_places
 from greenroom.models import Call, ScriptedModel
-from tests.session.test_permissions import home, opened, project, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import opened, said, write
 
 FOLDERS = ("", "a", "a/b", "c")
 PYTHON = "---\npaths: '**/*.py'\n---\npython rule"

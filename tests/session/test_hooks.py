@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,42 +17,11 @@ from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.models import Answer, Call, ScriptedModel
 from greenroom.models.choice._model_choice import DEFAULT_ALIASES
 from greenroom.permissions import Allow
-from greenroom.session import EventStream, open_session
+from greenroom.session import open_session
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
-
-ALL = {"permissions": {"allow": ["Write", "Bash"]}}
-
-
-def hook(event: str, *commands: str, matcher: str = "", more: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return settings with commands for one event."""
-    handlers = [{"type": "command", "command": command, **(more or {})} for command in commands]
-    return {**ALL, "hooks": {event: [{"matcher": matcher, "hooks": handlers}]}}
-
-
-def answering(project: Path, answer: dict[str, Any]) -> str:
-    """Return a command that appends what it is told to `told` and prints an answer."""
-    path = write(project / f"hook-{len(list(project.iterdir()))}.json", answer)
-    return f"cat >> {project}/told; echo >> {project}/told; cat {path}"
-
-
-def told(project: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (project / "told").read_text().splitlines() if line]
-
-
-async def run(project: Path, script: list[Any], settings: dict[str, Any], **options: Any) -> Any:
-    """Run one turn, and return the session that has ended."""
-    model = ScriptedModel(script, keeps_requests=True)
-    async with open_session(
-        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings, **options
-    ) as session:
-        answer = await session.run("Go.")
-        assert answer.text == "done"
-    return session
-
+from tests.session.hook_commands import ALL, answering, hook, run, told, wait_ran
+from tests.session.scripted import results, said, write
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 
@@ -425,14 +393,6 @@ async def test_an_asynchronous_hook_is_heard_in_the_next_turn(project: Path) -> 
                 break
         await session.run("On.")
     assert "found later" in said(session)[-2].text
-
-
-async def wait_ran(events: EventStream, event: str) -> None:
-    """Return when a hook of that event has ended."""
-    with trio.fail_after(10):
-        async for one in events:
-            if isinstance(one, HookRan) and one.event == event:
-                return
 
 
 async def test_people_are_told_that_one_of_them_is_wanted_and_nobody_waits_for_that(project: Path) -> None:

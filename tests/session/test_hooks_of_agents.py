@@ -22,10 +22,8 @@ from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_hooks import answering, told, wait_ran
-from tests.session.test_permissions import home, project, results, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, told, wait_ran
+from tests.session.scripted import results, write
 
 HOOK = HOOK_AGENT.name
 CHILD = "general-purpose"

@@ -18,12 +18,10 @@ from greenroom.models import Call, ScriptedModel
 from greenroom.session import EventStream, Session, open_session
 from greenroom.session.equipment._file_watch import MAX_FILES, FileWatch, Looks, Stamp, listed_names
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_hooks import answering, hook, told
-from tests.session.test_permissions import home, project, said, write
-from tests.session.test_skills import skill
+from tests.session.hook_commands import answering, hook, told
+from tests.session.scripted import said, write
+from tests.session.skills import skill
 from tests.worktrees.repositories import NEEDS_GIT, make_repository
-
-__all__ = ["home", "project"]  # fixtures
 
 STAMPS = st.one_of(st.none(), st.integers(1, 2).map(lambda one: (1, 1, one, 1)))
 PATHS = (Path("/a"), Path("/b"))

@@ -24,6 +24,7 @@ from tests.session.teamwork import (
     echo,
     in_order,
     last_texts,
+    linger,
     main_messages,
     make_build,
     notices,
@@ -31,20 +32,9 @@ from tests.session.teamwork import (
     structured,
     violations,
 )
-from tests.session.test_full_disk import FillingDisk
+from tests.trace.disks import FillingDisk
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
-
-
-@tool(name="Linger", read_only=True)
-async def linger(seconds: int) -> str:
-    """Take a while.
-
-    Args:
-        seconds: How long.
-    """
-    await trio.sleep(seconds)
-    return "waited"
 
 
 @pytest.mark.parametrize(("is_background", "lives_s"), [(False, 0), (True, 40)])

@@ -14,22 +14,12 @@ from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import find_places, managed_folders
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Mode, read_update
-from tests.session.test_hooks import answering, hook
-from tests.session.test_permissions import home, opened, project, results, write
-from tests.session.test_settings_watch import SEEN_S, next_notice, notices
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, hook
+from tests.session.scripted import opened, results, write
+from tests.session.settings_notices import SEEN_S, next_notice, notices
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 ANY: Any = {"sources": ["managed"]}
-
-
-@pytest.fixture
-def managed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "managed"
-    folder.mkdir()
-    monkeypatch.setenv("GREENROOM_MANAGED", str(folder))
-    return folder
 
 
 def agent(name: str, head: str = "") -> str:

@@ -23,10 +23,11 @@ from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.testing import run_virtual, virtual_ports
-from tests.core.test_images import png
+from tests.core.images import png
 from tests.mcp.fakes import ECHO, WORK, FakePeers, FakeServer
 from tests.mcp.real import BOUND_S, EVERYTHING, until
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
+from tests.session.far_server import settings
 from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
 
 DISABLED = "GREENROOM_DISABLE_BACKGROUND_TASKS"
@@ -36,15 +37,6 @@ LIMIT = "GREENROOM_MCP_AUTO_BACKGROUND_MS"
 
 def work(takes_s: float, **more: Any) -> Call:
     return Call("mcp__far__work", {"takes_s": takes_s, **more})
-
-
-def settings(*, interactive: bool = True, **more: Any) -> dict[str, Any]:
-    return {
-        "mcpServers": {"far": {"command": "far"}},
-        "permissions": {"allow": ["mcp__far"]},
-        "delegation": {"interactive": interactive},
-        **more,
-    }
 
 
 class Scene:

@@ -19,9 +19,7 @@ from greenroom.session import open_session
 from greenroom.testing import check_cache_prefixes
 from tests.mcp.real import EVERYTHING, until
 from tests.mcp.warm import warm_command
-from tests.session.test_permissions import home, opened, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import opened, results, said, write
 
 
 def everything() -> dict[str, Any]:

@@ -12,10 +12,8 @@ from trio.testing import MockClock
 from greenroom.models import Call
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import Session
-from tests.session.test_permissions import home, project, results, said, write
-from tests.session.test_skill_forks import as_repository, asked, events, members, opened
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import results, said, write
+from tests.session.skills import as_repository, asked, events, members, opened
 
 REVIEWER = "---\nname: code-reviewer\ndescription: Reviews.\ntools: Read, Grep, Glob\n---\nYou review.\n"
 REVIEW = Call("Agent", {"description": "Review", "prompt": "Review it.", "subagent_type": "code-reviewer"})

@@ -11,15 +11,12 @@ from trio.testing import MockClock
 
 from greenroom.hooks import HookRan
 from greenroom.models import Call, ScriptedModel
-from tests.core.test_plugins import plugin
+from tests.core.plugin_folders import plugin
 from tests.mcp.real import EVERYTHING
 from tests.mcp.warm import warm_command
+from tests.session.hook_commands import hook
+from tests.session.scripted import opened, results, write
 from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import hook
-from tests.session.test_managed import managed
-from tests.session.test_permissions import home, opened, project, results, write
-
-__all__ = ["home", "managed", "project"]  # fixtures
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 NO = "echo no >&2; exit 2"

@@ -29,11 +29,9 @@ from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crew import MATE
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import deploy, home, project, results, said
-from tests.session.test_skills import skill
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import hook
+from tests.session.scripted import deploy, results, said
+from tests.session.skills import skill
 
 
 @tool(name="Dig", read_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,41 +15,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed
-from greenroom.core import Event
+from greenroom.agents import AgentDefinition
 from greenroom.hooks import HookEvent, HookSource, SourceKind, parse_hooks
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptEntry
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, merge_permissions, read_permissions, read_update
 from greenroom.session import Session, open_session
 from greenroom.session.settings._session_policy import rebased
-from greenroom.session.settings._settings_watch import LOOK_S, Settling
+from greenroom.session.settings._settings_watch import Settling
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import answering, told
-from tests.session.test_permissions import home, opened, project, results, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, told
+from tests.session.scripted import opened, results, write
+from tests.session.settings_notices import SEEN_S, next_notice, notices
 
 SOURCES = ("user", "project", "local")
-SEEN_S = 3 * LOOK_S
-"""Seconds after which an edit is in force."""
 TRUSTED: Final[dict[str, Any]] = {"sources": SOURCES, "is_trusted": True}
-
-
-def notices(session: Session) -> list[str]:
-    """Return what people were told of settings."""
-    return [one.text for one in events_of(session, AgentNoticed) if one.source == "settings"]
-
-
-async def next_notice(stream: AsyncIterator[Event]) -> str:
-    """Wait for the next thing that people are told of settings."""
-    with trio.fail_after(30):
-        async for event in stream:
-            if isinstance(event, AgentNoticed) and event.source == "settings":
-                return event.text
-    raise AssertionError("the session has ended")
 
 
 @pytest.fixture

@@ -16,11 +16,9 @@ from greenroom.models import Call, ScriptedModel
 from greenroom.session import Fork, SessionTitled, open_session, read_beginning
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.mcp.real import until
+from tests.session.hook_commands import answering, hook, told
+from tests.session.scripted import results, said
 from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import answering, hook, told
-from tests.session.test_permissions import home, project, results, said
-
-__all__ = ["home", "project"]  # fixtures
 
 
 def specific(event: str, **fields: Any) -> dict[str, Any]:

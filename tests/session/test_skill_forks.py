@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,67 +10,20 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS, Member, SkillForkFailed
+from greenroom.agents.crew import SkillForkFailed
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
-from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, ToolResultBlock
+from greenroom.models import Call, Say, TextBlock, ToolResultBlock
 from greenroom.models._scripted import ScriptStep
-from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.session import Session
 from greenroom.tasks import TaskState
-from greenroom.testing import virtual_ports
-from greenroom.tools.builtin import STANDARD_TOOLS
-from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_permissions import home, project, results, said, write
-from tests.session.test_skills import skill
-from tests.worktrees.repositories import make_repository
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import results, said, write
+from tests.session.skills import as_repository, asked, events, members, opened
 
 AUDIT = Call("Skill", {"skill": "audit-auth", "args": "login"})
 LONG = ScriptStep(answer="Never heard.", wait_s=600.0)
 WATCHED = {"skill_fork": "background", "interactive": True}
 CHILD = "general-purpose"
-
-
-@asynccontextmanager
-async def opened(
-    project: Path,
-    script: Mapping[str, Any],
-    *,
-    head: str = "",
-    body: str = "Audit $ARGUMENTS.",
-    delegation: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> AsyncIterator[tuple[Session, ScriptedModel]]:
-    """Open a session with a skill `audit-auth` that forks."""
-    skill(project, "audit-auth", f"context: fork\n{head}", body)
-    model = ScriptedModel(script, keeps_requests=True)
-    settings = {"permissions": {"allow": ["Skill"]}, "delegation": delegation or {}, **more}
-    async with open_session(
-        model=model,
-        cwd=project,
-        runs=project.parent / "runs",
-        tools=(*STANDARD_TOOLS, *AGENT_TOOLS),
-        sources=["project"],
-        is_trusted=True,
-        settings=settings,
-        ports=virtual_ports(),
-    ) as session:
-        yield session, model
-    assert check_journal(read_journal(session.run_folder / JOURNAL, EVENTS).entries, folds=FOLDS) == []
-
-
-def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
-    return [one for one in model.requests if one.definition == definition]
-
-
-def members(session: Session) -> list[Member]:
-    return list(session.agents.crew.members.values())
-
-
-def events(session: Session, kind: str) -> list[dict[str, Any]]:
-    lines = map(json.loads, (session.run_folder / JOURNAL).read_text().splitlines())
-    return [one for one in lines if one.get("ev") == kind]
 
 
 # --- who waits, and what comes back (20.2, 20.8, 20.9) ------------------------------------------------------------------
@@ -296,12 +247,6 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     assert request.system.startswith("You audit.")
     assert {one.name for one in request.tools} == {"Read", "Skill"}
     assert [(one.model, one.effort) for one in asked(model, "main")] == [("", None), ("", None)]
-
-
-def as_repository(project: Path) -> None:
-    (project / ".git").rmdir()
-    project.rmdir()
-    make_repository(project)
 
 
 async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -> None:

@@ -11,13 +11,8 @@ from greenroom.core import UsageError
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import Session, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
-
-
-def skill(project: Path, name: str, head: str, body: str = "Do it.") -> None:
-    write(project / f".claude/skills/{name}/SKILL.md", f"---\ndescription: {name}.\n{head}---\n{body}\n")
+from tests.session.scripted import results, said
+from tests.session.skills import skill
 
 
 async def turns(project: Path, script: list[Any], *prompts: str, **options: Any) -> tuple[Session, ScriptedModel]:

@@ -16,9 +16,7 @@ from greenroom.models._continuation import GO_ON
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_permissions import home, opened, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import opened, results, said, write
 
 
 async def first_request(project: Path, **options: Any) -> ModelRequest:

@@ -15,12 +15,10 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
 from greenroom.teams import MAX_FAILURES, Edit, Edited, EditItem, Item, ItemClaimed, Team, refuse_idling
 from greenroom.testing import virtual_ports
+from tests.session.hook_commands import answering, hook, told
+from tests.session.scripted import results
 from tests.session.teamwork import main_messages
 from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import answering, hook, told
-from tests.session.test_permissions import home, project, results
-
-__all__ = ["home", "project"]  # fixtures
 
 LEAD = AgentDefinition(name="lead", system_prompt="You lead.")
 MATE = AgentDefinition(name="mate", system_prompt="You help.")

@@ -20,28 +20,25 @@ from greenroom.hooks.inputs import HookContext, HookInput
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript
-from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team, unread
+from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, unread
 from greenroom.teams._protocol import ShutdownRequest
 from greenroom.teams._protocol_json import write_text
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
-from tests.session.teamwork import in_order, kind, mail, open_teamwork, send_as, texts_of, told, violations
-from tests.session.test_full_disk import FillingDisk
-
-
-def member(team: Team, name: str) -> Any:
-    """Return a member by its name."""
-    return team.roster.members[name]
-
-
-def mail_texts(team: Team, name: str) -> list[str]:
-    """Return what others said to a member that stands in its conversation; that they have nothing to do is left out."""
-    return [text for text in notices_of(team, name) if "idle_notification" not in text]
-
-
-def notices_of(team: Team, name: str) -> list[str]:
-    """Return all that a member was told by others, or of them."""
-    return [text for text in texts_of(member(team, name).home) if text.startswith("<teammate-message")]
+from tests.session.teamwork import (
+    in_order,
+    kind,
+    mail,
+    mail_texts,
+    member,
+    notices_of,
+    open_teamwork,
+    send_as,
+    texts_of,
+    told,
+    violations,
+)
+from tests.trace.disks import FillingDisk
 
 
 async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
@@ -22,49 +20,21 @@ from greenroom.permissions import Allow, Deny
 from greenroom.teams import LEAD, CreateItem, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
+from tests.session.plans import PLAN, deciding, write
 from tests.session.teamwork import (
-    Page,
     agent,
     in_order,
     kind,
     last_texts,
-    mail,
+    mail_texts,
+    member,
     open_teamwork,
     send_as,
     texts_of,
     told,
     violations,
 )
-from tests.session.test_full_disk import FillingDisk
-from tests.session.test_team_mail import mail_texts, member
-
-PLAN = "# Plan\n\nWrite one file."
-
-
-def write(name: str) -> Call:
-    """Return a call that changes something."""
-    return Call("Write", {"file_path": name, "content": "x"})
-
-
-def plan_in(request: ModelRequest) -> str:
-    """Return the id of the plan that a lead has just read of; empty for none."""
-    found = re.findall(r"plan-\d+-\d+@[\w-]+", last_texts(request))
-    return found[-1] if found else ""
-
-
-def deciding(*words: bool) -> Page:
-    """Return a lead that answers one plan after the other."""
-    left = list(words)
-
-    def page(request: ModelRequest) -> AnswerLike:
-        plan = plan_in(request)
-        if not plan or "plan_approval_request" not in last_texts(request):
-            return "I wait."
-        approve = left.pop(0)
-        said: dict[str, Any] = {"type": "plan_approval_response", "request_id": plan, "approve": approve}
-        return mail("ann", said if approve else {**said, "feedback": "Two files."})
-
-    return page
+from tests.trace.disks import FillingDisk
 
 
 async def put(team: Team) -> None:

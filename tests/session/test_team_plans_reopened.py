@@ -19,9 +19,8 @@ from greenroom.teams import LEAD, CreateItem, MemberStatus, PlanAnswered, PlanSu
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports
-from tests.session.teamwork import Page, in_order, kind, open_teamwork, told, violations
-from tests.session.test_team_mail import mail_texts, member
-from tests.session.test_team_plans import PLAN, deciding, write
+from tests.session.plans import PLAN, deciding, write
+from tests.session.teamwork import Page, in_order, kind, mail_texts, member, open_teamwork, told, violations
 
 ANN = kind("Explore")
 HAND_IN = Call("ExitPlanMode", {"plan": PLAN})

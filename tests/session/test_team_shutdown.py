@@ -38,14 +38,15 @@ from tests.session.teamwork import (
     kind,
     last_texts,
     mail,
+    mail_texts,
     main_messages,
+    member,
     open_teamwork,
     send_as,
     told,
     violations,
 )
-from tests.session.test_full_disk import FillingDisk
-from tests.session.test_team_mail import mail_texts, member
+from tests.trace.disks import FillingDisk
 
 
 def request_in(request: ModelRequest) -> str:
