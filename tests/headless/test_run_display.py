@@ -1,4 +1,4 @@
-"""Hooks of `MessageDisplay` in `greenroom run`: what is printed is what they want shown, in every format (agents 3, table)."""
+"""Hooks of `MessageDisplay` in `greenroom run`: what is printed is what they want shown, in every format."""
 
 from __future__ import annotations
 

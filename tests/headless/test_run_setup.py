@@ -84,7 +84,7 @@ def test_flags_that_make_no_sense_are_one_line(place: Place, arguments: tuple[st
 
 
 def test_a_program_adds_a_folder_while_the_run_lasts(place: Place) -> None:
-    """13.21, `register_repo_root`."""
+    """`register_repo_root`."""
     other = place.root / "other"
     other.mkdir()
     (other / "a.txt").write_text("found it")

@@ -257,7 +257,7 @@ def test_plugins_and_administrators(files: Files, tmp_path: Path) -> None:
 
 
 def test_a_program_of_a_plugin_is_given_its_folders(files: Files, tmp_path: Path) -> None:
-    """Agents 3.13: as variables too; what the entry itself says of one counts."""
+    """As variables too; what the entry itself says of one counts."""
     plugin = tmp_path / "kit"
     plugin.mkdir()
     entries = {"s": {"command": "x", "env": {"CLAUDE_PLUGIN_DATA": "mine"}}, "h": {"type": "http", "url": "http://h"}}

@@ -213,7 +213,7 @@ async def call(runtime_tools: tuple[Any, ...], name: str, values: dict[str, Any]
 
 
 async def test_a_call_waits_where_there_is_no_table_of_tasks(virtual_time: None, tmp_path: Path) -> None:
-    """6.67: that the main agent calls is not enough for a call to be moved."""
+    """That the main agent calls is not enough for a call to be moved."""
     async with open_runtime() as runtime:
         servers = await start(runtime, stdio("a"), folder=tmp_path, a=FakeServer(ToolInfo(name="work")))
         await servers.wait_settled()

@@ -37,7 +37,7 @@ allowed-tools:
 
 Audit the authentication flow and return only correctness risks.
 """
-"""A skill of the reference (agents 20.2)."""
+"""A skill of the reference."""
 
 
 def agent(prompt: str, **more: Any) -> Call:

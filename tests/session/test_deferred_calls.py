@@ -1,4 +1,4 @@
-"""Calls that a hook puts off: the turn ends with them, and the program goes on, in this process or a later one (agents 3.36)."""
+"""Calls that a hook puts off: the turn ends with them, and the program goes on, in this process or a later one."""
 
 from __future__ import annotations
 
@@ -143,7 +143,6 @@ async def test_a_tool_that_is_not_there_leaves_it_as_it_is(project: Path) -> Non
 
 
 async def test_what_denies_beats_what_puts_off(project: Path) -> None:
-    """Agents 3.35."""
     answers(project, "defer")
     settings = hook("PreToolUse", f"cat {project}/answer.json", "echo no >&2; exit 2")
     async with open_session(

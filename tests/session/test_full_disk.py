@@ -1,4 +1,4 @@
-"""A disk that fills up in the middle of a session: nothing is reported as done that is not on record (DESIGN 12.21)."""
+"""A disk that fills up in the middle of a session: nothing is reported as done that is not on record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interrupt that comes in the very step in which a turn has done its work still ends it (I-29, DESIGN 12.10)."""
+"""An interrupt that comes in the very step in which a turn has done its work still ends it (I-29)."""
 
 from __future__ import annotations
 

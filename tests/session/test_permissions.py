@@ -24,7 +24,7 @@ from tests.session.scripted import opened, results, said, write
 async def test_what_changes_something_is_refused_where_nobody_can_be_asked_and_the_turn_goes_on(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.49, 13.5: a refusal is a result; the call is listed."""
+    """A refusal is a result; the call is listed."""
     async with opened(project, [Call("Write", {"file_path": "a.txt", "content": "a"})]) as session:
         events = session.events(from_start=True)
         answer = await session.run("Write it.")
@@ -68,7 +68,7 @@ async def test_given_settings_allow_and_deny(project: Path, autojump_clock: Mock
 
 
 async def test_a_tool_that_is_denied_entirely_is_not_shown(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.123: a bare deny takes the tool away, a scoped one leaves it."""
+    """A bare deny takes the tool away, a scoped one leaves it."""
     model = ScriptedModel(["done"], keeps_requests=True)
     settings = {"permissions": {"deny": ["Bash", "Write(secret/**)"]}}
     async with opened(project, [], model=model, settings=settings) as session:
@@ -83,7 +83,6 @@ async def test_a_tool_that_is_denied_entirely_is_not_shown(project: Path, autoju
 async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rules_always(
     project: Path, autojump_clock: MockClock, *, is_trusted: bool
 ) -> None:
-    """Agents 1.133."""
     write(
         project / ".claude/settings.json",
         {"permissions": {"allow": ["Write"], "deny": ["Edit(b.txt)"], "defaultMode": "default"}},
@@ -102,7 +101,7 @@ async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rule
 async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """DESIGN 12.33, agents 13.40: of single values the first source that has one wins; rules add up."""
+    """Of single values the first source that has one wins; rules add up."""
     write(project / ".greenroom/settings.local.json", {"permissions": {"defaultMode": "plan"}})
     write(project / ".greenroom/settings.json", {"permissions": {"defaultMode": "dontAsk", "deny": ["Deploy"]}})
     write(project / ".claude/settings.json", {"permissions": {"defaultMode": "acceptEdits"}, "unknown": 1})
@@ -176,7 +175,7 @@ async def test_what_a_program_gives_wrong_is_refused_in_one_line(
 
 
 async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.54 to 1.56: `disallowed_tools` first, then `tools`; a scoped entry is a deny rule."""
+    """`disallowed_tools` first, then `tools`; a scoped entry is a deny rule."""
     definition = AgentDefinition(
         name="careful", tools=("Read", "Write", "Bash", "Deploy"), disallowed_tools=("Bash", "Write(b.txt)")
     )
@@ -251,7 +250,7 @@ async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, aut
 
 
 async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.135; what it puts in the place of the input is decided about anew."""
+    """What it puts in the place of the input is decided about anew."""
     asked: list[Question] = []
 
     async def decide(question: Question) -> Allow | Deny:
@@ -332,7 +331,6 @@ async def test_nobody_answering_in_time_is_a_refusal(project: Path, autojump_clo
 async def test_a_lasting_answer_holds_at_once_and_is_kept_in_the_local_settings(
     project: Path, autojump_clock: MockClock, *, is_kept: bool
 ) -> None:
-    """Agents 1.48, 1.132."""
     path = write(project / ".greenroom/settings.local.json", {"permissions": {"deny": ["Bash(git push *)"]}})
     asked: list[Question] = []
 
@@ -444,10 +442,10 @@ async def test_a_broken_answer_of_the_host_fails_the_call_and_nothing_else(
     ],
     ids=["a rule for the folder", "a rule for the tool", "the mode", "a person"],
 )
-async def test_1_129_what_was_allowed_outside_of_the_working_directories_can_be_reached(
+async def test_what_was_allowed_outside_of_the_working_directories_can_be_reached(
     project: Path, tmp_path: Path, options: dict[str, Any], autojump_clock: MockClock
 ) -> None:
-    """1.110, 1.129: a rule, the mode or a person let a file tool read and change files elsewhere; nothing else does."""
+    """A rule, the mode or a person let a file tool read and change files elsewhere; nothing else does."""
     elsewhere = tmp_path / "elsewhere"
     write(elsewhere / "a.txt", "hello")
     path = f"{elsewhere}/a.txt"
@@ -479,7 +477,7 @@ async def test_1_129_what_was_allowed_outside_of_the_working_directories_can_be_
     assert "outside the working directories" in refused.content
 
 
-async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
+async def test_a_link_that_is_turned_after_the_decision_leads_nowhere(
     project: Path, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """What a call may reach is where its path led when it was allowed."""
@@ -501,7 +499,7 @@ async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
     assert "outside the directories that this session may use" in result.content
 
 
-async def test_1_129_searches_leave_out_what_may_not_be_read(project: Path, autojump_clock: MockClock) -> None:
+async def test_searches_leave_out_what_may_not_be_read(project: Path, autojump_clock: MockClock) -> None:
     """The content and the names of files that a deny rule keeps from being read are in no result, and their number is told."""
     for name in (".env", "sub/.env", "a.txt"):
         write(project / name, "key=hunter2")

@@ -1,4 +1,4 @@
-"""Setting files back to how they were when a message of the user's arrived (agents 13.21)."""
+"""Setting files back to how they were when a message of the user's arrived."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def in_force(session: Session) -> tuple[Any, ...]:
 async def test_a_rule_that_is_added_or_taken_away_counts_for_the_next_call(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 13.40, 2.6: of the main agent and of those below it; what was answered for the session stays."""
+    """Of the main agent and of those below it; what was answered for the session stays."""
     file = write(project / ".greenroom/settings.json", {"permissions": {"allow": ["Write(*.txt)"]}})
     calls = [Call("Write", {"file_path": f"{name}.txt", "content": name}) for name in "abc"]
 
@@ -192,7 +192,7 @@ async def test_a_rule_that_is_added_or_taken_away_counts_for_the_next_call(
 
 @pytest.mark.usefixtures("often")
 async def test_hooks_and_variables_of_an_edit_are_those_of_the_next_call(project: Path) -> None:
-    """Agents 13.40: `env` holds for the commands of agents and for hooks; what a broken edit says, holds for neither."""
+    """`env` holds for the commands of agents and for hooks; what a broken edit says, holds for neither."""
     file = project / ".greenroom/settings.local.json"
     shell = Call("Bash", {"command": "echo it is $MARK"})
     command = f"echo $MARK >> {project}/seen; exit 0"
@@ -224,7 +224,7 @@ async def test_hooks_and_variables_of_an_edit_are_those_of_the_next_call(project
 
 @pytest.mark.usefixtures("often")
 async def test_a_hook_may_refuse_an_edit(project: Path) -> None:
-    """Agents 3.34: `ConfigChange`, by whose settings they are; what it refuses does not count, and people read why."""
+    """`ConfigChange`, by whose settings they are; what it refuses does not count, and people read why."""
     file = project / ".greenroom/settings.json"
     hooks = {
         "ConfigChange": [
@@ -284,7 +284,7 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
 async def test_what_an_untrusted_project_edits_into_its_files_is_not_allowed(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.133: until it is trusted, its files only take away."""
+    """Until it is trusted, its files only take away."""
     async with opened(project, [Call("Write", {"file_path": "a.txt", "content": "a"})], sources=SOURCES) as session:
         write(project / ".greenroom/settings.json", {"permissions": {"allow": ["Write"]}, "env": {"MARK": "x"}})
         await trio.sleep(SEEN_S)

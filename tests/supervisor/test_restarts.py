@@ -225,7 +225,7 @@ async def test_a_restart_that_fails_to_start_counts_as_one() -> None:
 
 
 async def team_of(opened: Runtime, behaviors: list[Any], log: list[str] | None = None) -> list[Ref[Any]]:
-    """Spawn one of each, named a, b, c ..."""
+    """Spawn one of each, named a, b, c..."""
     return [await opened.spawn(behavior, name="abcdef"[number]) for number, behavior in enumerate(behaviors)]
 
 
