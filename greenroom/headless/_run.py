@@ -77,7 +77,7 @@ class HeadlessRun:
             ready: Waits for what a turn needs; awaited before each.
         """
         session = self._session
-        said = [part for part in (session.initial_message, prompt) if part.strip()]
+        said = [part for part in (session.inbox.initial_message, prompt) if part.strip()]
         try:
             if prompt or more is None or (self._resumes_cut_turn and session.was_cut):
                 await ready()
