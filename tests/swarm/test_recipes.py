@@ -10,7 +10,8 @@ from greenroom.cli import main
 from greenroom.core import UsageError
 from greenroom.supervisor import Restart, Strategy
 from greenroom.swarm._swarm import SwarmOptions, make_plan
-from greenroom.swarm.recipes import BUILTINS, Recipe, RecipeItem, Role, find_recipe
+from greenroom.swarm.recipes import BUILTINS, Recipe, Role, find_recipe
+from greenroom.swarm.recipes._recipe import RecipeItem
 from tests.swarm.small_repo import make_small_repo
 
 WHOLE = """
