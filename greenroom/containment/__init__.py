@@ -2,10 +2,9 @@
 
 from greenroom.containment._environment import ChildKind, child_environment
 from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, run_git
-from greenroom.containment._masked_disk import MaskedDisk
 from greenroom.containment._repository import repository_programs
 from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
-from greenroom.containment._secrets import Secrets
+from greenroom.containment._secrets import MaskedDisk, Secrets
 
 __all__ = [
     "ChildKind",

@@ -34,7 +34,6 @@ from greenroom.trace._journal_files import JournalFiles, RunPaths
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._recent import RECENT, RecentPast
 from greenroom.trace._run_folder import OpenedJournal
-from greenroom.trace._statistics import JournalStatistics
 from greenroom.trace._syncing import Syncing
 
 Durability: TypeAlias = Literal["process", "power"]
@@ -411,3 +410,23 @@ class Journal:
 
 def _covers(done: tuple[int, int], wanted: tuple[int, int]) -> bool:
     return done[0] >= wanted[0] and done[1] >= wanted[1]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class JournalStatistics:
+    """The counters of a journal."""
+
+    written: int
+    """Events that this writer wrote to disk."""
+    pending: int
+    """Events that wait to be written."""
+    pending_bytes: int
+    """Pending bytes, including transcripts; estimated for events that are not encoded yet."""
+    bytes: int
+    """Bytes of journal lines that this writer wrote to disk."""
+    batches: int
+    syncs: int
+    waiting: int
+    """Waiting callers of `wait_durable`."""
+    is_open: bool

@@ -108,7 +108,8 @@ def _rows(tree: Tree) -> tuple[frozenset[str], ...]:
     """Return for each page of the reference the names that its tables explain: of flags without dashes, of fields as they are."""
     pages = [path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md")]
     return tuple(
-        frozenset(name.replace("-", "_") for name in re.findall(r"^\| `(?:--)?([\w-]+)", page, re.M)) for page in pages
+        frozenset(name.replace("-", "_") for name in re.findall(r"^\| `(?:--)?([\w-]+)", page, re.MULTILINE))
+        for page in pages
     )
 
 
