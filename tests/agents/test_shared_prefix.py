@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from greenroom.agents import Conversation, load_conversation, repair
 from greenroom.core import SeededIds, UsageError
 from greenroom.models import Message, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
-from greenroom.store import Transcript, TranscriptHeader, read_transcript
+from greenroom.store import Transcript, TranscriptHeader
+from greenroom.store._transcript_reader import read_transcript
 
 IDS: Final = SeededIds(1)
 LONG: Final = "a long text of the parent's, " * 50

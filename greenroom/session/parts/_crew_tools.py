@@ -1,4 +1,4 @@
-"""The tools by which models use the sub-agents and worktrees of a session."""
+"""The tools by which models use the sub-agents, teammates and worktrees of a session."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from greenroom.agents.crew import (
     SEND_MESSAGE,
     AgentTool,
     Crew,
+    Elsewhere,
     EnterWorktree,
     ExitWorktree,
     Post,
     make_send_message,
 )
+from greenroom.agents.delegation import AgentCall, RemoteRoute, SpawnResult, TeammateRoute, Teams
 from greenroom.session.equipment._composition import Composition
-from greenroom.session.parts._agent_routes import SessionElsewhere
 from greenroom.session.parts._session_teams import SessionTeams
+from greenroom.tools import ToolError
 
 
 @final
@@ -75,3 +77,41 @@ class CrewTools:
             wait_durable=self._wait_durable,
             definitions=self._composition.definitions.current,
         )
+
+
+@final
+class SessionElsewhere(Elsewhere):
+    """Destinations of the tool Agent besides sub-agents: the session's team, and remote hosts, which do not exist yet.
+
+    Args:
+        teams: The teams of the session.
+    """
+
+    def __init__(self, teams: SessionTeams) -> None:
+        self._teams = teams
+
+    def teams(self) -> Teams:
+        """Return the team of the session."""
+        settings = self._teams.settings
+        return Teams(are_on=settings.enabled, team=self._teams.team_name, is_implicit=settings.implicit)
+
+    async def spawn_teammate(self, route: TeammateRoute, call: AgentCall) -> SpawnResult:
+        """Add a teammate to the team.
+
+        Raises:
+            ToolError: It cannot join.
+        """
+        return await self._teams.join(route, call)
+
+    @property
+    def has_remote_hosts(self) -> bool:
+        """True if a remote host is configured."""
+        return False
+
+    async def launch_remote(self, route: RemoteRoute, call: AgentCall) -> SpawnResult:
+        """Start an agent on a remote host.
+
+        Raises:
+            ToolError: No remote host is configured.
+        """
+        raise ToolError("no remote host is configured")
