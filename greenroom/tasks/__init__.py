@@ -20,7 +20,7 @@ from greenroom.tasks._events import (
 from greenroom.tasks._fold import FOLDS, TaskView, lost
 from greenroom.tasks._notice import TaskNotice, TaskUsage
 from greenroom.tasks._progress import Progress
-from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
+from greenroom.tasks._registry import Tasks, open_tasks
 from greenroom.tasks._task import AGENT, LOST, MCP_CALL, SHELL, TEAMMATE, Task, TaskInfo, describe_end
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "FOLDS",
     "LOST",
     "MCP_CALL",
-    "RELEASE_S",
     "SHELL",
     "TEAMMATE",
     "TERMINAL",

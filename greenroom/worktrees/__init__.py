@@ -2,7 +2,6 @@
 
 from greenroom.worktrees._caretaker import Fate, Release
 from greenroom.worktrees._claims import Worktree, WorktreeKind
-from greenroom.worktrees._cleanup import Commits, WorktreeState, losses, why_kept
 from greenroom.worktrees._confinement import confine_path, why_refused
 from greenroom.worktrees._creation import WorktreeHooks
 from greenroom.worktrees._errors import (
@@ -26,22 +25,20 @@ from greenroom.worktrees._events import (
     WorktreeRemoved,
 )
 from greenroom.worktrees._holds import Hold
-from greenroom.worktrees._run_process import ProcessResult, RunProcess, run_process
+from greenroom.worktrees._run_process import ProcessResult, run_process
 from greenroom.worktrees._settings import BaseRef, WorktreeSettings
-from greenroom.worktrees._worktree_names import agent_name, check_name, slug_of
+from greenroom.worktrees._worktree_names import check_name
 from greenroom.worktrees._worktrees import Worktrees
 
 __all__ = [
     "EVENTS",
     "BaseRef",
-    "Commits",
     "Fate",
     "GitFailed",
     "Hold",
     "NoRepository",
     "ProcessResult",
     "Release",
-    "RunProcess",
     "UnsafeWorktree",
     "Worktree",
     "WorktreeAdopted",
@@ -58,15 +55,10 @@ __all__ = [
     "WorktreeRemovalIntended",
     "WorktreeRemoved",
     "WorktreeSettings",
-    "WorktreeState",
     "Worktrees",
     "WouldLoseWork",
-    "agent_name",
     "check_name",
     "confine_path",
-    "losses",
     "run_process",
-    "slug_of",
-    "why_kept",
     "why_refused",
 ]

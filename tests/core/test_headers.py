@@ -14,8 +14,9 @@ from greenroom.agents.definitions import agent_listing, load_definitions, read_f
 from greenroom.agents.definitions._fields import read_markdown
 from greenroom.core import UsageError
 from greenroom.core.sources import Diagnostic, Kind, Plugin, Scope, find_places
-from greenroom.skills import load_skills, read_command_line
+from greenroom.skills import read_command_line
 from greenroom.skills._skill import Skill, read_skill
+from greenroom.skills._skill_source import load_skills
 
 
 def read(head: str, *, ending: str = "\n") -> tuple[AgentDefinition | None, list[Diagnostic]]:

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.agents import MAX_TURNS, Origin
-from greenroom.agents.definitions import BUILTINS, FIELDS, read_markdown
-from greenroom.agents.memory import HOPS, NOTES_BYTES, NOTES_LINES
+from greenroom.agents import Origin
+from greenroom.agents._definition import MAX_TURNS
+from greenroom.agents.definitions._builtin import BUILTINS
+from greenroom.agents.definitions._fields import FIELDS, read_markdown
+from greenroom.agents.memory import NOTES_LINES
+from greenroom.agents.memory._imports import HOPS
+from greenroom.agents.memory._notes import NOTES_BYTES
 from greenroom.core.sources import Kind
-from greenroom.skills import read_skill
+from greenroom.skills._skill import read_skill
 from tests.docs.fields import PAGE, insert
 from tests.docs.test_documents import ROOT, blocks_of, run_python
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from greenroom.agents import AgentMcpServer, Origin
-from greenroom.agents.definitions import read_markdown
+from greenroom.agents.definitions._fields import read_markdown
 from greenroom.mcp import Elicitation, ServerScope, misfit, parse_server
 from greenroom.mcp._project_approvals import read_approvals
 from tests.docs.mcp import PAGE, insert

@@ -43,7 +43,8 @@ from greenroom.headless._stream_json import (
     result_line,
 )
 from greenroom.headless._usage_meter import Meter
-from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin, channel
+from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin
+from greenroom.inbox._origin import channel
 from greenroom.models import (
     RETRYABLE,
     Block,

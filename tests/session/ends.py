@@ -23,7 +23,8 @@ import pytest
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.mcp._peer import ToolInfo

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, PermissionDenied, Question, ToolBegan
 from greenroom.agents.crew import FORK
-from greenroom.agents.definitions import find_manual
+from greenroom.agents.definitions._builtin import find_manual
 from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow

@@ -9,7 +9,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import FORK, PLACEHOLDER
+from greenroom.agents.crew import FORK
+from greenroom.agents.crew._fork import PLACEHOLDER
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import TaskEnded, TaskNotice

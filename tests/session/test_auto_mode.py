@@ -21,7 +21,8 @@ from greenroom.agents import (
     PermissionDenied,
     PermissionReviewed,
 )
-from greenroom.agents.review import AutoModeEnded, BlockCount
+from greenroom.agents.review import AutoModeEnded
+from greenroom.agents.review._counting import BlockCount
 from greenroom.core import ProviderError, SettingsError, TurnFailed, event_of
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, Usage
 from greenroom.models._scripted import ScriptStep

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS
-from greenroom.agents.delegation import COORDINATOR_PROMPT, COORDINATOR_TOOLS, SessionMode, about_workers, session_mode
+from greenroom.agents.delegation import COORDINATOR_PROMPT, COORDINATOR_TOOLS, about_workers, session_mode
+from greenroom.agents.delegation._coordinator import SessionMode
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Fork, Session, open_session, read_beginning
 from greenroom.testing import virtual_ports

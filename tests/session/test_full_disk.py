@@ -15,7 +15,8 @@ from greenroom.agents import Note
 from greenroom.core import JournalError, SystemDisk, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
-from greenroom.teams import CreateItem, ItemStatus
+from greenroom.teams import ItemStatus
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import virtual_ports
 from tests.session.crew import LEAD, MATE, make_folder
 

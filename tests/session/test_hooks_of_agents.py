@@ -12,7 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS, HOOK_AGENT, Member
+from greenroom.agents.crew import AGENT_TOOLS, Member
+from greenroom.agents.crew._hook_agents import HOOK_AGENT
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.hooks import HookRan
 from greenroom.models import Call, ModelRequest, ScriptedModel

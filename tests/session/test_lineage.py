@@ -10,7 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, faults_of, load_conversation
+from greenroom.agents import AgentDefinition, load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.agents.crew import FORK
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say

@@ -13,10 +13,12 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus, State
-from greenroom.agents import LOST_RESULT, Note, load_conversation
+from greenroom.agents import Note, load_conversation
+from greenroom.agents._blocks import LOST_RESULT
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
-from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, channel, peer
+from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, peer
+from greenroom.inbox._origin import channel
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.models._scripted import ScriptStep

@@ -11,7 +11,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.session import EVENTS, FOLDS

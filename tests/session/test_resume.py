@@ -10,7 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import CONTINUE, LOST_RESULT, AgentDefinition, faults_of, load_conversation
+from greenroom.agents import CONTINUE, AgentDefinition, load_conversation
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents._repair import faults_of
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep

@@ -20,7 +20,8 @@ from greenroom.hooks.inputs import HookContext, HookInput
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript
-from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team, unread
+from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team
+from greenroom.teams._mail_events import unread
 from greenroom.teams._protocol import ShutdownRequest
 from greenroom.teams._protocol_json import write_text
 from greenroom.testing import run_virtual, virtual_ports

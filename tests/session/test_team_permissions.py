@@ -12,7 +12,8 @@ from greenroom.agents import Question
 from greenroom.agents.crew import SendRefused
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny, Mode
-from greenroom.teams import DELEGATE_TOOLS, LEAD
+from greenroom.teams import LEAD
+from greenroom.teams._member_tools import DELEGATE_TOOLS
 from tests.session.teamwork import in_order, kind, open_teamwork, send_as, texts_of
 from tests.session.test_team_mail import member
 

@@ -19,7 +19,8 @@ from greenroom.agents.crew import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
-from greenroom.teams import LEAD, CreateItem, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams import LEAD, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
 from tests.session.teamwork import (

@@ -327,9 +327,15 @@ def _faces(tree: Tree) -> Iterator[Figure]:
     faces = {one.name: names for one in tree.modules.values() if one.is_face and (names := public_names(one.tree))}
     used: dict[str, set[str]] = defaultdict(set)
     for module in tree.modules.values():
+        whole: dict[str, str] = {}  # faces imported as a whole: `from greenroom import tasks`, then `tasks.FOLDS`
         for node in module.nodes:
             if isinstance(node, ast.ImportFrom) and node.module in faces and not module.name.startswith(node.module):
                 used[node.module] |= {alias.name for alias in node.names}
+            if isinstance(node, ast.ImportFrom) and node.module == "greenroom":
+                whole |= {alias.asname or alias.name: f"greenroom.{alias.name}" for alias in node.names}
+        for node in module.nodes if whole else ():
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
+                used[whole[node.value.id]].add(node.attr)
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
     known = set(re.findall(r"\w+", pages)) | set(public_names(tree.modules["greenroom"].tree))
     idle = [

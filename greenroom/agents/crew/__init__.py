@@ -1,20 +1,19 @@
 """Sub-agents: started by a call of the tool Agent or by the host, messaged, resumed, ended, and reported."""
 
 from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, denied_types, is_one_shot
-from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
-from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
+from greenroom.agents.crew._fork import FORK, fork_home
 from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._handoffs import report_after_crash
-from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
+from greenroom.agents.crew._hook_agents import HookAgentFailed, HookAgents
 from greenroom.agents.crew._main_agent import MainAgent
 from greenroom.agents.crew._message_tool import make_send_message, not_recorded
-from greenroom.agents.crew._messages import SESSION, Archive, Peers, Post, SendRefused, Sent, TeamPost, Told
-from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
+from greenroom.agents.crew._messages import SESSION, Post, SendRefused, TeamPost, Told
+from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Member, Order, record_path
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, WORKTREE_TOOLS, SessionTool
-from greenroom.agents.crew._reports import report_of, words_of
+from greenroom.agents.crew._reports import words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
-from greenroom.agents.crew._stays import Departure, StayRecord, Stays
+from greenroom.agents.crew._stays import StayRecord, Stays
 from greenroom.agents.crew._variables import delegation_from_environment, moves_calls
 from greenroom.agents.crew._worktree_tools import ENTER_WORKTREE, EXIT_WORKTREE, EnterWorktree, ExitWorktree
 
@@ -24,31 +23,23 @@ __all__ = [
     "ENTER_WORKTREE",
     "EXIT_WORKTREE",
     "FORK",
-    "HOOK_AGENT",
-    "PLACEHOLDER",
     "SEND_MESSAGE",
     "SESSION",
     "WORKTREE_TOOLS",
     "AgentTool",
-    "Archive",
-    "ChildAgent",
     "ChildWish",
     "Crew",
     "DelegationSettings",
-    "Departure",
     "Elsewhere",
     "EnterWorktree",
     "ExitWorktree",
-    "Ground",
     "HookAgentFailed",
     "HookAgents",
     "MainAgent",
     "Member",
     "Order",
-    "Peers",
     "Post",
     "SendRefused",
-    "Sent",
     "SessionTool",
     "SkillForkFailed",
     "SkillForks",
@@ -58,16 +49,13 @@ __all__ = [
     "Told",
     "delegation_from_environment",
     "denied_types",
-    "directive",
     "fork_home",
     "furnish",
     "is_one_shot",
-    "is_told_to_be_a_fork",
     "make_send_message",
     "moves_calls",
     "not_recorded",
     "record_path",
     "report_after_crash",
-    "report_of",
     "words_of",
 ]

@@ -1,48 +1,28 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
-from greenroom.agents.delegation._carriers import Carrier, SkillForkSetting, SkillSituation, choose_carrier
 from greenroom.agents.delegation._coordinator import (
     COORDINATOR,
     COORDINATOR_PROMPT,
-    MODE_VARIABLE,
-    SessionMode,
     about_scratchpad,
     about_workers,
     session_mode,
 )
-from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
-from greenroom.agents.delegation._letter import Letter, letter_description, letter_schema, read_letter, shortened
-from greenroom.agents.delegation._results import (
-    AsyncLaunched,
-    Completed,
-    RemoteLaunched,
-    SpawnResult,
-    TeammateSpawned,
-    ToolStats,
-    text_for_model,
-    truncate_report,
-)
+from greenroom.agents.delegation._input import AgentCall, read_call
+from greenroom.agents.delegation._letter import Letter, read_letter, shortened
+from greenroom.agents.delegation._results import SpawnResult, TeammateSpawned
 from greenroom.agents.delegation._routing import (
-    Caller,
-    ForkRoute,
-    ForkSetting,
     Limits,
-    NamedRoute,
     RemoteRoute,
-    Route,
-    Situation,
     SpawnRefused,
     TeammateRoute,
     Teams,
     route,
     route_skill,
 )
-from greenroom.agents.delegation._scan import scan_report
 from greenroom.agents.delegation._tool_pool import (
     COORDINATOR_TOOLS,
     ZeroTools,
     coordinator_tools,
-    possible_tools,
     tools_for_child,
     worker_tools,
 )
@@ -51,50 +31,25 @@ __all__ = [
     "COORDINATOR",
     "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
-    "MODE_VARIABLE",
     "AgentCall",
-    "AsyncLaunched",
-    "Caller",
-    "Carrier",
-    "Completed",
-    "ForkRoute",
-    "ForkSetting",
-    "Gates",
     "Letter",
     "Limits",
-    "NamedRoute",
-    "RemoteLaunched",
     "RemoteRoute",
-    "Route",
-    "SessionMode",
-    "Situation",
-    "SkillForkSetting",
-    "SkillSituation",
     "SpawnRefused",
     "SpawnResult",
     "TeammateRoute",
     "TeammateSpawned",
     "Teams",
-    "ToolStats",
     "ZeroTools",
     "about_scratchpad",
     "about_workers",
-    "agent_schema",
-    "agent_tool_description",
-    "choose_carrier",
     "coordinator_tools",
-    "letter_description",
-    "letter_schema",
-    "possible_tools",
     "read_call",
     "read_letter",
     "route",
     "route_skill",
-    "scan_report",
     "session_mode",
     "shortened",
-    "text_for_model",
     "tools_for_child",
-    "truncate_report",
     "worker_tools",
 ]

@@ -1,7 +1,7 @@
 """Auto mode: what a reviewer of calls is shown, how its answer is read, and when a person is asked after all."""
 
 from greenroom.agents.review._auto import AutoMode, AutoModeEnded, AutoModeStatistics
-from greenroom.agents.review._counting import IN_A_ROW, IN_ALL, BlockCount, Outcome
+from greenroom.agents.review._counting import Outcome
 from greenroom.agents.review._notes import ReviewNotes
 from greenroom.agents.review._settings import AutoModeSettings
 from greenroom.agents.review._words import (
@@ -17,13 +17,10 @@ from greenroom.agents.review._words import (
 )
 
 __all__ = [
-    "IN_ALL",
-    "IN_A_ROW",
     "AutoMode",
     "AutoModeEnded",
     "AutoModeSettings",
     "AutoModeStatistics",
-    "BlockCount",
     "History",
     "Outcome",
     "Review",

@@ -2,9 +2,9 @@
 
 from greenroom.agents._beside import Beside, beside, quietly
 from greenroom.agents.side._notes import MemoryChanges, NoteKeeper
-from greenroom.agents.side._question import ask_aside, question_directive
-from greenroom.agents.side._suggestion import read_suggestion, suggest_prompt
-from greenroom.agents.side._summary import read_summary, summaries, summarize
+from greenroom.agents.side._question import ask_aside
+from greenroom.agents.side._suggestion import suggest_prompt
+from greenroom.agents.side._summary import summaries, summarize
 
 __all__ = [
     "Beside",
@@ -12,10 +12,7 @@ __all__ = [
     "NoteKeeper",
     "ask_aside",
     "beside",
-    "question_directive",
     "quietly",
-    "read_suggestion",
-    "read_summary",
     "suggest_prompt",
     "summaries",
     "summarize",

@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.agents.crew import report_of
-from greenroom.agents.delegation import scan_report
+from greenroom.agents.crew._reports import report_of
+from greenroom.agents.delegation._scan import scan_report
 
 LIMIT = 32_000
 OUTPUT = Path("tasks/a0.output")

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
-from greenroom.agents.definitions import FIELDS, facts_of, read_json, read_markdown
+from greenroom.agents import AgentDefinition, AgentMcpServer, MemoryScope, Origin
+from greenroom.agents._definition import MAX_TURNS
+from greenroom.agents.definitions import facts_of
+from greenroom.agents.definitions._fields import FIELDS, read_json, read_markdown
 from greenroom.core.sources import Diagnostic, Kind, Scope
 from tests.agents.definitions.samples import JSON, MARKDOWN
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.delegation import Letter, letter_schema, read_letter
-from greenroom.agents.delegation._letter import SPOKEN, SUMMARY_CHARS
+from greenroom.agents.delegation import Letter, read_letter
+from greenroom.agents.delegation._letter import SPOKEN, SUMMARY_CHARS, letter_schema
 from greenroom.tools import InvalidInput, validate
 
 TEXTS = st.text(min_size=1, max_size=200).filter(str.strip)

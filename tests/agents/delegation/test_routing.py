@@ -10,20 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import BUILTINS, GENERAL_PURPOSE, Definitions
-from greenroom.agents.delegation import (
-    AgentCall,
-    Caller,
-    ForkRoute,
-    Limits,
-    NamedRoute,
-    RemoteRoute,
-    Situation,
-    SpawnRefused,
-    TeammateRoute,
-    Teams,
-    route,
-)
+from greenroom.agents.definitions import GENERAL_PURPOSE, Definitions
+from greenroom.agents.definitions._builtin import BUILTINS
+from greenroom.agents.delegation import AgentCall, Limits, RemoteRoute, SpawnRefused, TeammateRoute, Teams, route
+from greenroom.agents.delegation._routing import Caller, ForkRoute, NamedRoute, Situation
 from greenroom.core.sources import Diagnostic, Kind
 
 REVIEWER = AgentDefinition(name="code-reviewer")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.review import IN_A_ROW, IN_ALL, AutoMode, BlockCount, Outcome
+from greenroom.agents.review import AutoMode, Outcome
+from greenroom.agents.review._counting import IN_A_ROW, IN_ALL, BlockCount
 
 A, B, F = Outcome.ALLOWED, Outcome.BLOCKED, Outcome.FAILED
 

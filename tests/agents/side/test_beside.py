@@ -23,10 +23,10 @@ from greenroom.agents import (
     Note,
     Prompt,
     ToolBegan,
-    faults_of,
     run_forked,
 )
 from greenroom.agents._fold import model_began, model_ended, tool_began
+from greenroom.agents._repair import faults_of
 from greenroom.agents.side import Beside, ask_aside, beside
 from greenroom.core import ProviderError, UsageError, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, Usage

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents import AgentNoticed, Prompt
-from greenroom.agents.side import beside, read_suggestion, read_summary, suggest_prompt, summaries
+from greenroom.agents.side import beside, suggest_prompt, summaries
+from greenroom.agents.side._suggestion import read_suggestion
+from greenroom.agents.side._summary import read_summary
 from greenroom.core import ProviderError, event_of
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
