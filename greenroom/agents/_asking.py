@@ -14,9 +14,9 @@ from typing import Final, Protocol, TypeAlias, final
 import attrs
 
 from greenroom.agents._conversation import Conversation
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
 from greenroom.agents._stalling import read_moving
 from greenroom.agents._state import NO_USAGE, AgentState
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import error_text
 from greenroom.models import (
     ModelRequest,

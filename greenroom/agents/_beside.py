@@ -14,9 +14,9 @@ import attrs
 
 from greenroom.agents._asking import Keep, ask_model
 from greenroom.agents._conversation import Conversation
-from greenroom.agents._events import AgentNoticed
 from greenroom.agents._hooking import NOTICE_CHARS
 from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import AgentNoticed
 from greenroom.core import UsageError, error_text
 from greenroom.models import ModelRequest, ModelResponse, Usage
 

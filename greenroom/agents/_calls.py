@@ -16,11 +16,11 @@ import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import decide_outcome, describe
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn import AgentTurn
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.agents.review import AutoModeEnded
 from greenroom.core import Image, JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock

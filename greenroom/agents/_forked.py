@@ -15,9 +15,9 @@ import attrs
 
 from greenroom.agents._asking import Asker
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.agents._repair import is_sound, repair
 from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.core import PeerError, error_text
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 

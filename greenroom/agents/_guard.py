@@ -19,18 +19,18 @@ import trio
 
 from greenroom.agents._call_hooks import CallHooks
 from greenroom.agents._confinement import why_outside
-from greenroom.agents._events import (
+from greenroom.agents._hooking import Hooking
+from greenroom.agents._reviewing import review_call
+from greenroom.agents._run import Denial
+from greenroom.agents._services import Question
+from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import (
     CallDeferred,
     PermissionAnswered,
     PermissionAsked,
     PermissionDenied,
     PermissionReviewed,
 )
-from greenroom.agents._hooking import Hooking
-from greenroom.agents._reviewing import review_call
-from greenroom.agents._run import Denial
-from greenroom.agents._services import Question
-from greenroom.agents._state import AgentState
 from greenroom.agents.review import AutoMode, Outcome, Review
 from greenroom.hooks import HookEvent, HookOutcome, Permission
 from greenroom.hooks.inputs import NotificationInput, PermissionRequestInput, PreToolUseInput

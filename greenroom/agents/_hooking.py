@@ -13,10 +13,10 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents._events import AgentNoticed
 from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_state import TurnState
+from greenroom.agents.events._agent_events import AgentNoticed
 from greenroom.core import PeerError, reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import BackgroundTask, HookContext, HookInput

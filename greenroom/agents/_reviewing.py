@@ -13,8 +13,8 @@ from typing import Any, Final
 import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentReviewed, ForkBegan, ForkEnded
 from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, AgentReviewed, ForkBegan, ForkEnded
 from greenroom.agents.review import (
     AutoMode,
     History,

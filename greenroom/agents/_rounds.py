@@ -20,11 +20,7 @@ from trio.lowlevel import checkpoint_if_cancelled
 from greenroom.agents._asking import ask_model
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import run_calls
-from greenroom.agents._compacting import compact, make_room, make_small
-from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._displaying import is_shown_later, show
-from greenroom.agents._events import AgentSpoke
-from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred
 from greenroom.agents._hooking import PromptBlocked, StoppedByHook, running_tasks
@@ -39,6 +35,10 @@ from greenroom.agents._intake import (
     take_while_waiting,
 )
 from greenroom.agents._turn import AgentTurn
+from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
+from greenroom.agents.compaction._compactor import compact, make_room, make_small
+from greenroom.agents.events._agent_events import AgentSpoke
+from greenroom.agents.events._agent_view import THINKING, retry_text
 from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import (

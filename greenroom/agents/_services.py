@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._compaction import CompactionSettings
 from greenroom.agents._conversation import OnMessage
 from greenroom.agents._repetition import RepetitionLimits
+from greenroom.agents.compaction._compaction import CompactionSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox, Secrets
 from greenroom.core import Blocking

@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol, final
 import attrs
 
 from greenroom.actors import Context, Ref
-from greenroom.agents._compaction import CompactionRecord
 from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._loading import Loaded
@@ -22,6 +21,7 @@ from greenroom.agents._services import AgentServices
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents._turn_state import TurnState
 from greenroom.agents._worktree_session import WorktreeSession
+from greenroom.agents.compaction._compaction import CompactionRecord
 from greenroom.agents.review import ReviewNotes
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import ModelResponse, ToolSchema, ToolUseBlock, Usage

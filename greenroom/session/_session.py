@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, Answer, Compact, Compacted, Prompt
+from greenroom.agents import AgentDefinition, Answer, Prompt
+from greenroom.agents.compaction import Compact, Compacted
 from greenroom.core import Cause, JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import ParsedHooks
 from greenroom.inbox import HUMAN, Origin

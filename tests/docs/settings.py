@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.agents import CompactionSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.containment import SandboxSettings

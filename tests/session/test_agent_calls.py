@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionDenied, Question, ToolBegan
+from greenroom.agents import AgentDefinition, Question
 from greenroom.agents.crew import FORK
 from greenroom.agents.definitions._builtin import find_manual
+from greenroom.agents.events import PermissionDenied, ToolBegan
 from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow

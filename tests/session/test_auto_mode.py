@@ -13,14 +13,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    AgentDefinition,
-    ForkEnded,
-    PermissionAnswered,
-    PermissionAsked,
-    PermissionDenied,
-    PermissionReviewed,
-)
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import ForkEnded, PermissionAnswered, PermissionAsked, PermissionDenied, PermissionReviewed
 from greenroom.agents.review import AutoModeEnded
 from greenroom.agents.review._counting import BlockCount
 from greenroom.core import ProviderError, SettingsError, TurnFailed, event_of

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from greenroom.agents import ModelBegan, ModelEnded
+from greenroom.agents.events import ModelBegan, ModelEnded
 from greenroom.core import Busy, InternalError, RuntimeFailed, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ModelRequest, PlaybookModel, Say, ScriptedModel
 from greenroom.session import EventStream, SessionBegan, open_session

@@ -12,8 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
 from greenroom.agents.crew._places import Places
+from greenroom.agents.events import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, Say, Usage
 from greenroom.session import Session

@@ -11,7 +11,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.agents import AgentDefinition, AgentNoticed, Note, Question
+from greenroom.agents import AgentDefinition, Note, Question
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION

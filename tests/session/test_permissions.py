@@ -12,7 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionAnswered, PermissionAsked, PermissionDenied, Question
+from greenroom.agents import AgentDefinition, Question
+from greenroom.agents.events import PermissionAnswered, PermissionAsked, PermissionDenied
 from greenroom.core import SettingsError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, Message, ScriptedModel, ToolResultBlock
 from greenroom.permissions import Allow, Deny

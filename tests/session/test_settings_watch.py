@@ -15,7 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import Event
 from greenroom.hooks import HookEvent, HookSource, SourceKind, parse_hooks
 from greenroom.models import Call, ScriptedModel

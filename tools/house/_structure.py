@@ -331,8 +331,9 @@ def _faces(tree: Tree) -> Iterator[Figure]:
         for node in module.nodes:
             if isinstance(node, ast.ImportFrom) and node.module in faces and not module.name.startswith(node.module):
                 used[node.module] |= {alias.name for alias in node.names}
-            if isinstance(node, ast.ImportFrom) and node.module == "greenroom":
-                whole |= {alias.asname or alias.name: f"greenroom.{alias.name}" for alias in node.names}
+            if isinstance(node, ast.ImportFrom):
+                inner = {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+                whole |= {name: face for name, face in inner.items() if face in faces}
         for node in module.nodes if whole else ():
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
                 used[whole[node.value.id]].add(node.attr)

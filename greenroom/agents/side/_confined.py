@@ -16,7 +16,7 @@ import attrs
 
 from greenroom.agents._beside import Beside
 from greenroom.agents._calls import summarize
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.core import JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Effect, Mode, Request, check

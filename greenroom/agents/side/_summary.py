@@ -12,9 +12,9 @@ from typing import Final
 import trio
 
 from greenroom.agents._beside import Beside, Emit, beside, notice
-from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
 from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import AgentSummarized
 from greenroom.core import error_text, reminder
 from greenroom.models import Message
 

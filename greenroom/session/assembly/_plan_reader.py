@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from greenroom.agents import compaction_from_environment
+from greenroom.agents.compaction import compaction_from_environment
 from greenroom.agents.crew import delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.containment import GitCalls

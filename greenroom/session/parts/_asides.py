@@ -12,8 +12,9 @@ from typing import Final, TypeVar, final
 import trio
 
 from greenroom.actors import Down
-from greenroom.agents import AgentSpoke, AgentState
+from greenroom.agents import AgentState
 from greenroom.agents.crew import MainAgent
+from greenroom.agents.events import AgentSpoke
 from greenroom.agents.side import Beside, MemoryChanges, NoteKeeper, ask_aside, beside, quietly, suggest_prompt
 from greenroom.core import CLASS, ActorEnded, Record, Recorder, event_of
 from greenroom.trace import Journal

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeVar, cast, final
 import attrs
 
 from greenroom import permissions
-from greenroom.agents import CompactionSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.containment import SandboxSettings, read_their_sandbox

@@ -15,8 +15,9 @@ from typing import Final
 import trio
 
 from greenroom.actors import KillRequested
-from greenroom.agents import AgentDefined, AgentReviewed, ModelEnded, load_conversation
+from greenroom.agents import load_conversation
 from greenroom.agents._repair import faults_of
+from greenroom.agents.events import AgentDefined, AgentReviewed, ModelEnded
 from greenroom.core import event_of
 from greenroom.models import TextBlock, ToolResultBlock, Usage
 from greenroom.session import FOLDS

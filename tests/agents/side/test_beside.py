@@ -14,19 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    ForkBegan,
-    ForkEnded,
-    ForkFailed,
-    ModelBegan,
-    ModelEnded,
-    Note,
-    Prompt,
-    ToolBegan,
-    run_forked,
-)
-from greenroom.agents._fold import model_began, model_ended, tool_began
+from greenroom.agents import ForkFailed, Note, Prompt, run_forked
 from greenroom.agents._repair import faults_of
+from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan, ModelEnded, ToolBegan
+from greenroom.agents.events._agent_view import model_began, model_ended, tool_began
 from greenroom.agents.side import Beside, ask_aside, beside
 from greenroom.core import ProviderError, UsageError, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, Usage

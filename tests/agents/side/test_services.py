@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentNoticed, Prompt
+from greenroom.agents import Prompt
+from greenroom.agents.events import AgentNoticed
 from greenroom.agents.side import beside, suggest_prompt, summaries
 from greenroom.agents.side._suggestion import read_suggestion
 from greenroom.agents.side._summary import read_summary

@@ -12,7 +12,10 @@ from typing import Final
 import attrs
 from trio.lowlevel import checkpoint_if_cancelled
 
-from greenroom.agents._compaction import (
+from greenroom.agents._forked import ForkedResult, ForkFailed, run_forked
+from greenroom.agents._repair import repair
+from greenroom.agents._turn import AgentTurn
+from greenroom.agents.compaction._compaction import (
     Compacted,
     CompactionBlocked,
     CompactionFailed,
@@ -22,10 +25,7 @@ from greenroom.agents._compaction import (
     summary_directive,
     summary_in,
 )
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
-from greenroom.agents._forked import ForkedResult, ForkFailed, run_forked
-from greenroom.agents._repair import repair
-from greenroom.agents._turn import AgentTurn
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
 from greenroom.agents.review import call_lines
 from greenroom.core import ProviderError, UsageError, error_text, escape_text, reminder
 from greenroom.hooks import HookEvent, HookOutcome

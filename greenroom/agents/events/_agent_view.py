@@ -6,7 +6,14 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents._events import AgentDefined, ModelBegan, ModelEnded, ModelRetried, ToolBegan, ToolEnded
+from greenroom.agents.events._agent_events import (
+    AgentDefined,
+    ModelBegan,
+    ModelEnded,
+    ModelRetried,
+    ToolBegan,
+    ToolEnded,
+)
 from greenroom.models import Usage
 
 
