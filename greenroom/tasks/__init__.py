@@ -21,7 +21,19 @@ from greenroom.tasks._fold import FOLDS, TaskView, lost
 from greenroom.tasks._notice import TaskNotice, TaskUsage
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import Tasks, open_tasks
-from greenroom.tasks._task import AGENT, LOST, MCP_CALL, SHELL, TEAMMATE, Task, TaskInfo, describe_end
+from greenroom.tasks._task import (
+    AGENT,
+    LOST,
+    MCP_CALL,
+    SHELL,
+    TEAMMATE,
+    EndReport,
+    KeptWorktree,
+    NoticeMode,
+    Task,
+    TaskInfo,
+    describe_end,
+)
 
 __all__ = [
     "AGENT",
@@ -34,6 +46,9 @@ __all__ = [
     "TERMINAL",
     "TRANSITIONS",
     "Edge",
+    "EndReport",
+    "KeptWorktree",
+    "NoticeMode",
     "Progress",
     "Task",
     "TaskBegan",

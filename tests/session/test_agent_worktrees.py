@@ -10,6 +10,7 @@ import trio
 
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
+from greenroom.tasks import KeptWorktree
 from greenroom.tools import tool
 from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
@@ -63,7 +64,7 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
     assert "worktreePath" not in main_messages(session)[2]
     assert folders(session, f"agent-{member.id}") == {place}  # agents 10.4
     assert folders(session, "main") == {str(project)}
-    assert member.task.worktree == ""
+    assert member.task.worktree is None
     assert violations(session) == []
 
 
@@ -85,7 +86,7 @@ async def test_what_was_changed_is_kept_and_told(
     assert (tree / "new.txt").read_text() == "new\n"
     assert not (project / "new.txt").exists()
     assert git(project, "status", "--porcelain") == ""
-    assert (member.task.worktree, member.task.worktree_branch) == (str(tree), f"worktree-{tree.name}")
+    assert member.task.worktree == KeptWorktree(str(tree), f"worktree-{tree.name}")
     told = notices(session)[0] if in_background else main_messages(session)[2]
     assert str(tree) in told
     assert f"worktree-{tree.name}" in told

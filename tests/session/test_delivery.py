@@ -20,7 +20,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, Playbo
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session, open_session
-from greenroom.tasks import TaskEnded, TaskNotice, TaskState, TaskUndelivered
+from greenroom.tasks import NoticeMode, TaskEnded, TaskNotice, TaskState, TaskUndelivered
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -148,7 +148,7 @@ async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
     async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
         events = session.events()
         handle = await session.spawn("general-purpose", "job", background=True, notify="main")
-        handle.task.is_quiet = True
+        handle.task.notice_mode = NoticeMode.QUIET
         session.main.kill("it has had enough")
         assert (await handle.wait_finished()).is_undelivered
     assert len([one async for one in events if isinstance(one, TaskUndelivered)]) == 1

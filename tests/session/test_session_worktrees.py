@@ -19,6 +19,7 @@ from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Fork, Session
+from greenroom.tasks import KeptWorktree
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
@@ -442,7 +443,7 @@ async def test_a_sub_agent_goes_in_by_itself_and_its_worktree_stays(tmp_path: Pa
             await session.wait_quiet()
             assert member.home.cwd == place_of(project, "its")
     assert read[2] == str(place_of(project, "its"))
-    assert (task.worktree, task.worktree_branch) == (str(place_of(project, "its")), "worktree-its")
+    assert task.worktree == KeptWorktree(str(place_of(project, "its")), "worktree-its")
     assert place_of(project, "its").exists()
     assert violations(session) == []
 

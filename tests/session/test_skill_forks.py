@@ -18,7 +18,7 @@ from greenroom.inbox import SCHEDULE
 from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, ToolResultBlock
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.tasks import TaskState
+from greenroom.tasks import EndReport, TaskState
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
@@ -89,7 +89,7 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     async with opened(project, script) as (session, model):
         answer = await session.run("A secret of mine.")
         (member,) = members(session)
-        assert member.task.is_notified
+        assert member.task.report is not EndReport.NONE
     assert answer.text == "done"
     (first,) = asked(model, CHILD)
     (told,) = first.messages
@@ -314,8 +314,9 @@ async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -
         (member,) = members(session)
     text, _, worktree = answer.text.partition("\n\nworktreePath: ")
     assert text == "Written."
-    assert worktree.startswith(member.task.worktree)
-    assert (Path(member.task.worktree) / "a.txt").exists()
+    assert member.task.worktree is not None
+    assert worktree.startswith(member.task.worktree.path)
+    assert (Path(member.task.worktree.path) / "a.txt").exists()
     assert not (project / "a.txt").exists()
 
 

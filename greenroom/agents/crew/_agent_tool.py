@@ -266,8 +266,8 @@ class AgentTool:
             usage=home.usage,
             tool_stats=stats_of(progress),
             prompt=member.order.prompt,
-            worktree_path=task.worktree or None,
-            worktree_branch=task.worktree_branch or None,
+            worktree_path=None if task.worktree is None else task.worktree.path,
+            worktree_branch=None if task.worktree is None else task.worktree.branch or None,
         )
         return self._said(result, ctx, caller, is_one_shot=is_one_shot(member.definition))
 

@@ -37,7 +37,7 @@ from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
 from greenroom.core import Cause, Event, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text, message_of
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import AGENT, SHELL, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
+from greenroom.tasks import AGENT, SHELL, NoticeMode, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
@@ -230,8 +230,8 @@ class Crew:
         info, kill = self._info(agent_id, order, home, run=run), partial(self._kill_actor, agent_id)
         task = self.tasks.open(info, is_background=order.is_background, kill=kill)
         home.begin_run(task, stall_s=self.settings.stall_s or math.inf)
-        task.is_silent = order.is_silent
-        task.is_told_by_stop = False
+        if order.is_silent:
+            task.notice_mode = NoticeMode.NEVER
         return task
 
     def _info(self, agent_id: str, order: Order, home: AgentState, *, run: int) -> TaskInfo:
@@ -245,6 +245,7 @@ class Crew:
             agent_type=order.definition.name,
             depth=home.profile.lineage.depth,
             run=run,
+            default_result=NO_OUTPUT,
         )
 
     def free_name(self, name: str) -> str:
@@ -308,7 +309,7 @@ class Crew:
         try:
             self.launch(member, first)
         except BaseException:
-            member.task.is_silent = True
+            member.task.notice_mode = NoticeMode.NEVER
             if member.task.info.run == 1:  # `start` releases its worktree
                 member.take_hold()
             self._settle(member, member.task, State.KILLED)
@@ -394,12 +395,11 @@ class Crew:
         home, progress = member.home, task.progress
         assert progress is not None
         task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.run.denials)
-        task.said_of_silence = NO_OUTPUT if state is State.COMPLETED else ""
         task.ended_s = trio.current_time()
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
             tool_uses=progress.tool_use_count,
-            duration_ms=task.duration_ms if task.began_s else 0,
+            duration_ms=task.duration_ms,
         )
         home.end_run()
         if state is State.KILLED:

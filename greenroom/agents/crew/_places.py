@@ -15,7 +15,7 @@ import attrs
 from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Member
 from greenroom.agents.crew._stays import Stays
-from greenroom.tasks import Task
+from greenroom.tasks import KeptWorktree, Task
 from greenroom.tools import ToolError
 from greenroom.worktrees import Fate, Hold, WorktreeError, WorktreeKind, Worktrees
 
@@ -88,7 +88,7 @@ class Places:
         member.keep_worktree(*((str(tree.path), tree.branch) if is_there else ("", "")))
         # What others still use is theirs to tell of, unless it was made for this one.
         if is_there and (release.fate is not Fate.IN_USE or member.order.in_worktree):
-            task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
+            task.worktree = KeptWorktree(member.kept_path, member.kept_branch)
 
 
 def confined(home: AgentState, hold: Hold) -> Hold:

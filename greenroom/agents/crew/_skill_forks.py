@@ -204,7 +204,8 @@ class SkillForks:
 
 
 def _with_worktree(task: Task, text: str) -> str:
-    return "\n".join([text, "", *worktree_lines(task.worktree, task.worktree_branch)]) if task.worktree else text
+    kept = task.worktree
+    return text if kept is None else "\n".join([text, "", *worktree_lines(kept.path, kept.branch)])
 
 
 def _in_background(member: Member) -> str:

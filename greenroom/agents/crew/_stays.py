@@ -234,7 +234,7 @@ class Stays:
         shells = [
             task.info.id
             for task in self.tasks.running(home.profile.id)
-            if task.info.kind == SHELL and task.is_background and task.began_s >= stay.began_s
+            if task.info.kind == SHELL and task.is_background and (task.began_s or 0) >= stay.began_s
         ]
         if shells:
             raise WorktreeBusy(

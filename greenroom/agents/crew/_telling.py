@@ -19,7 +19,7 @@ from greenroom.core import NO_PERSON
 from greenroom.hooks.inputs import NotificationInput
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
-from greenroom.tasks import AGENT, TaskNotice, Tasks
+from greenroom.tasks import AGENT, EndReport, TaskNotice, Tasks
 
 Reader: TypeAlias = tuple[Ref[Any], AgentState]
 
@@ -72,7 +72,7 @@ class Telling:
             notice=notice.id,
             status=notice.status,
             origin=TASK_NOTIFICATION,
-            is_answered=None if task is None else lambda: task.is_answered,
+            is_answered=None if task is None else lambda: task.report is EndReport.ANSWER,
         )
         if not notice.wakes:
             is_taken = not ref.is_gone
@@ -97,5 +97,5 @@ class Telling:
         """Tell somebody else what an agent was told of others and has not read, because its run has ended."""
         for notice in home.pending.take_unread():
             task = self._tasks.find(notice.task_id)
-            if task is None or task.info.run != notice.run or not task.is_answered:
+            if task is None or task.info.run != notice.run or task.report is not EndReport.ANSWER:
                 self.deliver(notice, main)

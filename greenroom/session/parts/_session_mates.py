@@ -23,7 +23,7 @@ from greenroom.session.assembly._main_definition import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.record._resume import load_agent
-from greenroom.tasks import TEAMMATE, Task, TaskInfo
+from greenroom.tasks import TEAMMATE, NoticeMode, Task, TaskInfo
 from greenroom.teams import EXIT_PLAN_MODE, LEAD, Member, Team, TeammateSpec, TeammateView
 from greenroom.tools import Tool
 
@@ -168,7 +168,7 @@ class SessionMates:
             run=member.run,
         )
         task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
-        task.is_silent = True  # the lead hears of it otherwise
+        task.notice_mode = NoticeMode.NEVER  # the lead is notified by the team
         home.begin_run(task)
         self._tasks.begin(task)
 

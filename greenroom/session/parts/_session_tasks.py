@@ -11,7 +11,7 @@ from greenroom.core import Cause, UsageError
 from greenroom.models.budgets import Budget
 from greenroom.session.parts._session_status import TaskStatus, status_of
 from greenroom.session.parts._task_handle import TaskHandle
-from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, Tasks
+from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, NoticeMode, Tasks
 from greenroom.trace import Journal
 
 
@@ -96,7 +96,7 @@ class SessionTasks:
         """
         running = self.table.running()
         for task in running:
-            task.is_silent = True
+            task.notice_mode = NoticeMode.NEVER
         for task in running:
             task.kill(Cause("host", why))
         with trio.move_on_after(within_s):
@@ -113,7 +113,7 @@ class SessionTasks:
         """Kill MCP calls in the background because their servers are about to stop; no agent is notified."""
         for task in self.table.running():
             if task.info.kind == MCP_CALL and task.is_background:
-                task.is_quiet = True
+                task.defer_notice()
                 task.kill(cause)
 
     async def end_at_budget(self, budget: Budget) -> None:
@@ -121,7 +121,7 @@ class SessionTasks:
         denial = await budget.wait_exceeded()
         for task in self.table.running():
             if task.is_background and task.info.kind != TEAMMATE:  # a teammate's turns fail, and it lives on
-                task.is_quiet = True
+                task.defer_notice()
                 task.kill(Cause("budget", str(denial)))
 
     @property

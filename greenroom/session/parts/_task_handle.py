@@ -11,7 +11,7 @@ from greenroom.agents.crew import Crew, Member, Post
 from greenroom.core import Cause, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
-from greenroom.tasks import Task, TaskState
+from greenroom.tasks import EndReport, Task, TaskState
 from greenroom.tools import ToolError
 from greenroom.trace import Journal
 
@@ -126,9 +126,9 @@ class TaskHandle:
             cause=task.cause,
             error=task.error,
             run=task.info.run,
-            worktree=task.worktree,
-            worktree_branch=task.worktree_branch,
-            is_undelivered=task.is_undelivered,
+            worktree="" if task.worktree is None else task.worktree.path,
+            worktree_branch="" if task.worktree is None else task.worktree.branch,
+            is_undelivered=task.report is EndReport.UNDELIVERED,
         )
 
     def kill(self, why: str = "killed") -> bool:

@@ -10,7 +10,7 @@ from greenroom.agents.crew import Crew, is_one_shot, report_after_crash
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause
 from greenroom.session.record._recovery import WHY_LOST, Due, Left
-from greenroom.tasks import AGENT, LOST, MCP_CALL, TaskInfo, TaskNotice
+from greenroom.tasks import AGENT, LOST, MCP_CALL, KeptWorktree, TaskInfo, TaskNotice
 
 
 def recall_tasks(left: Left, crew: Crew, definitions: Definitions, run_folder: Path) -> None:
@@ -50,7 +50,7 @@ def _notice_of(due: Due, crew: Crew, definitions: Definitions, run_folder: Path)
     task.exit_code, task.usage = view.exit_code, due.usage
     kept = str(due.record.get("worktree") or "")
     if kept and due.view.type == AGENT:
-        task.worktree, task.worktree_branch = kept, str(due.record.get("branch") or "")
+        task.worktree = KeptWorktree(kept, str(due.record.get("branch") or ""))
     if view.type == MCP_CALL:
         task.result = due.text or None
     if view.type == AGENT:

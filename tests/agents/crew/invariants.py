@@ -22,7 +22,7 @@ from greenroom.core import event_of
 from greenroom.models import TextBlock, ToolResultBlock, Usage
 from greenroom.session import FOLDS
 from greenroom.supervisor import TreeNode
-from greenroom.tasks import TaskDropped, TaskEnded, TaskState
+from greenroom.tasks import EndReport, NoticeMode, TaskDropped, TaskEnded, TaskState
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
 from tests.agents.crew.machine import LEAVING_S, RELEASE_S, World
@@ -131,10 +131,10 @@ def check_reports(world: World) -> None:
     for task in world.runs:
         name = f"{task.info.id}.{task.info.run}"
         by_result = task.info.run == 1 and task.info.tool_use_id in results
-        if task.is_silent:
+        if task.notice_mode is NoticeMode.NEVER:
             assert name not in ids, f"{name} is for nobody's ears"
             continue
-        assert task.is_notified, f"the end of {name} was never told"
+        assert task.report is not EndReport.NONE, f"the end of {name} was never told"
         assert by_result + (name in ids) <= 1, f"the end of {name} was told by a result and by a notice"
         assert by_result or name in ids or task.info.id in answered, f"the end of {name} was told to nobody"
     check_readers(world)
@@ -151,7 +151,9 @@ def check_readers(world: World) -> None:
         for found in _NOTICE.findall(text):
             read.setdefault(found, []).append(world.session.main.id)
     told = Counter(one.task_id for one in world.notices)
-    answered = Counter(one.info.id for one in world.runs if one.is_answered)  # nobody has to read of these any more
+    answered = Counter(
+        one.info.id for one in world.runs if one.report is EndReport.ANSWER
+    )  # nobody has to read of these any more
     for task_id, count in told.items():
         readers = read.setdefault(task_id, [])
         assert count - answered[task_id] <= len(readers) <= count, f"{count} notices of {task_id}, read by {readers}"
@@ -224,7 +226,7 @@ def check_reasons(world: World) -> None:
                 is_asked = is_asked or asked_s.get(task.cause.who, math.inf) <= task.ended_s
             assert is_asked or reasons, f"nobody asked for the end of {task.info.id}: {task.cause}"
         for one in killed:
-            ran_then = task.began_s < one.ended_s < task.ended_s
+            ran_then = (task.began_s or 0.0) < one.ended_s < task.ended_s
             assert not ran_then or task.state is TaskState.KILLED, (
                 f"{task.info.id} outlives {one.info.id}, its ancestor"
             )
