@@ -1,23 +1,30 @@
 """Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
 
 from greenroom.agents._agent import Agent, agent_spec
+from greenroom.agents._agent_run import Denial
 from greenroom.agents._blocks import INTERRUPTED, encode_message, open_calls
 from greenroom.agents._conversation import NOTICES, Appended, OnMessage
-from greenroom.agents._definition import INHERIT, MAIN_NAME, AgentDefinition, AgentMcpServer, MemoryScope, Origin
+from greenroom.agents._conversation_loader import CONTINUE, Loaded, load_conversation
+from greenroom.agents._definition import (
+    INHERIT,
+    MAIN_NAME,
+    AgentDefinition,
+    AgentMcpServer,
+    DefinitionOrigin,
+    MemoryScope,
+    compose_system_prompt,
+)
 from greenroom.agents._forked import ForkFailed, run_forked
-from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, latest_hooking
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work
-from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._profile import AgentProfile, Lineage
 from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
 from greenroom.agents._rounds import TOOL_UNAVAILABLE, OutOfTurns
-from greenroom.agents._run import Denial
 from greenroom.agents._servers import AgentServers, open_agent_servers
-from greenroom.agents._services import AgentServices, CanUseTool, Listeners, OnStream, Question, TurnSettings
+from greenroom.agents._services import AgentServices, CanUseTool, Listeners, OnStream, PermissionQuestion, TurnSettings
 from greenroom.agents._skill_tool import ForkSkill, SkillTool, preload_skills
 from greenroom.agents._state import AgentPorts, AgentState
 from greenroom.agents._structured import NoStructuredAnswer, checked_schema
-from greenroom.agents._system_prompt import compose_system_prompt
+from greenroom.agents._turn_hooks import Hooking, PromptBlocked, StoppedByHook, latest_hooking
 from greenroom.agents._turn_state import TurnState
 
 __all__ = [
@@ -40,6 +47,7 @@ __all__ = [
     "Answer",
     "Appended",
     "CanUseTool",
+    "DefinitionOrigin",
     "Denial",
     "ForkFailed",
     "ForkSkill",
@@ -53,11 +61,10 @@ __all__ = [
     "Note",
     "OnMessage",
     "OnStream",
-    "Origin",
     "OutOfTurns",
+    "PermissionQuestion",
     "Prompt",
     "PromptBlocked",
-    "Question",
     "RepeatedCall",
     "RepetitionLimits",
     "SkillTool",

@@ -1,6 +1,6 @@
 """Entries that wait for a conversation's next turn: kinds, origins, lanes, and plans of what a turn takes."""
 
-from greenroom.inbox._entries import ALONE, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
+from greenroom.inbox._inbox_items import ALONE, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
 from greenroom.inbox._origin import (
     AUTO_CONTINUATION,
     COORDINATOR,

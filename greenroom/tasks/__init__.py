@@ -2,22 +2,6 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._events import (
-    EVENTS,
-    TaskBegan,
-    TaskDropped,
-    TaskEnded,
-    TaskLost,
-    TaskMoved,
-    TaskRegistered,
-    TaskSettled,
-    TaskUndelivered,
-    record_new,
-    record_settled,
-    record_task,
-    record_undelivered,
-)
-from greenroom.tasks._fold import FOLDS, TaskView, lost
 from greenroom.tasks._notice import TaskNotice, TaskUsage
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import Tasks, open_tasks
@@ -34,6 +18,22 @@ from greenroom.tasks._task import (
     TaskInfo,
     describe_end,
 )
+from greenroom.tasks._task_events import (
+    EVENTS,
+    TaskBegan,
+    TaskDropped,
+    TaskEnded,
+    TaskLost,
+    TaskMoved,
+    TaskRegistered,
+    TaskSettled,
+    TaskUndelivered,
+    record_new,
+    record_settled,
+    record_task,
+    record_undelivered,
+)
+from greenroom.tasks._task_view import FOLDS, TaskView, lost
 
 __all__ = [
     "AGENT",

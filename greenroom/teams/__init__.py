@@ -1,10 +1,12 @@
 """Teams: teammates with their own mailboxes, a lead, and a shared board on which claims cannot race."""
 
 from greenroom.teams._board_hooks import refuse_completion, refuse_idling
+from greenroom.teams._board_items import TRANSITIONS, Item, ItemStatus
 from greenroom.teams._board_messages import EditItem
 from greenroom.teams._board_state import BoardState, apply
 from greenroom.teams._edits import Edit
-from greenroom.teams._events import (
+from greenroom.teams._exchange import MailHeld
+from greenroom.teams._item_events import (
     ItemAssigned,
     ItemClaimed,
     ItemCompleted,
@@ -14,9 +16,6 @@ from greenroom.teams._events import (
     ItemLinked,
     ItemReleased,
 )
-from greenroom.teams._exchange import MailHeld
-from greenroom.teams._items import TRANSITIONS, Item, ItemStatus
-from greenroom.teams._lifecycle import MemberStatus
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
 from greenroom.teams._member_names import LEAD, free_name
@@ -31,9 +30,9 @@ from greenroom.teams._request_events import (
     ShutdownSettled,
 )
 from greenroom.teams._roster import Member
-from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._shutdown_requests import Shutdowns
 from greenroom.teams._team import Team, TeammateSpec, make_team
+from greenroom.teams._team_settings import TeamSettings, teams_from_environment
 from greenroom.teams._team_tools import TeamTools
 from greenroom.teams._teammate_events import (
     EVENTS,
@@ -47,6 +46,7 @@ from greenroom.teams._teammate_events import (
     TeammateWoke,
     TeamOpened,
 )
+from greenroom.teams._teammate_status import MemberStatus
 
 __all__ = [
     "EVENTS",

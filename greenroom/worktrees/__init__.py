@@ -4,7 +4,9 @@ from greenroom.worktrees._caretaker import Fate, Release
 from greenroom.worktrees._claims import Worktree, WorktreeKind
 from greenroom.worktrees._confinement import confine_path, why_refused
 from greenroom.worktrees._creation import WorktreeHooks
-from greenroom.worktrees._errors import (
+from greenroom.worktrees._holds import Hold
+from greenroom.worktrees._run_process import ProgramResult, run_process
+from greenroom.worktrees._worktree_errors import (
     GitFailed,
     NoRepository,
     UnsafeWorktree,
@@ -12,7 +14,7 @@ from greenroom.worktrees._errors import (
     WorktreeError,
     WouldLoseWork,
 )
-from greenroom.worktrees._events import (
+from greenroom.worktrees._worktree_events import (
     EVENTS,
     WorktreeAdopted,
     WorktreeEntered,
@@ -24,10 +26,8 @@ from greenroom.worktrees._events import (
     WorktreeRemovalIntended,
     WorktreeRemoved,
 )
-from greenroom.worktrees._holds import Hold
-from greenroom.worktrees._run_process import ProcessResult, run_process
-from greenroom.worktrees._settings import BaseRef, WorktreeSettings
 from greenroom.worktrees._worktree_names import check_name
+from greenroom.worktrees._worktree_settings import BaseRef, WorktreeSettings
 from greenroom.worktrees._worktrees import Worktrees
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "GitFailed",
     "Hold",
     "NoRepository",
-    "ProcessResult",
+    "ProgramResult",
     "Release",
     "UnsafeWorktree",
     "Worktree",

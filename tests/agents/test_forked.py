@@ -12,8 +12,8 @@ from trio.testing import MockClock
 
 from greenroom.actors import Context
 from greenroom.agents import Agent, AgentState, ForkFailed, Input, Prompt, run_forked
+from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._forked import ForkedResult, RunCall
-from greenroom.agents._turn import AgentTurn
 from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, ToolUseBlock, Usage

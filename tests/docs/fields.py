@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from greenroom.agents.definitions._fields import FIELDS
+from greenroom.agents.definitions._definition_fields import FIELDS
 from greenroom.core.sources import Field
 from greenroom.skills._skill import SKILL_FIELDS
 

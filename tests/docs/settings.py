@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 
 from greenroom.agents.compaction import CompactionSettings
-from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings
 from greenroom.session import SessionSettings, WorktreeKeys
 from greenroom.session.settings._limit_settings import LimitSettings

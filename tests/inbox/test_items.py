@@ -23,7 +23,7 @@ from greenroom.inbox import (
     make_item,
     peer,
 )
-from greenroom.inbox._entries import HIGHEST
+from greenroom.inbox._inbox_items import HIGHEST
 from greenroom.inbox._origin import channel
 from greenroom.inbox._routes import ROUTES, InboxSource
 from greenroom.mailbox import Lane

@@ -241,7 +241,7 @@ class Run:
         if self.team is not None:
             found = self.team.teammates.get("ann")
             return None if found is None else found.ref
-        members = self.session.agents.crew.members.values()
+        members = self.session.agents.pool.subagents.values()
         return next((one.ref for one in members if one.order.definition.name in {"worker", "fork"}), None)
 
     @property

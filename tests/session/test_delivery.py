@@ -14,7 +14,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, PlaybookModel, ScriptedModel
 from greenroom.models._scripted import ScriptStep
@@ -186,11 +186,11 @@ async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
     lost = TaskNotice(task_id="b0", output_file="", status="completed", summary="It ended", owner="a0123456789abcdef")
     async with open_teamwork(tmp_path, in_order("Fine.")) as session:
         events = session.events()
-        session.agents.crew.deliver(lost)
+        session.agents.pool.deliver(lost)
         await session.wait_quiet()
         session.main.kill("it has had enough")
         await trio.sleep(1)
-        session.agents.crew.deliver(attrs.evolve(lost, run=2))
+        session.agents.pool.deliver(attrs.evolve(lost, run=2))
         await session.wait_quiet()
     assert len(notices(session)) == 1
     seen = [(one.actor, one.task, one.run) async for one in events if isinstance(one, TaskUndelivered)]

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from greenroom.actors import AbortStatus, State
 from greenroom.agents import Note, load_conversation
 from greenroom.agents._blocks import LOST_RESULT
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
 from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, peer
 from greenroom.inbox._origin import channel
@@ -30,7 +30,7 @@ from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import MATE
+from tests.session.small_team import MATE
 from tests.session.test_hooks import hook
 from tests.session.test_permissions import deploy, home, project, results, said
 from tests.session.test_skills import skill

@@ -21,7 +21,7 @@ from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
+from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
 
 @tool(name="Wait")

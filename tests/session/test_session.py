@@ -24,7 +24,7 @@ from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, diff_runs, fold, read_journal
 from tests.agents.situations import assert_acceptable
-from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
+from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
 
 def violations_of(run_folder: Path) -> list[str]:

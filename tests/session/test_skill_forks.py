@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS, Member, SkillForkFailed
+from greenroom.agents.subagents import AGENT_TOOLS, SkillForkFailed, Subagent
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
 from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, ToolResultBlock
@@ -66,8 +66,8 @@ def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
     return [one for one in model.requests if one.definition == definition]
 
 
-def members(session: Session) -> list[Member]:
-    return list(session.agents.crew.members.values())
+def members(session: Session) -> list[Subagent]:
+    return list(session.agents.pool.subagents.values())
 
 
 def events(session: Session, kind: str) -> list[dict[str, Any]]:
@@ -370,7 +370,7 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         await session.wait_quiet()
         await trio.sleep(5)
         assert len(members(session)) == (release_s > 5)
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         await session.agents.post.send(member.id, "Once more.", sender=home.profile.id)
         await session.wait_quiet()

@@ -14,8 +14,8 @@ from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
 from greenroom.teams import Edit, EditItem, Item, ItemClaimed, Team, refuse_idling
+from greenroom.teams._board_items import MAX_FAILURES
 from greenroom.teams._board_messages import Edited
-from greenroom.teams._items import MAX_FAILURES
 from greenroom.testing import virtual_ports
 from tests.session.teamwork import main_messages
 from tests.session.teamwork import told as events_of

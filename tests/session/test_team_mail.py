@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents.crew import SendRefused
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput
@@ -22,8 +22,8 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript
 from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team
 from greenroom.teams._mail_events import unread
-from greenroom.teams._protocol import ShutdownRequest
 from greenroom.teams._protocol_json import write_text
+from greenroom.teams._team_protocol import ShutdownRequest
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
 from tests.session.teamwork import in_order, kind, mail, open_teamwork, send_as, texts_of, told, violations

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentState, Question
-from greenroom.agents.crew import SendRefused
+from greenroom.agents import AgentState, PermissionQuestion
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
@@ -73,7 +73,7 @@ async def put(team: Team) -> None:
     await team.board.ref.ask(CreateItem(subject="one", description="", by=LEAD))
 
 
-async def allow_all(_: Question) -> Allow | Deny | None:
+async def allow_all(_: PermissionQuestion) -> Allow | Deny | None:
     return Allow()
 
 

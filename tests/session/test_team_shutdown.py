@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents import Note
-from greenroom.agents.crew import SendRefused
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import IllegalTransition, JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest

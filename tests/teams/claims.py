@@ -18,7 +18,7 @@ from greenroom.teams import BoardState, Edit, EditItem, Item, ItemClaimed, ItemC
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._board_messages import Edited, Join
 from greenroom.teams._edits import EditRefused
-from greenroom.teams._events import ItemEvent
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import Sim
 
 CLAIMERS: Final = 50

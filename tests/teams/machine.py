@@ -34,7 +34,7 @@ from greenroom.teams import (
 )
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._board_messages import CreateItem, GiveBack, Idle, Join, Occupied, TurnOver
-from greenroom.teams._events import ItemEvent
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import Sim
 from greenroom.trace import Entry, fold
 

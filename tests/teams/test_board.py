@@ -11,6 +11,7 @@ from trio.testing import MockClock
 from greenroom.core import JournalError, TurnFailed
 from greenroom.mailbox import Lane
 from greenroom.teams import LEAD, EditItem, ItemStatus
+from greenroom.teams._board_items import MAX_FAILURES
 from greenroom.teams._board_messages import (
     CreateItem,
     Edited,
@@ -22,7 +23,6 @@ from greenroom.teams._board_messages import (
     TurnOver,
 )
 from greenroom.teams._edits import EditRefused
-from greenroom.teams._items import MAX_FAILURES
 from tests.teams.situations import open_scene
 
 

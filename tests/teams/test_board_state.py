@@ -23,9 +23,9 @@ from greenroom.teams import (
     ItemStatus,
     apply,
 )
+from greenroom.teams._board_items import MAX_FAILURES
 from greenroom.teams._edits import EditRefused, plan_edit
-from greenroom.teams._events import ItemEvent
-from greenroom.teams._items import MAX_FAILURES
+from greenroom.teams._item_events import ItemEvent
 from greenroom.trace import Codec, Entry, fold
 
 MEMBERS = ("ann", "bob", "cid")

@@ -8,7 +8,7 @@ from greenroom.core import Level
 from greenroom.teams import BoardState, Edit, ItemClaimed, ItemReleased, ItemStatus
 from greenroom.teams._board import Board
 from greenroom.teams._edits import EditRefused, plan_edit
-from greenroom.teams._events import ItemEvent
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import ExplorationFailed, Search, explore, pct
 from tests.teams.claims import crowd
 

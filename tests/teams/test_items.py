@@ -24,8 +24,8 @@ from greenroom.teams import (
     ItemStatus,
     apply,
 )
+from greenroom.teams._board_items import MAX_FAILURES
 from greenroom.teams._edits import EditRefused, plan_edit
-from greenroom.teams._items import MAX_FAILURES
 from tests.teams.situations import board, edited, refused
 
 

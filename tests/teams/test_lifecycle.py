@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
 from greenroom.teams import MemberStatus
-from greenroom.teams._lifecycle import (
+from greenroom.teams._team_protocol import IdleReason
+from greenroom.teams._teammate_status import (
     LANE_OF,
     TRANSITIONS,
     Idling,
@@ -20,7 +21,6 @@ from greenroom.teams._lifecycle import (
     step,
     takes,
 )
-from greenroom.teams._protocol import IdleReason
 
 STEPS = st.lists(st.sampled_from(TeammateStep), max_size=30)
 SOURCES = st.lists(st.sampled_from(WorkSource), max_size=12)

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from greenroom.teams import LEAD, BoardState, Edit, Item, ItemClaimed, ItemCreated, ItemReleased, ItemStatus
+from greenroom.teams._board_items import MAX_FAILURES
 from greenroom.teams._edits import EditRefused, plan_edit
-from greenroom.teams._items import MAX_FAILURES
 
 MEMBERS: Final = ("ann", "bob", "cid", "dan")
 ACTS: Final = (

@@ -12,9 +12,9 @@ from typing import Final
 import attrs
 from trio.lowlevel import checkpoint_if_cancelled
 
+from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._forked import ForkedResult, ForkFailed, run_forked
 from greenroom.agents._repair import repair
-from greenroom.agents._turn import AgentTurn
 from greenroom.agents.compaction._compaction import (
     Compacted,
     CompactionBlocked,

@@ -1,9 +1,15 @@
 """Agent definitions from files: Markdown with frontmatter, JSON, built-in ones; which one counts, and what was wrong."""
 
-from greenroom.agents.definitions._builtin import EXPLORE, GENERAL_PURPOSE, PLAN, WORKER, builtin_definitions
-from greenroom.agents.definitions._catalogue import Definitions, Given, agent_listing, plain_type
-from greenroom.agents.definitions._fields import facts_of
-from greenroom.agents.definitions._source import DefinitionSource, load_definitions, read_files
+from greenroom.agents.definitions._builtin_definitions import (
+    EXPLORE,
+    GENERAL_PURPOSE,
+    PLAN,
+    WORKER,
+    builtin_definitions,
+)
+from greenroom.agents.definitions._definition_catalog import Definitions, Given, agent_listing, plain_type
+from greenroom.agents.definitions._definition_fields import facts_of
+from greenroom.agents.definitions._definition_source import DefinitionSource, load_definitions, read_files
 
 __all__ = [
     "EXPLORE",

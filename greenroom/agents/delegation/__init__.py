@@ -8,10 +8,9 @@ from greenroom.agents.delegation._coordinator import (
     session_mode,
 )
 from greenroom.agents.delegation._input import AgentCall, read_call
-from greenroom.agents.delegation._letter import Letter, read_letter, shortened
 from greenroom.agents.delegation._results import SpawnResult, TeammateSpawned
 from greenroom.agents.delegation._routing import (
-    Limits,
+    DelegationLimits,
     RemoteRoute,
     SpawnRefused,
     TeammateRoute,
@@ -19,6 +18,7 @@ from greenroom.agents.delegation._routing import (
     route,
     route_skill,
 )
+from greenroom.agents.delegation._send_message_call import SendMessageCall, read_letter, shortened
 from greenroom.agents.delegation._tool_pool import (
     COORDINATOR_TOOLS,
     ZeroTools,
@@ -32,9 +32,9 @@ __all__ = [
     "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
     "AgentCall",
-    "Letter",
-    "Limits",
+    "DelegationLimits",
     "RemoteRoute",
+    "SendMessageCall",
     "SpawnRefused",
     "SpawnResult",
     "TeammateRoute",

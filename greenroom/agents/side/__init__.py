@@ -1,17 +1,16 @@
 """Requests to an agent's model beside its turns: side questions, suggestions, summaries, notes."""
 
-from greenroom.agents._beside import Beside, beside, quietly
-from greenroom.agents.side._notes import MemoryChanges, NoteKeeper
-from greenroom.agents.side._question import ask_aside
-from greenroom.agents.side._suggestion import suggest_prompt
+from greenroom.agents._side_run import SideRun, open_side_run, quietly
+from greenroom.agents.side._note_keeper import MemoryChanges, NoteKeeper
+from greenroom.agents.side._side_answers import ask_aside, suggest_prompt
 from greenroom.agents.side._summary import summaries, summarize
 
 __all__ = [
-    "Beside",
     "MemoryChanges",
     "NoteKeeper",
+    "SideRun",
     "ask_aside",
-    "beside",
+    "open_side_run",
     "quietly",
     "suggest_prompt",
     "summaries",

@@ -6,7 +6,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import Recorder
 from greenroom.session._events import SessionTitled
 

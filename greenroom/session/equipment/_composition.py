@@ -12,8 +12,8 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
-from greenroom.agents.crew import ChildWish, furnish
 from greenroom.agents.delegation import coordinator_tools
+from greenroom.agents.subagents import SubagentSpec, make_child_profile
 from greenroom.hooks import AgentAsker
 from greenroom.mcp import MissingServers
 from greenroom.models import Effort
@@ -103,7 +103,7 @@ class Composition:
         more: Sequence[Tool] = (),
         *,
         is_child: bool = True,
-        wish: ChildWish | None = None,
+        wish: SubagentSpec | None = None,
         ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
     ) -> AgentState:
         """Return the record of a new agent.
@@ -145,7 +145,7 @@ class Composition:
             narrow=coordinator_tools if is_leading else None,
         )
         if wish is not None:
-            profile = furnish(profile, wish, self._scalars.delegation)
+            profile = make_child_profile(profile, wish, self._scalars.delegation)
         home = AgentState(profile=profile, services=self.services, ports=ports)
         if wish is not None and wish.is_worker and self._services.scratchpad is not None:
             give_scratchpad(home, self._services.scratchpad)
@@ -175,7 +175,7 @@ class Composition:
         effort = next((value for value in (definition.effort, self._scalars.effort, models) if value is not None), None)
         return None if effort is None else read_effort(effort)
 
-    def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
+    def _model_of(self, definition: AgentDefinition, wish: SubagentSpec | None) -> str:
         """Return the exact name of a child's model; empty for the session's own."""
         own = self.services.model.name
         call = parent = None

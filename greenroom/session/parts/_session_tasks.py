@@ -6,7 +6,7 @@ from typing import final
 
 import trio
 
-from greenroom.agents.crew import Crew, Post
+from greenroom.agents.subagents import Post, SubagentPool
 from greenroom.core import Cause, UsageError
 from greenroom.models.budgets import Budget
 from greenroom.session.parts._session_status import TaskStatus, status_of
@@ -23,15 +23,15 @@ class SessionTasks:
         table: The entries themselves.
     """
 
-    def __init__(self, table: Tasks, crew: Crew, post: Post, recording: Journal) -> None:
+    def __init__(self, table: Tasks, pool: SubagentPool, post: Post, recording: Journal) -> None:
         self.table = table
-        self._crew = crew
+        self._pool = pool
         self._post = post
         self._recording = recording
 
     def all(self) -> list[TaskStatus]:
         """Return the status of each agent, command and call that runs or ended recently, in the order of starting."""
-        colors = {member.id: member.definition.color for member in self._crew.members.values()}
+        colors = {member.id: member.definition.color for member in self._pool.subagents.values()}
         return [status_of(task, color=colors.get(task.info.id)) for task in self.table.all()]
 
     def find(self, task: str) -> TaskStatus | None:
@@ -48,16 +48,16 @@ class SessionTasks:
         Raises:
             UsageError: No agent in memory has that id or name; `session.tasks.all()` lists them.
         """
-        member = self._crew.members.get(self._crew.id_of(agent))
+        member = self._pool.subagents.get(self._pool.id_of(agent))
         if member is None:
-            known = ", ".join(self._crew.members) or "none"
+            known = ", ".join(self._pool.subagents) or "none"
             raise UsageError(f"unknown agent {agent!r}; agents in memory: {known}")
-        return TaskHandle(self._crew, self._post, member, self._recording)
+        return TaskHandle(self._pool, self._post, member, self._recording)
 
     def background_all(self) -> list[str]:
         """Move every agent, command and MCP call that a call waits for to the background; return their ids."""
         # A hook waits for its agent whatever becomes of the calls.
-        services = {member.id for member in self._crew.members.values() if member.order.is_service}
+        services = {member.id for member in self._pool.subagents.values() if member.order.is_service}
         running = self.table.running()
         waited_for = [task for task in running if not task.is_background and task.info.id not in services]
         return [task.info.id for task in waited_for if task.move_to_background()]

@@ -19,8 +19,8 @@ import attrs
 
 from greenroom import permissions
 from greenroom.agents.compaction import CompactionSettings
-from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings, read_their_sandbox
 from greenroom.core import SettingsError, UsageError, checked, read_settings
 from greenroom.core.sources import Diagnostic, Kind, Places

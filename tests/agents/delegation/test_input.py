@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import agent_listing
-from greenroom.agents.definitions._builtin import BUILTINS
+from greenroom.agents.definitions._builtin_definitions import BUILTINS
 from greenroom.agents.delegation import AgentCall, read_call
 from greenroom.agents.delegation._input import Gates, agent_schema, agent_tool_description
 from greenroom.tools import InvalidInput, ToolError, validate
