@@ -9,7 +9,6 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents._definition import AgentDefinition
 from greenroom.core import UsageError, checked
 from greenroom.core.sources import Scope, frozen
 

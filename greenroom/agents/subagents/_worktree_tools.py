@@ -16,7 +16,7 @@ from greenroom.agents._state import AgentState
 from greenroom.agents.subagents._entered_worktrees import Departure, EnteredWorktrees
 from greenroom.agents.subagents._session_tool import SessionTool
 from greenroom.core import JournalError, UsageError
-from greenroom.tools import InvalidInput, ToolContext, ToolError, validate
+from greenroom.tools import InvalidInput, Tool, ToolContext, ToolError, validate
 from greenroom.worktrees import Fate, Worktree, WorktreeBusy, WorktreeError, WouldLoseWork
 
 ENTER_WORKTREE: Final = "EnterWorktree"
