@@ -1,4 +1,4 @@
-"""Every promise has a test, and every id that a test names is a promise (STYLE 23)."""
+"""Every promise has a test, and every id that a test names is a promise."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ async def test_a_turn_that_works_on_is_compacted_as_often_as_it_takes(autojump_c
 
 
 async def test_a_conversation_that_is_full_again_at_once_ends_the_turn(autojump_clock: MockClock) -> None:
-    """13.33, as the turn sees it."""
+    """As the turn sees it."""
     model = ScriptedModel([look(FULL), *[SUMMARY, look(FULL)] * 3])
 
     async with open_stage(model, compaction=SMALL) as stage:
@@ -228,7 +228,7 @@ async def test_what_cannot_be_compacted_is_refused(
 
 
 async def test_a_hook_refuses_a_compaction() -> None:
-    """13.30: PreCompact exit 2 blocks."""
+    """PreCompact exit 2 blocks."""
     runner = hooks(PreCompact="echo not now >&2; exit 2")
     model = ScriptedModel(["Done.", look(FULL), "Well."])
 
@@ -243,7 +243,7 @@ async def test_a_hook_refuses_a_compaction() -> None:
 
 
 async def test_hooks_hear_before_and_after_and_their_contexts_survive(tmp_path: Path) -> None:
-    """13.30: SessionStart fires with source compact, before the summary takes its place."""
+    """SessionStart fires with source compact, before the summary takes its place."""
     heard = tmp_path / "heard.jsonl"
     runner = hooks(
         PreCompact=f"cat >> {heard}; echo >> {heard}",
@@ -277,7 +277,7 @@ async def test_contexts_of_hooks_survive_once_in_a_turn_that_goes_on() -> None:
 
 
 async def test_the_system_prompt_is_composed_anew(autojump_clock: MockClock) -> None:
-    """13.31: instructions and memory are read from disk again."""
+    """Instructions and memory are read from disk again."""
     model = ScriptedModel(["Done.", SUMMARY, "Well."])
     async with open_stage(model, ports=BareAgentPorts(prompt="You test, by other rules.")) as stage:
         await ask(stage)

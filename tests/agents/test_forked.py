@@ -24,7 +24,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
 
 
 class Sider(Agent):
-    """An agent that, told `aside ...`, runs beside its conversation instead of taking a turn in it."""
+    """An agent that, told `aside...`, runs beside its conversation instead of taking a turn in it."""
 
     run_call: RunCall | None = None
     results: list[ForkedResult]

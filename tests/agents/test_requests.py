@@ -24,7 +24,7 @@ from greenroom.models import (
 )
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet
-from tests.agents.test_repair import damaged_conversations, sound_conversations
+from tests.agents.conversations import damaged_conversations, sound_conversations
 from tests.api_rules import violations
 
 IDS = st.sampled_from(["a", "b", "a_2", "", " ", "call 1", "ü", "x" * 200, "a\n"])

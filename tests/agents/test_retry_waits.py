@@ -1,4 +1,4 @@
-"""Mail that comes while an agent waits to ask its model again (agents 7.48)."""
+"""Mail that comes while an agent waits to ask its model again."""
 
 from __future__ import annotations
 

@@ -128,7 +128,6 @@ async def test_what_it_requires_is_there_before_anything_of_its_own_starts(virtu
 async def test_where_only_given_servers_are_connected_definitions_of_files_start_none(
     virtual_time: None, scope: Scope, *, starts: bool
 ) -> None:
-    """Agents 12.15."""
     mine = definition(mcp_servers=(OWN,), origin=DefinitionOrigin(scope=scope, source="scout.md"))
     async with open_runtime() as runtime:
         session = await servers_of(runtime, own=FakeServer(), settings=McpSettings(only_given=True))

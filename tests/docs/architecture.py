@@ -23,8 +23,8 @@ import trio.testing
 
 import greenroom as gr
 from greenroom.models import Call
+from tests.architecture.floors import FLOORS, folder, imported_folders
 from tests.architecture.source_tree import sources
-from tests.architecture.test_layers import FLOORS, folder, imported_folders
 from tests.docs.events import table
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "architecture.md"
@@ -129,6 +129,7 @@ def item_walk() -> list[tuple[str, str]]:
 # --- the prompt -------------------------------------------------------------------------------------------------------
 
 
+@cache
 def prompt_walk() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return the frames on the stack where `greenroom run` asks its main agent, and where that asks the model."""
     from greenroom.actors import Ref

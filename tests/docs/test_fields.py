@@ -16,7 +16,7 @@ from greenroom.agents.memory._notes import NOTES_BYTES
 from greenroom.core.sources import Kind
 from greenroom.skills._skill import read_skill
 from tests.docs.fields import PAGE, insert
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO = ROOT / "docs" / "how-to"
 

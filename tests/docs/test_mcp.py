@@ -16,7 +16,7 @@ from greenroom.agents.definitions._definition_fields import read_markdown
 from greenroom.mcp import Elicitation, ServerScope, misfit, parse_server
 from greenroom.mcp._project_approvals import read_approvals
 from tests.docs.mcp import PAGE, insert
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO = "docs/how-to/mcp.md"
 

@@ -19,8 +19,8 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketReque
 from greenroom.mcp import Http, McpSettings, ServerConfig, ServerStatus
 from greenroom.mcp._message_decoder import MESSAGE_BYTES
 from greenroom.tools import ToolError
+from tests.mcp.over_http import answering
 from tests.mcp.real import BOUND_S, free_port, session, until
-from tests.mcp.test_http import answering
 
 pytestmark = [
     pytest.mark.slow,  # the SDK is imported, which takes a second

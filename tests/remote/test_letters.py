@@ -64,7 +64,7 @@ async def speak(port: int, frame: str | bytes, *more: tuple[bytes, bytes]) -> An
 
 
 async def test_a_letter_is_taken_once_however_often_it_is_sent() -> None:
-    """Agents 7.105: repeats are dropped, and their sender is told that it is there."""
+    """Repeats are dropped, and their sender is told that it is there."""
     async with open_box() as box:
         for _ in range(3):
             await send_letter(LETTER, port=box.port, token=TOKEN)

@@ -446,7 +446,7 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
 
 @pytest.mark.parametrize("rule", ["Agent(general-purpose)", "Task(general-purpose)"])
 async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
-    """Behaviours (1), line 2; Behaviours (20), line 5; agents 1.1: by its former name too."""
+    """Behaviours (1), line 2; Behaviours (20), line 5: by its former name too."""
     settings = {"permissions": {"deny": [rule]}}
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
@@ -578,7 +578,7 @@ async def test_one_call_ends_an_agent_by_its_id_its_name_or_its_handle(
 
 
 async def test_what_a_person_stopped_no_model_goes_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 6.51: a person's stop is final for models."""
+    """A person's stop is final for models."""
     main = after_launch("Waiting.", "I see.", lambda found: Call("SendMessage", {"to": found, "message": "go on"}))
     pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=20.0) as session:  # type: ignore[arg-type]

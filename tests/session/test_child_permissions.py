@@ -30,7 +30,7 @@ async def _allow(question: PermissionQuestion) -> Allow | Deny | None:
 async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.48, 19.8: its question reaches the host, which knows whose it is."""
+    """Its question reaches the host, which knows whose it is."""
     asked: list[PermissionQuestion] = []
 
     async def can_use_tool(question: PermissionQuestion) -> Allow:
@@ -55,7 +55,7 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
 async def test_what_a_child_waits_for_a_permission_is_no_work_of_its(
     tmp_path: Path, autojump_clock: MockClock, is_background: bool
 ) -> None:
-    """CL-12; agents 6.5: in its result, in its notice and on record. Mechanism: `Progress` counts what it waited."""
+    """CL-12: in its result, in its notice and on record. Mechanism: `Progress` counts what it waited."""
 
     async def can_use_tool(question: PermissionQuestion) -> Allow:
         await trio.sleep(60)
@@ -83,7 +83,7 @@ async def test_what_a_child_waits_for_a_permission_is_no_work_of_its(
 async def test_a_refusal_does_not_end_the_child_and_is_told_with_its_result(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-101; agents 1.49: the child goes on, and a report that hides the refusal is put right."""
+    """RC-101: the child goes on, and a report that hides the refusal is put right."""
 
     async def can_use_tool(question: PermissionQuestion) -> Deny:
         return Deny(message="not today")
@@ -205,7 +205,7 @@ def _writes(request: ModelRequest) -> AnswerLike:
 async def test_a_lasting_answer_counts_for_the_whole_session(
     kind: str, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.46, 1.48: for the one that asked, for those that run, forks too, for later ones, and for main."""
+    """For the one that asked, for those that run, forks too, for later ones, and for main."""
 
     def main(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
@@ -234,7 +234,7 @@ async def test_a_lasting_answer_counts_for_the_whole_session(
 
 
 async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.46: the mode `bubble`, whatever the parent's edits may do unasked."""
+    """The mode `bubble`, whatever the parent's edits may do unasked."""
     asked: list[PermissionQuestion] = []
 
     async def can_use_tool(question: PermissionQuestion) -> Allow:

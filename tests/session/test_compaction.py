@@ -112,7 +112,7 @@ async def test_the_mates_that_live_are_told_of_after_a_compaction(tmp_path: Path
 
 
 async def test_instructions_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """13.31: they are re-read from disk."""
+    """They are re-read from disk."""
     monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "their_home"))
     project = tmp_path / "project"

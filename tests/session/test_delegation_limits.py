@@ -145,7 +145,7 @@ async def test_a_number_in_all_is_final(tmp_path: Path, autojump_clock: MockCloc
 async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-23, RC-84; agents 1.73: no more agents, and those that run are stopped, each told of once, without another turn."""
+    """CL-23, RC-84: no more agents, and those that run are stopped, each told of once, without another turn."""
     main = in_order([agent("a", run_in_background=True), agent("b", run_in_background=True)], "They run.")
     settings = {"models": {"budget": {"calls": 5}}}
     async with open_teamwork(
@@ -175,7 +175,7 @@ async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
 
 
 async def test_a_new_agent_is_refused_when_the_budget_is_used_up(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-23; agents 1.73: the call that would start it fails with that text, and nothing exists of it."""
+    """CL-23: the call that would start it fails with that text, and nothing exists of it."""
     settings = {"models": {"budget": {"calls": 3}}}
     main = in_order(agent("a", run_in_background=True), [Call("Linger"), agent("b", name="b")])
     child = in_order(Call("TodoWrite", {"todos": []}))

@@ -140,7 +140,7 @@ async def test_whenever_the_process_is_killed_what_a_fork_points_to_is_there(
 async def test_a_fork_whose_parents_transcript_is_gone_is_refused_in_one_line(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-33; agents 20.46: no agent without its beginning is made."""
+    """CL-33: no agent without its beginning is made."""
     first = await forked(tmp_path, [])
     path = forks_of(first.run_folder)[0]
     pointer = next(iter(read_transcript(path)))
@@ -228,7 +228,7 @@ async def test_a_fork_of_a_child_goes_on_as_what_its_parent_was(tmp_path: Path, 
 async def test_a_fork_in_a_worktree_goes_on_there(
     tmp_path: Path,
 ) -> None:  # commands are real: no clock leaps ahead of them
-    """Agents 6.58: after a restart it works in its own checkout, and not in its parent's folder."""
+    """After a restart it works in its own checkout, and not in its parent's folder."""
     make_repository(tmp_path / "project")
     where = Call("Bash", {"command": "pwd; echo more >> kept.txt; cat kept.txt", "description": "look"})
     heard: list[str] = []

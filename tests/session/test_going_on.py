@@ -48,7 +48,7 @@ async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
 async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CL-42, agents 6.58. Mechanism: `resume` waits until the run before has settled: its worktree is being let go."""
+    """CL-42. Mechanism: `resume` waits until the run before has settled: its worktree is being let go."""
     happened: list[str] = []
 
     async def slowly(*_: object) -> None:
@@ -78,7 +78,7 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
 async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 6F, 19.4; DESIGN 12.19: a model that goes on with the program's agent is told, and the other way round it is not."""
+    """A model that goes on with the program's agent is told, and the other way round it is not."""
     main = in_order("Heard.", agent("look", run_in_background=True), "It runs.")
     async with open_teamwork(tmp_path, main) as session:
         post = session.agents.post

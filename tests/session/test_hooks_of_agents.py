@@ -23,10 +23,8 @@ from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_hooks import answering, told, wait_ran
-from tests.session.test_permissions import home, project, results, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, told, wait_ran
+from tests.session.scripted import results, write
 
 HOOK = HOOK_AGENT.name
 CHILD = "general-purpose"
@@ -81,7 +79,7 @@ def ran(session: Session) -> list[tuple[str, str]]:
 
 
 async def test_what_a_start_hook_adds_goes_before_what_the_child_is_told_first(project: Path) -> None:
-    """Behaviours (3), line 6; agents 3.37."""
+    """Behaviours (3), line 6."""
     said = {"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "mind the gap"}}
     hooks = {"SubagentStart": commands(answering(project, said), matcher=CHILD)}
     script = {"main": [SPAWN, "done"], CHILD: ["report"]}
@@ -98,7 +96,7 @@ async def test_what_a_start_hook_adds_goes_before_what_the_child_is_told_first(p
 
 
 async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_child_running(project: Path) -> None:
-    """Behaviours (3), line 5; agents 3.25. Main's own stop asks hooks of `Stop` alone."""
+    """Behaviours (3), line 5. Main's own stop asks hooks of `Stop` alone."""
     once = f"cat >> {project}/told; test -e {project}/asked && exit 0; touch {project}/asked; echo more >&2; exit 2"
     hooks = {"SubagentStop": commands(once)}
     script = {"main": [SPAWN, "done"], CHILD: ["report", "whole report"]}
@@ -114,7 +112,7 @@ async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_chil
 
 
 async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: Path) -> None:
-    """Behaviours (2), line 5; agents 3.43: it goes with the agent, and main's end is not told to it."""
+    """Behaviours (2), line 5: it goes with the agent, and main's end is not told to it."""
     command = f"cat >> {project}/told; echo >> {project}/told"
     definition = {"description": "x", "prompt": "x", "hooks": {"Stop": commands(command)}}
     script = {"main": [Call("Agent", {**SPAWN.input, "subagent_type": "looker"}), "done"], "looker": ["report"]}
@@ -124,7 +122,7 @@ async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: P
 
 
 async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project: Path) -> None:
-    """Agents 3.21, 3.29: structured, not the text that the model reads."""
+    """Structured, not the text that the model reads."""
     hooks = {"PostToolUse": commands(f"cat >> {project}/told; echo >> {project}/told", matcher="Agent|Write")}
     async with opened(project, {"main": [SPAWN, WRITE, "done"], CHILD: ["report"]}, hooks) as (session, _):
         await session.run("Go.")
@@ -135,7 +133,7 @@ async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project
 
 
 async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(project: Path) -> None:
-    """Agents 3 table: Notification `agent_completed`; and 3.24: a stop hook of another one is told that it runs."""
+    """Notification `agent_completed`; a stop hook of another one is told that it runs."""
     hooks = {
         "Notification": commands(f"cat >> {project}/told", matcher="agent_completed"),
         "Stop": commands(f"cat >> {project}/stops; echo >> {project}/stops"),
@@ -162,7 +160,7 @@ async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(proj
 
 
 async def test_an_agent_looks_for_itself_and_its_no_denies_the_call(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 3.16, 3.18: it reads, and a denied call does not end the turn."""
+    """It reads, and a denied call does not end the turn."""
     write(project / "rules.txt", "nothing is written on Sundays")
     look = Call("Read", {"file_path": str(project / "rules.txt")})
     script = {"main": [WRITE, "done"], HOOK: [look, NO]}
@@ -189,7 +187,7 @@ async def test_a_yes_lets_it_pass(project: Path, autojump_clock: MockClock) -> N
 async def test_its_no_keeps_the_turn_going_also_where_it_calls_that_impossible(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 3.16: `impossible` is no word of agents."""
+    """`impossible` is no word of agents."""
     async with opened(project, {"main": ["done", "really done"], HOOK: [NO, YES]}, {"Stop": agents()}) as (session, _):
         assert (await session.run("Go.")).text == "really done"
 
@@ -229,7 +227,7 @@ async def test_other_hooks_hold_for_a_hooks_agent(project: Path) -> None:
 async def test_an_agent_that_does_not_answer_decides_nothing_and_has_ended(
     project: Path, autojump_clock: MockClock, answers: list[Any], more: dict[str, Any], state: str, took_s: float
 ) -> None:
-    """Agents 3.11: 60 s unless it says otherwise."""
+    """60 s unless it says otherwise."""
     hooks = {"PreToolUse": agents(**more)}
     async with opened(project, {"main": [WRITE, "done"], HOOK: answers}, hooks) as (session, _):
         await session.run("Go.")

@@ -1,4 +1,4 @@
-"""Hooks of `MessageDisplay`: what is shown of a message, and what stays as it is (agents 3, table; 3.11)."""
+"""Hooks of `MessageDisplay`: what is shown of a message, and what stays as it is."""
 
 from __future__ import annotations
 
@@ -128,7 +128,6 @@ async def test_a_message_may_be_hidden(tmp_path: Path, autojump_clock: MockClock
 async def test_a_hook_that_takes_longer_than_10_s_changes_nothing_and_is_a_notice(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """3.11."""
     screen = Screen("late", takes_s=11)
     session = await opened(tmp_path, screen, "Done.")
 

@@ -30,12 +30,10 @@ from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.session.hook_commands import hook
+from tests.session.scripted import deploy, results, said
+from tests.session.skills import skill
 from tests.session.small_team import MATE
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import deploy, home, project, results, said
-from tests.session.test_skills import skill
-
-__all__ = ["home", "project"]  # fixtures
 
 
 @tool(name="Dig", read_only=True)
@@ -226,7 +224,7 @@ async def test_a_command_that_fails_is_a_turn_that_failed_and_the_next_one_runs(
 async def test_a_command_line_waits_for_the_end_of_the_turn_and_its_output_is_read_with_the_next(
     project: Path,
 ) -> None:
-    """Agents 9.8, 9.9: it asks no model; the user's own command needs no permission."""
+    """It asks no model; the user's own command needs no permission."""
     model = ScriptedModel(["Heard."], keeps_requests=True)
     async with open_session(model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS) as session:
         session.send("!echo '<b>'; exit 3")
@@ -306,7 +304,7 @@ async def test_an_interrupt_keeps_what_waits_and_sends_it_at_once(tmp_path: Path
 
 
 async def test_an_interrupt_may_take_back_what_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 9.14. Mechanism: what was forwarded is withdrawn from the main agent's inbox."""
+    """Mechanism: what was forwarded is withdrawn from the main agent's inbox."""
     async with working(tmp_path, [LONG, "Fresh."]) as (session, model):
         forwarded = session.send("One.")
         await trio.sleep(1)
@@ -517,7 +515,7 @@ async def test_an_answer_after_a_restart_runs_the_call_once(tmp_path: Path, auto
 async def test_the_end_of_what_was_lost_begins_no_turn_while_an_answer_is_waited_for(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 9.16, RC-105: a turn would give the call up that waits for a person; the notice is read with the next prompt."""
+    """RC-105: a turn would give the call up that waits for a person; the notice is read with the next prompt."""
     run = await crashed(tmp_path, [[Call("Background"), Call("Deploy", {"where": "a"})]])
     model = ScriptedModel(["Done.", "Yes."], keeps_requests=True)
     async with resumed(tmp_path, run, model) as session:

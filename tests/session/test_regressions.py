@@ -23,10 +23,8 @@ from greenroom.store import read_transcript
 from greenroom.testing import open_messages_server, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import home, opened, project, results, said
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import hook
+from tests.session.scripted import opened, results, said
 
 SHELL = Call("Bash", {"command": "echo $$ > pid; sleep 1000", "run_in_background": True})
 MAY_RUN = {"permissions": {"allow": ["Bash"]}}

@@ -159,7 +159,7 @@ async def test_a_session_that_is_not_there_is_refused_in_the_words_of_the_produc
 
 
 async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 13.3: what a killed process leaves of an answer is no end of the turn."""
+    """What a killed process leaves of an answer is no end of the turn."""
     cut = ProviderError("cut", kind="cut")
     model = ScriptedModel([ScriptStep(answer="one two three four", error=cut, error_after=3)])
     async with open_session(model=model, cwd=tmp_path, runs=tmp_path / "r", ports=virtual_ports()) as first:
@@ -178,7 +178,7 @@ async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autoju
 
 
 async def test_a_fork_goes_on_in_a_run_of_its_own(tmp_path: Path) -> None:
-    """Behaviours (10), line 7; agents 10.22. Mechanism: the conversation is copied, and nothing else is opened."""
+    """Behaviours (10), line 7. Mechanism: the conversation is copied, and nothing else is opened."""
     told = tmp_path / "told"
     handler = {"type": "command", "command": f"cat >> {told}"}
     options: dict[str, Any] = {"cwd": tmp_path, "runs": tmp_path / "runs"}

@@ -284,7 +284,7 @@ async def test_an_interrupted_call_stands_in_the_transcript_as_interrupted(
 
 
 async def test_agents_of_one_kind_that_answer_by_a_schema_have_a_tool_for_it_each(tmp_path: Path) -> None:
-    """13.13. Mechanism: what has no such tool shares its set of tools with others of its kind."""
+    """Mechanism: what has no such tool shares its set of tools with others of its kind."""
     definition = AgentDefinition(name="judge", answer_schema={"type": "object"})
     async with open_session(model=PlaybookModel({}), cwd=tmp_path, runs=tmp_path / "runs") as session:
         one, other = (session._composition.make_home(definition, is_child=True) for _ in range(2))

@@ -33,7 +33,7 @@ class User:
 
 
 async def test_a_mates_question_comes_to_the_session_under_its_name(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.90, 19.8: the user answers, and the call runs."""
+    """The user answers, and the call runs."""
     user = User(Allow())
     pages = {"worker": in_order(RISKY, "Done.")}
     async with (
@@ -73,7 +73,7 @@ async def test_a_question_that_nobody_answers_in_code_waits_in_the_queue_under_t
 async def test_what_the_user_refused_one_mate_no_other_gets_by_relaying(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.91, 0.4 (6): not even one that would be allowed; who was refused may ask again, and then all may."""
+    """Not even one that would be allowed; who was refused may ask again, and then all may."""
     user = User(Deny(message="Not that file."), Allow())
 
     def ann(request: ModelRequest) -> AnswerLike:
@@ -137,7 +137,7 @@ async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock:
 async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
     cause: Literal["closed", "deadline"], tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.91 is about what the user has refused."""
+    """Only what the user has refused must not be asked of others."""
     user = User(Deny(message="No answer.", cause=cause))
     pages = {"ann": in_order(RISKY, "Refused."), "bob": in_order(RISKY, "Done.")}
     async with (
@@ -157,7 +157,7 @@ async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
 
 
 async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.14: mode and rules of the lead as they are then, whatever the definition says."""
+    """Mode and rules of the lead as they are then, whatever the definition says."""
     async with open_teamwork(tmp_path, in_order(), mode="default") as session, session.open_team("t") as team:
         await team.spawn("one", definition=kind("ann", permission_mode="acceptEdits"))
         await session.permissions.set_mode("bypassPermissions")
@@ -176,7 +176,6 @@ async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clo
     ],
 )
 async def test_a_mate_can_approve_nothing(said: dict[str, object], tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.91."""
     pages = {"ann": in_order(), "bob": in_order()}
     async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
         for name in pages:
@@ -191,7 +190,7 @@ async def test_a_mate_can_approve_nothing(said: dict[str, object], tmp_path: Pat
 async def test_a_lead_in_delegate_mode_keeps_what_leads(
     by_settings: bool, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.97: as long as the team is open."""
+    """As long as the team is open."""
     settings = {"teams": {"delegate_mode": True}} if by_settings else None
     async with open_teamwork(tmp_path, in_order(), settings=settings) as session:
         before = session.tools

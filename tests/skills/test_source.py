@@ -92,7 +92,7 @@ def test_names_come_from_folders_and_files(tmp_path: Path) -> None:
     assert set(load(tmp_path)) == {"fix", "group:deep", "go", "front:end:go"}
 
 
-def test_4_a_skill_beats_a_command_and_the_users_beats_the_projects(tmp_path: Path) -> None:
+def test_a_skill_beats_a_command_and_the_users_beats_the_projects(tmp_path: Path) -> None:
     """Behaviours (4), line 6."""
     put(tmp_path / "home/.claude/commands", fix="user's command")
     put(tmp_path / "project/.claude/skills", fix="project's skill", two="project's")

@@ -15,7 +15,7 @@ from greenroom.core import Cause, UsageError
 from greenroom.supervisor import Backoff, ChildRestarted, ChildSpec, Restart, Strategy, SupervisorSpec
 from greenroom.testing import run_virtual
 from tests.actors.situations import AT_ONCE, Deaf, Doer, PlainDoer, events, fail, fail_plainly, runtime
-from tests.supervisor.test_restarts import life_of
+from tests.supervisor.lives import life_of
 
 if TYPE_CHECKING:
     from greenroom.actors import Context, Ref

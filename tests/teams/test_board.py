@@ -179,7 +179,7 @@ async def test_a_member_that_waits_is_handed_at_once_what_it_is_given(autojump_c
 
 
 async def test_whoever_is_given_an_item_by_somebody_else_is_told(autojump_clock: MockClock) -> None:
-    """Agents 7.76; the lead too, and nobody where the owner is taken away, or is who does it."""
+    """The lead too, and nobody where the owner is taken away, or is who does it."""
     told: list[ItemAssignment] = []
     async with open_scene(tell_owner=told.append) as scene:
         await scene.create("first")

@@ -166,7 +166,7 @@ def test_the_wire_form_is_the_one_that_others_know() -> None:
 
 @given(st.sampled_from(IdleReason))
 def test_why_a_mate_is_idle_is_always_on_the_wire(reason: IdleReason) -> None:
-    """Agents 7E: it is no optional field; who leaves it out all the same is read as one that is available."""
+    """It is no optional field; who leaves it out all the same is read as one that is available."""
     idle = IdleNotification(sender="ann", timestamp="2026-11-21", idle_reason=reason)
     wire = write(idle)
 

@@ -462,7 +462,7 @@ async def test_a_session_comes_back_to_its_worktree_and_removes_it_on_request(re
 async def test_nothing_is_lost_on_request_unless_that_is_said(
     repository: Path, dirty: Callable[[Path], None], lost: str
 ) -> None:
-    """RC-75; agents 11.14. Mechanism: `losses`."""
+    """RC-75. Mechanism: `losses`."""
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_session("mine", cwd=repository)
     path = hold.worktree.path
@@ -511,7 +511,7 @@ async def test_what_git_refuses_to_remove_is_used_on_and_locked(repository: Path
 
 
 async def test_nobody_is_put_into_the_worktree_of_an_agent_that_runs(repository: Path) -> None:
-    """Agents 20.55: an agent's is its own until its end; kept, it is entered by its path, and never taken for a session's."""
+    """An agent's is its own until its end; kept, it is entered by its path, and never taken for a session's."""
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_agent(AGENT, cwd=repository)
     tree = hold.worktree
@@ -556,7 +556,7 @@ async def test_a_hold_that_is_let_go_of_while_all_are_left_spoils_nothing(
 
 
 async def test_what_is_left_at_the_end_stays_locked_until_a_sweep(repository: Path) -> None:
-    """Agents 11.15, 11.9: the lock is let go of when its holder is no more, and the worktree stays whatever its age."""
+    """The lock is let go of when its holder is no more, and the worktree stays whatever its age."""
     events: list[Event] = []
     worktrees = Worktrees(HEAD, record=keep(events))
     hold = await worktrees.open_for_session("mine", cwd=repository)
@@ -841,7 +841,7 @@ async def test_what_a_hook_made_for_a_session_goes_only_on_request(tmp_path: Pat
 
 
 async def test_what_one_user_wants_to_keep_does_not_go_with_the_last(repository: Path) -> None:
-    """11.14: `keep` leaves it as it is, whoever works there still. Mechanism: `_Held.is_kept`."""
+    """`keep` leaves it as it is, whoever works there still. Mechanism: `_Held.is_kept`."""
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_agent(AGENT, cwd=repository)
     (hold.worktree.path / "new.txt").write_text("new", encoding="utf-8")

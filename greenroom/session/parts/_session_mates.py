@@ -19,7 +19,7 @@ from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentDefinition, AgentState, Lineage
 from greenroom.agents.subagents import MainAgent, SubagentPool, SubagentSpec, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
-from greenroom.session.assembly._main_definition import MAIN
+from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.record._resume import load_agent
@@ -189,7 +189,7 @@ class SessionMates:
             self._tasks.end(task, EDGE_TO[down.state])
         home.end_run()
         if home.worktree is not None:  # its worktree is kept, and nobody is in it any more
-            self._tasks.beside(partial(self._pool.entered_worktrees.let_go_beside, home))
+            self._tasks.beside(partial(self._pool.entered_worktrees.release_quietly, home))
         self._composition.rules.let_go(home)
         self._ended[member.id] = home.profile.id
 

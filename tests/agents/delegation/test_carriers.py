@@ -1,4 +1,4 @@
-"""How the result of a skill that forks comes back (agents 4.31, 4.32, 20.9)."""
+"""How the result of a skill that forks comes back."""
 
 from __future__ import annotations
 

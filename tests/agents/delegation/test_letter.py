@@ -68,7 +68,6 @@ def test_whatever_a_model_writes_is_a_letter_or_is_refused(values: dict[str, Any
     ],
 )
 def test_older_words_are_read(older: dict[str, Any], to: str, body: object) -> None:
-    """Agents 7.41."""
     letter = read_letter(older)
 
     assert (letter.to, letter.body) == (to, body)

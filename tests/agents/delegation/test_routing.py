@@ -252,7 +252,7 @@ def test_an_open_gate_makes_every_spawn_asynchronous() -> None:
 
 @pytest.mark.parametrize("closed", [{"is_interactive": False}, {"is_coordinator": True}])
 def test_a_closed_gate_falls_back_without_a_word(closed: dict[str, bool]) -> None:
-    """Behaviours (20), line 4; the same for coordinators, agents 8.5."""
+    """Behaviours (20), line 4; the same for coordinators."""
     assert named(call(), situation(fork="when_type_omitted", **closed)).definition is GENERAL_PURPOSE
 
 
@@ -300,7 +300,7 @@ def test_forks_count_for_depth_and_do_not_leave_the_machine() -> None:
 
 @pytest.mark.parametrize("facts", [{"is_coordinator": True}, {"is_assistant": True}, {"is_proactive": True}])
 def test_sessions_of_these_kinds_wait_for_no_child(facts: dict[str, bool]) -> None:
-    """Agents 8.5: not even where the call asks for it."""
+    """Not even where the call asks for it."""
     assert is_background(call("Explore", run_in_background=False), situation(**facts))
     assert named(call("Explore"), situation(**facts)).is_coordinated is ("is_coordinator" in facts)
 

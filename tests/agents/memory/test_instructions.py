@@ -112,7 +112,7 @@ def test_rules_with_paths_wait_for_their_files(tmp_path: Path) -> None:
     assert [one.kind for one in found.diagnostics] == [Kind.BROKEN]
 
 
-def test_5_the_searchers_read_no_instructions(tmp_path: Path) -> None:
+def test_the_searchers_read_no_instructions(tmp_path: Path) -> None:
     """Behaviours (5), line 5; a file that replaces one of them reads them."""
     put(tmp_path, {"project/CLAUDE.md": "Use tabs."})
     instructions = render_instructions(load(tmp_path).files)

@@ -1,4 +1,4 @@
-"""Beside all turns: what such a run shares with the agent, and what it leaves alone (agents 1L, 20.53)."""
+"""Beside all turns: what such a run shares with the agent, and what it leaves alone."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from tests.agents.subagents.fire_expected import (
     line,
     number_of,
 )
-from tests.session.test_full_disk import FillingDisk
+from tests.trace.disks import FillingDisk
 
 Cell = tuple[Work, Fault, Moment]
 CELLS: Final[tuple[Cell, ...]] = tuple(itertools.product(Work, Fault, Moment))

@@ -68,7 +68,7 @@ def check_places(world: World) -> None:
     """No place is taken, nobody waits for one, nobody is being gone on with (I-37)."""
     pool = world.session.agents.pool
     assert pool.running == 0, pool
-    assert not pool._waiting, "somebody waits for a place"
+    assert pool._queue.is_idle, "somebody waits for a place"
     assert not pool._resuming, "somebody is being gone on with for ever"
     assert pool.is_quiet
     assert world.session.tasks.table.running() == ()
@@ -141,7 +141,7 @@ def check_reports(world: World) -> None:
 
 
 def check_readers(world: World) -> None:
-    """Each notice was read once, by the agent that it was for (12.19)."""
+    """Each notice was read once, by the agent that it was for."""
     read: dict[str, list[str]] = {}
     for agent, message in world.heard:
         for block in message.content:
@@ -184,7 +184,7 @@ def _answers(world: World) -> tuple[set[str], set[str]]:
 
 
 def check_reviews(world: World) -> None:
-    """What a review has found stands before the report, once; no report at rest is under review (agents 1.70)."""
+    """What a review has found stands before the report, once; no report at rest is under review."""
     reviews = [event_of(one) for one in world.records if one[2] is AgentReviewed]
     assert world.plan.auto or not reviews
     marks = Counter(one.actor for one in reviews if isinstance(one, AgentReviewed) and one.outcome == "blocked")
@@ -212,7 +212,7 @@ def check_ends(world: World) -> None:
 
 
 def check_reasons(world: World) -> None:
-    """Whoever was killed was asked to end, or descends from one that was killed; and those all are (12.18, RC-01, RC-05)."""
+    """Whoever was killed was asked to end, or descends from one that was killed; and those all are (RC-01, RC-05)."""
     above = world.lines()
     # Who is to end takes all with it that it waits for at once, and may take its own time.
     asked_s = {record[3]: record[1] for record in world.records if record[2] is KillRequested}

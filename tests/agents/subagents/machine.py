@@ -59,7 +59,7 @@ class Plan(Kept):
 
     operations: list[Operation]
     delegation: dict[str, Any] = attrs.field(factory=dict)
-    """Settings: `fork`, `max_running`, ..."""
+    """Settings: `fork`, `max_running`,..."""
     leaves: bool = False
     """Whether the session is left at once after the last operation, with all that runs."""
     auto: bool = False

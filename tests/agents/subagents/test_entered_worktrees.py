@@ -136,7 +136,7 @@ async def live(steps: list[str], project: Path) -> None:
 @settings(max_examples=settings().max_examples // 10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_no_order_of_steps_loses_work_or_the_place(steps: list[str]) -> None:
-    """RC-75, agents 11.14: work goes only with `discard`; record, place and git's lock always say the same."""
+    """RC-75: work goes only with `discard`; record, place and git's lock always say the same."""
     with tempfile.TemporaryDirectory() as folder:
         trio.run(live, steps, make_repository(Path(folder) / "project"))
 

@@ -40,7 +40,6 @@ def test_what_says_nothing_changes_nothing(environ: dict[str, str]) -> None:
 
 @given(ON, OFF)
 def test_the_switch_for_forks_opens_the_older_way_and_closes_both(on: str, off: str) -> None:
-    """Agents 20.48, 1.32."""
     closed, newer = DelegationSettings(), DelegationSettings(fork="explicit")
 
     assert read(closed, GREENROOM_FORK_SUBAGENT=on).fork == "when_type_omitted"
@@ -50,7 +49,6 @@ def test_the_switch_for_forks_opens_the_older_way_and_closes_both(on: str, off: 
 
 @given(ON, OFF)
 def test_the_background_can_be_switched_off_and_the_timer_both_ways(on: str, off: str) -> None:
-    """Agents 1.30, 1.35, 20.13."""
     settings = DelegationSettings(auto_background_ms=0)
 
     assert read(settings, GREENROOM_DISABLE_BACKGROUND_TASKS=on).background is False
@@ -62,7 +60,6 @@ def test_the_background_can_be_switched_off_and_the_timer_both_ways(on: str, off
 
 @given(st.sampled_from(sorted(NUMBERS)), st.integers(1, 100_000))
 def test_a_number_takes_the_place_of_a_setting(name: str, number: int) -> None:
-    """Agents 1.71, 1.72, 1.74, 6.14, 6.69."""
     field, unit = NUMBERS[name]
 
     made = read(DelegationSettings(), **{name: str(number)})
