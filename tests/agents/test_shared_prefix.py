@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import Conversation, load_conversation, repair
+from greenroom.agents import load_conversation
+from greenroom.agents._conversation import Conversation
+from greenroom.agents._repair import repair
 from greenroom.core import SeededIds, UsageError
 from greenroom.models import Message, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.store import Transcript, TranscriptHeader

@@ -16,12 +16,12 @@ from greenroom.agents import (
     AgentProfile,
     AgentServices,
     AgentState,
-    ConversationStart,
     Loaded,
     Note,
     Prompt,
-    faults_of,
 )
+from greenroom.agents._profile import ConversationStart
+from greenroom.agents._repair import faults_of
 from greenroom.core import InlineBlocking, InternalError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ToolResultBlock

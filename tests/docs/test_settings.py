@@ -8,7 +8,7 @@ import re
 import attrs
 import pytest
 
-from greenroom.agents import CompactionSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.core import read_settings
 from greenroom.permissions import DEADLINE_S
 from greenroom.session import SessionSettings

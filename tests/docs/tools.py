@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.tools import Tool, builtin
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, make_web_fetch_tool
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS, SendRefused
+from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
 from greenroom.core import SettingsError, read_settings
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
@@ -31,7 +31,7 @@ CHILD: Final = """
 import sys
 from pathlib import Path
 import trio
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import Call, PlaybookModel
 from greenroom.session import open_session
 

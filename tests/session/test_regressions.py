@@ -11,7 +11,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus
-from greenroom.agents import AgentDefinition, AgentSpoke, ModelEnded, Note, ToolBegan
+from greenroom.agents import AgentDefinition, Note
+from greenroom.agents.events import AgentSpoke, ModelEnded, ToolBegan
 from greenroom.core import Event, ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import AnthropicModel, Call, ScriptedModel

@@ -13,7 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import UsageError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.session import FilesRewound, Fork, Session, open_session

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Note, Prompt
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import InlineBlocking, TurnKilled, point
 from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
 from greenroom.mailbox import Lane

@@ -18,7 +18,7 @@ from greenroom.actors import (
     NameRegistered,
     TurnBegan,
 )
-from greenroom.agents import ToolBegan
+from greenroom.agents.events import ToolBegan
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessagePut
 from greenroom.session import EVENTS

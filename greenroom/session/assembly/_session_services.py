@@ -12,7 +12,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
 from greenroom.models import Model

@@ -18,9 +18,10 @@ from typing import Any, Final, Literal, TypeVar, cast, final
 import attrs
 
 from greenroom import permissions
-from greenroom.agents import ENDED_AFTER, NOTED_AFTER, CompactionSettings, RepetitionLimits
-from greenroom.agents.crew import DelegationSettings
+from greenroom.agents import ENDED_AFTER, NOTED_AFTER, RepetitionLimits
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings, read_their_sandbox
 from greenroom.core import SettingsError, UsageError, checked, read_settings
 from greenroom.core.sources import Diagnostic, Kind, Places
