@@ -20,8 +20,8 @@ from greenroom.mcp import Http, McpSettings, ServerConfig, ServerStatus
 from greenroom.mcp._message_decoder import MESSAGE_BYTES
 from greenroom.mcp._websocket import _WaitingFrames
 from greenroom.tools import ToolError
+from tests.mcp.over_http import answering
 from tests.mcp.real import BOUND_S, free_port, session, until
-from tests.mcp.test_http import answering
 
 pytestmark = [
     pytest.mark.slow,  # the SDK is imported, which takes a second
