@@ -1,6 +1,6 @@
 """Whoever is cut, by whatever verb, with calls in flight: nothing hangs, nothing is lost, and everything is told once.
 
-A part of the sweep; `python -m tests.soak.ends` carries out all of it.
+A part of the sweep; `python -m tools.soak.ends` carries out all of it.
 """
 
 from __future__ import annotations

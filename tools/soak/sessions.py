@@ -12,16 +12,16 @@ from typing import Final
 
 from tests.agents.crew.machine import scenario
 from tests.agents.crew.plans import plans
-from tests.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.drawing import Drawn, soak_on_all_cores
 
 SESSIONS: Final = Drawn(
     what="sessions",
-    module="tests.soak.sessions",
+    module="tools.soak.sessions",
     variable="SOAK_SESSIONS",
     schedules=100_000,
     plans=plans,
     scenario=scenario,
-    histories=Path(__file__).resolve().parents[1] / "agents" / "crew" / "histories",
+    histories=Path(__file__).resolve().parents[2] / "tests" / "agents" / "crew" / "histories",
 )
 
 if __name__ == "__main__":
