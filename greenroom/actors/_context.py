@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import Any, Final, TypeVar, TypeVarTuple, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVarTuple, final
 
 import trio
 
@@ -22,13 +22,25 @@ _NOW_ONLY: Final = (Lane.NOW,)
 STATE_TEXT: Final = 80
 """Maximum number of characters of a state that are recorded."""
 
+if TYPE_CHECKING:  # defaults of type variables need Python 3.13
+    from typing_extensions import TypeVar
+
+    Answer = TypeVar("Answer", default=Any, contravariant=True)
+else:
+    from typing import TypeVar
+
+    Answer = TypeVar("Answer", contravariant=True)
+
 D = TypeVar("D")
 Ts = TypeVarTuple("Ts")
 
 
 @final
-class Context:
-    """The context passed to every handler. Each incarnation has its own; after its end it can only be read."""
+class Context(Generic[Answer]):
+    """The context passed to every handler. Each incarnation has its own; after its end it can only be read.
+
+    With `ctx: Context[int]`, a type checker accepts only answers of that type in `ctx.reply`.
+    """
 
     __slots__ = ("_cell", "_life", "ref", "turn")
 
@@ -78,7 +90,7 @@ class Context:
         """The runtime's name registry and dead letters."""
         return self._cell.shared.directory
 
-    def reply(self, value: object) -> None:
+    def reply(self, value: Answer) -> None:
         """Answer the request of this turn; the answer is sent with the commit.
 
         Raises:

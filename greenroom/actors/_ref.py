@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, final
 
 import trio
 from trio.lowlevel import Task, checkpoint, current_task
@@ -21,6 +21,7 @@ from greenroom.waiting import ReplySlot
 
 M = TypeVar("M", contravariant=True)
 R = TypeVar("R")
+M_co = TypeVar("M_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
 
 ASK_TIMEOUT_S: Final = 30.0
@@ -69,10 +70,20 @@ async def wait_on(waiter: Cell[Any] | None, target: Cell[Any], slot: ReplySlot) 
             del turn.waits[slot]
 
 
+class AcceptedRequest(Protocol[M_co, R_co]):
+    """A request that belongs to the messages `M` of an actor; for type checkers only."""
+
+    def _as_accepted(self) -> tuple[M_co, R_co]: ...
+
+
 class Request(Generic[R_co]):
     """A message with an answer of type `R`: `await ref.ask(request)` returns the value given to `ctx.reply(value)`."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # links the class of the request to the type of its answer, which no annotation of `ask` can
+
+        def _as_accepted(self) -> tuple[Self, R_co]: ...
 
 
 class AbortStatus(StrEnum):
@@ -191,7 +202,7 @@ class Ref(Generic[M]):
 
     async def ask(
         self,
-        request: Request[R],
+        request: AcceptedRequest[M, R],
         *,
         timeout_s: float = ASK_TIMEOUT_S,
         lane: Lane = _NEXT,

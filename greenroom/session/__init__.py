@@ -12,8 +12,8 @@ from greenroom.session._events import (
 from greenroom.session._open import open_session
 from greenroom.session._session import Session
 from greenroom.session.assembly._host_ports import HostArguments
-from greenroom.session.assembly._main_definition import MAIN, MainFor, main_of_settings
-from greenroom.session.assembly._session_spec import ModelFor
+from greenroom.session.assembly._main_definition import main_of_settings
+from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
 from greenroom.session.parts._activity import Activity
 from greenroom.session.parts._event_stream import EventStream
 from greenroom.session.parts._live_events import (

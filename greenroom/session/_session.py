@@ -6,7 +6,6 @@ import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, final
 
 from greenroom.actors import Ref
@@ -17,11 +16,10 @@ from greenroom.inbox import HUMAN, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import Usage
 from greenroom.session.assembly._session_services import Services
-from greenroom.session.parts._activity import Activity, observe
+from greenroom.session.parts._activity import Activity, are_at_rest, observe, wait_until
 from greenroom.session.parts._asides import Asides
 from greenroom.session.parts._event_stream import KEPT, EventStream
 from greenroom.session.parts._host_agents import spawn_for_host
-from greenroom.session.parts._quiescence import are_at_rest, wait_until
 from greenroom.session.parts._session_agents import SessionAgents
 from greenroom.session.parts._session_files import SessionFiles
 from greenroom.session.parts._session_inbox import Interrupted
@@ -53,7 +51,6 @@ class Session:
         budget: The tokens and money that the session may use and has used; without a limit in the settings it only counts.
         was_stopped: True once `stop` was called.
         was_killed: True once `kill` was called.
-        initial_message: The first prompt that a hook of the session's start asks for; empty for none.
     """
 
     def __init__(self, services: Services) -> None:
@@ -66,7 +63,6 @@ class Session:
         self.plugins = services.plan.plugins
         self.budget = services.budget
         self.was_stopped = self.was_killed = False
-        self.initial_message = ""
         self.agents = SessionAgents(services)
         self._main, self._composition = self.agents.main, self.agents.composition
         self.teams, self.inbox, self.commands = self.agents.teams, self.agents.inbox, self._composition.commands
@@ -86,10 +82,6 @@ class Session:
         return f"<Session {self.id} on {self.model}: {len(self.agents)} agents>"
 
     # --- its life --------------------------------------------------------------------------------------------------
-
-    def begin(self, initial_message: str) -> None:
-        """Note the first prompt that a hook asks for; called by `open_session` once the main agent has started."""
-        self.initial_message = initial_message
 
     def stop(self, why: str = "stopped") -> None:
         """Start to stop everything in order, each turn with its grace: teammates before the main agent.
@@ -345,11 +337,6 @@ class Session:
     def model(self) -> str:
         """Name of the model."""
         return self._services.model.name
-
-    @property
-    def cwd(self) -> Path:
-        """The folder that the agents work in; that of the worktree while the main agent is in one."""
-        return self.files.cwd
 
     @property
     def tools(self) -> tuple[str, ...]:

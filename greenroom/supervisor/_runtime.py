@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar, TypeVarTuple, final
 
 import attrs
 import trio
@@ -50,6 +50,7 @@ from greenroom.supervisor._supervisor import Supervisor
 from greenroom.waiting import Timers
 
 M = TypeVar("M")
+Ts = TypeVarTuple("Ts")
 
 
 @final
@@ -127,7 +128,7 @@ class Runtime:
         return f"<Runtime {len(self.root.children())} actors below the root>"
 
     async def spawn(
-        self, factory: Callable[..., Behavior[M]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
+        self, factory: Callable[[*Ts], Behavior[M]], *args: *Ts, name: str | None = None, spec: ChildSpec | None = None
     ) -> Ref[M]:
         """Start an actor below the root and wait until it is ready; see `Supervisor.spawn`."""
         return await self.root.spawn(factory, *args, name=name, spec=spec)

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
-from typing import Any, Final, TypeVar, cast, final
+from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 import trio
 
@@ -60,6 +60,7 @@ from greenroom.supervisor._strategy import (
 )
 
 M = TypeVar("M")
+Ts = TypeVarTuple("Ts")
 
 _log: Final = logging.getLogger("greenroom")
 HELD: Final = Verdict(is_gone=False)
@@ -175,7 +176,7 @@ class Supervisor(Owner):
     # --- starting --------------------------------------------------------------------------------------------------
 
     async def spawn(
-        self, factory: Callable[..., Behavior[M]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
+        self, factory: Callable[[*Ts], Behavior[M]], *args: *Ts, name: str | None = None, spec: ChildSpec | None = None
     ) -> Ref[M]:
         """Start an actor below this supervisor and wait until it is ready.
 
@@ -200,8 +201,8 @@ class Supervisor(Owner):
         return Ref(cell)
 
     def start(
-        self, factory: Callable[..., Behavior[Any]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
-    ) -> Cell[Any]:
+        self, factory: Callable[[*Ts], Behavior[M]], *args: *Ts, name: str | None = None, spec: ChildSpec | None = None
+    ) -> Cell[M]:
         """Start an actor in this step, without waiting until it is ready."""
         behavior_class = behavior_class_of(factory)
         cell = self._make_cell(functools.partial(factory, *args), behavior_class, name, spec or DEFAULT_SPEC)

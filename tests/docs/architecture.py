@@ -129,6 +129,7 @@ def item_walk() -> list[tuple[str, str]]:
 # --- the prompt -------------------------------------------------------------------------------------------------------
 
 
+@cache
 def prompt_walk() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return the frames on the stack where `greenroom run` asks its main agent, and where that asks the model."""
     from greenroom.actors import Ref

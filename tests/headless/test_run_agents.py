@@ -357,11 +357,7 @@ def run_in_virtual_time(
                     command="c",
                     is_background=True,
                 )
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(events.run)
-                nursery.start_soon(run.beat)
-                await run.work("Go.")
-                nursery.cancel_scope.cancel()
+            await run.work("Go.")
             took.append(trio.current_time() - began)
 
     run_virtual(go)
@@ -419,7 +415,7 @@ def test_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
 
 
 def test_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
-    """Mechanism: `HeadlessRun.beat`, beside the work."""
+    """Mechanism: `HeadlessRun.work` prints signs of life beside the turn."""
 
     def main(request: ModelRequest) -> AnswerLike:
         return "Done." if rounds_of(request) else Call("Agent", {"description": "d", "prompt": "look"})

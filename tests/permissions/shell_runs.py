@@ -311,11 +311,11 @@ def _wrong_unasked(ran: Ran) -> Iterable[str]:
 
 def _options(name: str, arguments: list[str]) -> set[str]:
     """Return the arguments that are not the value of the option before them."""
-    valued = _VALUED.get(name, frozenset())
+    valued = _TAKING_VALUES.get(name, frozenset())
     return {text for before, text in pairwise(["", *arguments]) if before not in valued}
 
 
-_VALUED: Final = {"tree": frozenset(("-L", "-P", "-I"))}
+_TAKING_VALUES: Final = {"tree": frozenset(("-L", "-P", "-I"))}
 """Options whose value is the next argument, whatever it looks like: `tree -L -l` is refused by tree as an invalid level."""
 
 _FORBIDDEN: Final = {

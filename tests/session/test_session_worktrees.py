@@ -550,7 +550,7 @@ async def test_a_session_begins_in_a_worktree_that_is_still_there_at_its_end(tmp
 
     tree = place_of(project, "feature")
     assert said[0] == str(tree)
-    assert session.cwd == tree
+    assert session.files.cwd == tree
     assert session.files.worktree == tree
     assert "locked greenroom" in listed(project)
 

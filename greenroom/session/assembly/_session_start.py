@@ -85,7 +85,7 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
     await agents.teams.start(session.id, is_resumed=loaded is not None)
     await agents.inbox.open(services.branch, unanswered)
     source = "resume" if plan.run.is_resumed else "fork"
-    session.begin(
+    agents.inbox.begin(
         await tell_of_start(
             home,
             services.recorder,

@@ -1,14 +1,16 @@
-"""A snapshot of what runs in a session."""
+"""Activity of a session: a snapshot of what runs, and waiting until its actors are at rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 import attrs
+import trio
 
 from greenroom.actors import Ref
 from greenroom.agents.crew import Crew
-from greenroom.session.parts._quiescence import are_at_rest
+from greenroom.core import Recorder
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.tasks import AGENT, MCP_CALL, SHELL
@@ -39,3 +41,27 @@ def observe(main: Ref[Any], inbox: SessionInbox, crew: Crew, teams: SessionTeams
         calls=kinds.count(MCP_CALL),
         commands=kinds.count(SHELL),
     )
+
+
+def are_at_rest(refs: Iterable[Ref[Any]]) -> bool:
+    """Return True if none of these actors works or has mail."""
+    for ref in refs:
+        statistics = ref.statistics()
+        if ref.is_busy or statistics.now or statistics.next or statistics.later:
+            return False
+    return True
+
+
+async def wait_until(recorder: Recorder, holds: Callable[[], bool]) -> None:
+    """Wait until something holds that changes only with what is recorded."""
+    changed = trio.Event()
+    stop_listening = recorder.listen(lambda _: changed.set())
+    try:
+        await trio.lowlevel.checkpoint()
+        while not holds():
+            await changed.wait()
+            # All that was recorded in this tick is one change.
+            await trio.lowlevel.checkpoint()
+            changed = trio.Event()
+    finally:
+        stop_listening()

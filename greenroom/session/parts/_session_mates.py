@@ -19,7 +19,7 @@ from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentDefinition, AgentState, Lineage
 from greenroom.agents.crew import ChildWish, Crew, MainAgent, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
-from greenroom.session.assembly._main_definition import MAIN
+from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.record._resume import load_agent

@@ -21,7 +21,7 @@ from greenroom.agents.definitions import GENERAL_PURPOSE
 from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned
 from greenroom.core import GreenroomError, Ports, UsageError
 from greenroom.permissions import Refusals
-from greenroom.session.assembly._main_definition import MAIN
+from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.parts._session_mates import SessionMates

@@ -1,7 +1,4 @@
-"""The model that hooks with a prompt ask: a question and an answer, beside every conversation.
-
-Must not know: what the answer means.
-"""
+"""The models of sub-agents, of hooks with a prompt, and of the reviewer of auto mode."""
 
 from __future__ import annotations
 
@@ -10,13 +7,19 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.models import Message, Model, ModelRequest
-from greenroom.models.choice import ModelNames
+from greenroom.agents import AgentDefinition
+from greenroom.agents.crew import ChildWish
+from greenroom.models import Effort, Message, Model, ModelRequest
+from greenroom.models.choice import ModelNames, choose_model, read_effort
+from greenroom.session.assembly._session_plan import Plan
+from greenroom.session.settings._session_settings import SessionSettings
 
 FAST: Final = "haiku"
 """The alias of the model that hooks ask by themselves."""
 REVIEWER: Final = "sonnet"
 """The alias of the model that reviews calls in the mode auto, unless the settings name one."""
+SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
+"""The environment variable that chooses the model of all sub-agents."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -80,3 +83,36 @@ def chosen_model(own: Model, names: ModelNames, wanted: str | None, *, usual: st
         return names.exact(wanted)
     exact = names.exact(usual)
     return exact if own.name.startswith("claude-") and names.allows(exact) else ""
+
+
+def child_model(definition: AgentDefinition, wish: ChildWish | None, plan: Plan, *, own: str) -> tuple[str, str]:
+    """Return the exact name of a child's model, and a line for people about what could not be used.
+
+    Args:
+        definition: The child's.
+        wish: The reason it was started for, if another agent or the host started it.
+        plan: The session's; its settings and its environment may choose the model.
+        own: The name of the session's own model; a child on it gets the empty name.
+    """
+    call = parent = None
+    if wish is not None:
+        if wish.exact_model is not None:
+            return wish.exact_model, ""
+        call, parent = wish.model, wish.parent.profile.model if wish.parent is not None else None
+    models = plan.settings.scalars.models
+    chosen = choose_model(
+        parent=parent or own,
+        environment=plan.environ.get(SUBAGENT_MODEL),
+        call=call,
+        definition=definition.model,
+        names=None if models is None else models.names,
+    )
+    problem = f"agent {definition.name}: {chosen.note}" if chosen.note else ""
+    return "" if chosen.name == own else chosen.name, problem
+
+
+def effort_of(definition: AgentDefinition, settings: SessionSettings) -> Effort | None:
+    """Return how hard an agent thinks: as its definition says, else the settings; None for the model's own default."""
+    usual = None if settings.models is None else settings.models.effort
+    effort = next((value for value in (definition.effort, settings.effort, usual) if value is not None), None)
+    return None if effort is None else read_effort(effort)
