@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from tests.session.ends import CALLS, Case, cases, strike
+from tools.soak.strikes import CALLS, Case, cases, strike
 
 
 def sweep(case: Case) -> tuple[int, int, list[str]]:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.agents.crew.machine import scenario
-from tests.agents.crew.plans import plans
 from tools.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.session_machine import scenario
+from tools.soak.session_plans import plans
 
 SESSIONS: Final = Drawn(
     what="sessions",

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.session.team_machine import MAX_STEPS, scenario
-from tests.session.team_programs import plans
 from tools.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.team_machine import MAX_STEPS, scenario
+from tools.soak.team_programs import plans
 
 TEAMS: Final = Drawn(
     what="teams",

@@ -23,7 +23,7 @@ from greenroom.supervisor import TreeNode
 from greenroom.tasks import TaskDropped, TaskEnded, TaskState
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
-from tests.agents.crew.machine import LEAVING_S, RELEASE_S, World
+from tools.soak.session_machine import LEAVING_S, RELEASE_S, World
 
 _NOTICE: Final = re.compile(r"<task-notification>\s*<task-id>(\w+)</task-id>")
 _ANSWER: Final = re.compile(r"<task_id>(\w+)</task_id>.*<status>(?:completed|failed|killed)</status>", re.DOTALL)
