@@ -11,7 +11,7 @@ from greenroom.models import Message, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
-from tests.agents.subagents.situations import TOOLS, ObedientModel, ordered, spawn, trouble
+from tools.soak.session_situations import TOOLS, ObedientModel, ordered, spawn, trouble
 
 
 async def test_children_that_all_failed_are_no_success(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -1,7 +1,7 @@
 """Many claimers on one board: each looks at the list, takes what it saw free, works, completes; under any schedule.
 
 What a claimer sees may be somebody else's by the time its claim is read, which is the point: of those that saw the same, one gets
-it, and the others are told whose it is. Used by the tests, and by `python -m tests.soak.claims` for very many schedules.
+it, and the others are told whose it is. Used by the tests, and by `python -m tools.soak.claims` for very many schedules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every cell of the matrix of `tests/agents/subagents/fire.py`, and kills at any moment."""
+"""Every cell of the matrix of `tools/fire`, and kills at any moment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from greenroom.core import JournalError
 from greenroom.models import PlaybookModel
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
-from tests.agents.subagents.fire import CELLS, MARK, Cell, FireModel, Stage, faults_on_disk, play_virtually
-from tests.agents.subagents.fire_expected import Fault, Moment, Work, expected
 from tests.trace.disks import FillingDisk
+from tools.fire.expected import Fault, Moment, Work, expected
+from tools.fire.stage import CELLS, MARK, Cell, FireModel, Stage, faults_on_disk, play_virtually
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(cell).replace(" ", "_"))

@@ -1,6 +1,6 @@
 """The side of a mutant run that is inside pytest: break one module as it is imported, keep the tests that are to notice.
 
-Loaded with `-p tests.mutants.plugin` by `python -m tests.mutants`, with the mutant's name in `MUTANT`.
+Loaded with `-p tools.mutants.plugin` by `python -m tools.mutants`, with the mutant's name in `MUTANT`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tests.mutants.catalogue import MUTANTS, Mutant
+from tools.mutants.catalogue import MUTANTS, Mutant
 
 if TYPE_CHECKING:
     import types

@@ -17,8 +17,8 @@ from typing import Final
 
 import attrs
 
-from tests.mutants.catalogue import KERNEL_TESTS, MUTANTS, Mutant
 from tests.promises import PROMISES
+from tools.mutants.catalogue import KERNEL_TESTS, MUTANTS, Mutant
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LIMIT_S: Final = 120
@@ -41,7 +41,7 @@ class Verdict:
 def run(mutant: Mutant) -> Verdict:
     """Run the tests that should notice a mutant, until one does."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
-    command += ["-p", "tests.mutants.plugin", *(mutant.tests or KERNEL_TESTS)]
+    command += ["-p", "tools.mutants.plugin", *(mutant.tests or KERNEL_TESTS)]
     environment = os.environ | {"MUTANT": mutant.name, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     began = time.monotonic()
     try:
@@ -64,7 +64,7 @@ def run(mutant: Mutant) -> Verdict:
 
 def main() -> int:
     """Run all mutants, or those that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="names of mutants or ids of promises; by default all")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")

@@ -1,16 +1,8 @@
-"""Truth under fire: every kind of work, everything that can happen to it, at its first, a middle and its last event.
-
-`python -m tests.agents.subagents.fire` (or `make fire`) runs every cell in virtual time and prints what came of each beside what
-was expected; exit code 1 when one differs. `tests/agents/subagents/test_fire.py` runs the same cells.
-"""
+"""A session in which something happens to a kind of work at one of its events: one cell of the matrix, and what came of it."""
 
 from __future__ import annotations
 
 import itertools
-import shutil
-import sys
-import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -30,18 +22,8 @@ from greenroom.tasks import Task
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import Tool, ToolContext, tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.agents.subagents.fire_expected import (
-    ROUNDS,
-    Fault,
-    Moment,
-    Truth,
-    Work,
-    expected,
-    is_hit_in_call,
-    line,
-    number_of,
-)
 from tests.trace.disks import FillingDisk
+from tools.fire.expected import ROUNDS, Fault, Moment, Truth, Work, is_hit_in_call, line, number_of
 
 Cell = tuple[Work, Fault, Moment]
 CELLS: Final[tuple[Cell, ...]] = tuple(itertools.product(Work, Fault, Moment))
@@ -427,38 +409,3 @@ def play_virtually(cell: Cell, folder: Path, *, kill_s: float = STEP_S / 2) -> S
         kill_s: Seconds between the event and a kill.
     """
     return run_virtual(play, cell, folder, kill_s).result
-
-
-def main() -> int:
-    """Play all cells and print what came of each."""
-    began_s = time.perf_counter()
-    folder = Path(tempfile.mkdtemp(prefix="fire-"))
-    bad: list[str] = []
-    try:
-        for fault in Fault:
-            print(f"\n{fault}")
-            for work in Work:
-                cells = [(work, fault, moment) for moment in Moment]
-                print(f"  {work:<12}" + "".join(f"{_shown(cell, folder, bad):<34}" for cell in cells), flush=True)
-    finally:
-        shutil.rmtree(folder)
-    print(f"\n{len(CELLS) - len(bad)} of {len(CELLS)} cells are as expected ({time.perf_counter() - began_s:.1f} s)")
-    for one in bad:
-        print(f"  {one}")
-    return 1 if bad else 0
-
-
-def _shown(cell: Cell, folder: Path, bad: list[str]) -> str:
-    place = folder / "-".join(one.name for one in cell)
-    place.mkdir()
-    seen = play_virtually(cell, place)
-    problems = seen.problems(expected(*cell))
-    if problems:
-        bad.append(f"{', '.join(cell)}: {'; '.join(problems)}")
-    assert seen.task is not None or problems
-    state = "none" if seen.task is None else seen.task.state
-    return f"{'ok ' if not problems else 'BAD'} {state}, {seen.told}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

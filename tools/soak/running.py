@@ -16,9 +16,9 @@ import attrs
 from greenroom.testing import CancelAt, record_lines, run_virtual
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
-from tests.soak.scenarios import SCENARIOS, WITHOUT_ACTORS
+from tools.soak.scenarios import SCENARIOS, WITHOUT_ACTORS
 
-HISTORIES: Final = Path(__file__).resolve().parents[1] / "histories"
+HISTORIES: Final = Path(__file__).resolve().parents[2] / "tests" / "histories"
 LATEST_STEP: Final = 150
 
 

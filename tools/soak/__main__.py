@@ -13,12 +13,12 @@ import random
 import sys
 from collections import Counter
 
-from tests.soak.running import soak
+from tools.soak.running import soak
 
 
 def main() -> int:
     """Soak on all cores."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=None, help="by default another one each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from tests.agents.subagents.situations import Act, Round
-from tests.session import team_orders as do
-from tests.session.team_machine import Operation, Plan
-from tests.session.team_orders import APPROVE, REJECT, SILENT
+from tools.soak import team_orders as do
+from tools.soak.session_situations import Act, Round
+from tools.soak.team_machine import Operation, Plan
+from tools.soak.team_orders import APPROVE, REJECT, SILENT
 
 NUMBERS: Final = st.integers(0, 3)
 ITEMS: Final = st.none() | NUMBERS

@@ -1,7 +1,7 @@
 """Very many agents at once against the loopback server, over real sockets, with tools, journal and transcripts.
 
 What is held before and afterwards (descriptors, Trio tasks, threads, child processes) has to be the same. As a program it
-runs a crowd of any size: `python -m tests.agents.crowd --agents 1000`.
+runs a crowd of any size: `python -m tools.crowd --agents 1000`.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _new(folder: str, name: str) -> Path:
 
 def main() -> None:
     """Run one crowd and say what it took."""
-    parser = argparse.ArgumentParser(prog="python -m tests.agents.crowd", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.crowd", description=__doc__)
     parser.add_argument("--agents", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What has to be true of a session and its crew when all is quiet, and after it was left, whatever happened before.
+"""What has to be true of a session and its pool when all is quiet, and after it was left, whatever happened before.
 
 Each check names what it holds: issue rows, decisions of the design, rows of the regressions. They read what the session
 shows (tasks, tree, usage), what its agents heard, its transcripts and its record; none of them asks how it came to that.
@@ -25,7 +25,7 @@ from greenroom.supervisor import TreeNode
 from greenroom.tasks import EndReport, NoticeMode, TaskDropped, TaskEnded, TaskState
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
-from tests.agents.subagents.machine import LEAVING_S, RELEASE_S, World
+from tools.soak.session_machine import LEAVING_S, RELEASE_S, World
 
 _NOTICE: Final = re.compile(r"<task-notification>\s*<task-id>(\w+)</task-id>")
 _ANSWER: Final = re.compile(r"<task_id>(\w+)</task_id>.*<status>(?:completed|failed|killed)</status>", re.DOTALL)

@@ -39,8 +39,8 @@ from greenroom.tasks import Task, TaskNotice
 from greenroom.testing import Sim
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
-from tests.agents.subagents.situations import TOOLS, ObedientModel, Round, ordered
 from tests.kept import Kept
+from tools.soak.session_situations import TOOLS, ObedientModel, Round, ordered
 
 LONG_S: Final = 20_000.0
 """No plan takes so long."""
@@ -320,7 +320,7 @@ def own_folder() -> Iterator[Path]:
 
 def scenario(plan: Plan, folder: Path) -> Callable[[Sim], Awaitable[object]]:
     """Return what `explore` runs for a plan; the folder is emptied before each run."""
-    from tests.agents.subagents.invariants import check_at_rest, check_when_left
+    from tools.soak.session_invariants import check_at_rest, check_when_left
 
     async def run(sim: Sim) -> None:
         shutil.rmtree(folder / "runs", ignore_errors=True)

@@ -62,7 +62,7 @@ def soak(task: tuple[int, int]) -> Tally:
 
 def main() -> int:
     """Soak on all cores."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.claims", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.soak.claims", description=__doc__)
     parser.add_argument("--seed", type=int, default=None, help="by default another one each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()

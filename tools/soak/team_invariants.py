@@ -41,9 +41,9 @@ from greenroom.teams._shutdown_requests import ShutdownState
 from greenroom.teams._teammate_events import TeammateEvent
 from greenroom.trace import check_journal, entries_of, fold
 from tests.actors.invariants import violations
-from tests.session.team_machine import TEAM, World
-from tests.session.team_orders import say
 from tests.teams.machine import check_record
+from tools.soak.team_machine import TEAM, World
+from tools.soak.team_orders import say
 
 ENDING_S: Final = 10.0
 """So long after its deadline a mate may be there still: its turn is aborted, it is stopped, it is killed."""
