@@ -108,7 +108,7 @@ crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; the
 	@$(BIN)/python -m tests.agents.crowd $(ARGS)
 
 fire: setup-dev ## every kind of work, everything that can happen to it: what came of it, beside what was expected
-	@$(BIN)/python -m tests.agents.crew.fire $(ARGS)
+	@$(BIN)/python -m tests.agents.subagents.fire $(ARGS)
 
 house: setup-dev ## figures of the source tree (structure, size, language, tests) beside those of an earlier commit (ARGS="--places")
 	@$(BIN)/python -m tools.house $(ARGS)

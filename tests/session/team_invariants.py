@@ -24,21 +24,21 @@ from greenroom.teams import (
     LEAD,
     Item,
     ItemStatus,
-    MailState,
     MemberStatus,
     PlanAnswered,
     PlanSubmitted,
     ShutdownAnswered,
     ShutdownAsked,
     ShutdownSettled,
-    ShutdownState,
-    TeammateEvent,
     TeammateIdled,
     TeammateJoined,
     TeammateLeft,
     TeammateParked,
     TeammateWoke,
 )
+from greenroom.teams._mail_events import MailState
+from greenroom.teams._shutdown_requests import ShutdownState
+from greenroom.teams._teammate_events import TeammateEvent
 from greenroom.trace import check_journal, entries_of, fold
 from tests.actors.invariants import violations
 from tests.session.team_machine import TEAM, World
@@ -106,7 +106,7 @@ def check_members(world: World) -> None:
 
 
 def check_items(world: World) -> None:
-    """No item is with one who is not there, or waits although somebody could begin (7.58, 7.65; RC-97)."""
+    """No item is with one who is not there, or waits although somebody could begin (RC-97)."""
     team, home = world.team, world.team.roster.home
     alive = {one.name for one in team.roster.teammates}
     for item in team.board.items():
@@ -138,7 +138,7 @@ def _mails(world: World) -> list[Any]:
 
 
 def check_last_notices(world: World) -> None:
-    """What the lead read last of who lives is how that one is: no notice is lost (7.57)."""
+    """What the lead read last of who lives is how that one is: no notice is lost."""
     last = {one["from"]: one for one in _notices(world)}
     for one in world.team.roster.teammates:
         if one.told is not None:
@@ -154,7 +154,7 @@ def _notices(world: World) -> list[dict[str, Any]]:
 
 
 def check_deadlines(world: World) -> None:
-    """Each request of the host had come to its outcome soon after its deadline (7.83)."""
+    """Each request of the host had come to its outcome soon after its deadline."""
     for late_s, outcome in world.outcomes:
         assert late_s <= ENDING_S, f"{outcome} came {late_s} s after the deadline"
         assert outcome.state is not ShutdownState.ASKED
@@ -243,7 +243,7 @@ class Snapshot:
 
     @classmethod
     async def taken(cls, world: World, *, is_settled: bool) -> Snapshot:
-        """Look at a team that has just been closed; what the disk knows of it is what memory knew (DESIGN 12.35)."""
+        """Look at a team that has just been closed; what the disk knows of it is what memory knew."""
         team = world.team
         await team.roster.wait_durable()
         record = read_team_records(world.session.run_folder)[TEAM]
@@ -291,7 +291,7 @@ def check_when_left(world: World) -> None:
 
 
 def check_edges(world: World) -> None:
-    """A mate works and has nothing to do in turns, joins once each time, and is gone for good when it has left (7.57)."""
+    """A mate works and has nothing to do in turns, joins once each time, and is gone for good when it has left."""
     before: dict[str, type[TeammateEvent]] = {}
     for event in events(world, TeammateEvent):
         last = before.get(event.name)
@@ -301,7 +301,7 @@ def check_edges(world: World) -> None:
 
 
 def check_notices(world: World) -> None:
-    """The lead reads at most one notice of each edge from working to idle, and of each turn that failed (7.57, RC-49)."""
+    """The lead reads at most one notice of each edge from working to idle, and of each turn that failed (RC-49)."""
     name_of = {one.actor: one.name for one in events(world, TeammateJoined)}
     edges: Counter[str] = Counter(one.name for one in events(world, TeammateIdled))
     turns = [one for one in events(world, TurnEnded) if one.actor in name_of]
@@ -328,7 +328,7 @@ def check_mail(world: World) -> None:
 
 
 def check_requests(world: World) -> None:
-    """Each request to end has come to one end, each plan to one answer at most, and only to what was asked (7.83, 7.85; RC-52)."""
+    """Each request to end has come to one end, each plan to one answer at most, and only to what was asked (RC-52)."""
     asked = Counter(one.request for one in events(world, ShutdownAsked))
     assert asked == Counter(one.request for one in events(world, ShutdownSettled)), "one end for each request"
     answered = Counter(one.request for one in events(world, ShutdownAnswered))

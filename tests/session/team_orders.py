@@ -24,7 +24,7 @@ from greenroom.models import Answer, Call, Message, ModelRequest, ModelStream, S
 from greenroom.models._scripted import ScriptStep
 from greenroom.models._written_answers import Part
 from greenroom.teams import LEAD
-from tests.agents.crew.situations import USAGE, Act, Round, error_of
+from tests.agents.subagents.situations import USAGE, Act, Round, error_of
 
 ENOUGH: Final = 4
 """So often an item is given back, or on; whoever is handed it then completes it."""
@@ -120,7 +120,7 @@ def spawn(rounds: list[Round]) -> Act:
 
 
 def trouble(kind: str) -> Act:
-    """Let the provider fail instead of answering, as `tests.agents.crew.situations.trouble` says; `broken`: a bug of ours.
+    """Let the provider fail instead of answering, as `tests.agents.subagents.situations.trouble` says; `broken`: a bug of ours.
 
     `broken` happens to each reader of an order once, `hopeless` is the same without an end, save for the lead.
     """

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from tests.agents.crew.situations import Act, Round
+from tests.agents.subagents.situations import Act, Round
 from tests.session import team_orders as do
 from tests.session.team_machine import Operation, Plan
 from tests.session.team_orders import APPROVE, REJECT, SILENT

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from greenroom.testing import Search, explore, pct, replay
-from tests.agents.crew.machine import own_folder
+from tests.agents.subagents.machine import own_folder
 from tests.session.team_machine import MAX_STEPS, Plan, scenario
 from tests.session.team_programs import plans
 

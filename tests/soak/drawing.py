@@ -23,7 +23,7 @@ from hypothesis import seed as seeded
 from hypothesis.strategies import SearchStrategy
 
 from greenroom.testing import ExplorationFailed, Search, explore, pct
-from tests.agents.crew.machine import own_folder
+from tests.agents.subagents.machine import own_folder
 
 EACH: Final = 5
 """Schedules of a plan, for each of the strategies."""

@@ -1,7 +1,7 @@
 """Run drawn plans over whole sessions under explored schedules, and check each: a part of `make soak`.
 
 `SOAK_SESSIONS` says how many schedules, 100,000 if it is not set. A plan that breaks a promise is made short, saved under
-tests/agents/crew/histories, and told. Exit code 1 when there was one.
+tests/agents/subagents/histories, and told. Exit code 1 when there was one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.agents.crew.machine import scenario
-from tests.agents.crew.plans import plans
+from tests.agents.subagents.machine import scenario
+from tests.agents.subagents.plans import plans
 from tests.soak.drawing import Drawn, soak_on_all_cores
 
 SESSIONS: Final = Drawn(
