@@ -14,8 +14,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny, Mode
 from greenroom.teams import LEAD
 from greenroom.teams._member_tools import DELEGATE_TOOLS
-from tests.session.teamwork import in_order, kind, open_teamwork, send_as, texts_of
-from tests.session.test_team_mail import member
+from tests.session.teamwork import in_order, kind, member, open_teamwork, send_as, texts_of
 
 RISKY = Call("Write", {"file_path": "risky.txt", "content": "x"})
 

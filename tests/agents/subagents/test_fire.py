@@ -19,7 +19,7 @@ from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from tests.agents.subagents.fire import CELLS, MARK, Cell, FireModel, Stage, faults_on_disk, play_virtually
 from tests.agents.subagents.fire_expected import Fault, Moment, Work, expected
-from tests.session.test_full_disk import FillingDisk
+from tests.trace.disks import FillingDisk
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(cell).replace(" ", "_"))
