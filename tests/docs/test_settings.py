@@ -11,7 +11,8 @@ import pytest
 from greenroom.agents.compaction import CompactionSettings
 from greenroom.core import read_settings
 from greenroom.permissions import DEADLINE_S
-from greenroom.session import SessionSettings, WorktreeKeys
+from greenroom.session import SessionSettings
+from greenroom.session.settings._session_settings import WorktreeKeys
 from greenroom.store import CLEANUP_PERIOD_DAYS
 from tests.docs.docstrings import field_docs
 from tests.docs.programs import ROOT

@@ -16,7 +16,6 @@ from greenroom.actors import Behavior, Context, Down, Signal, State
 from greenroom.core import IllegalTransition, InlineBlocking, Ports, UsageError
 from greenroom.mcp import (
     EVENTS,
-    FOLDS,
     CallFailed,
     McpClosed,
     McpConnected,
@@ -36,7 +35,7 @@ from greenroom.mcp._events import McpEvent
 from greenroom.mcp._peer import ToolInfo
 from greenroom.mcp._server_lifecycle import TRANSITIONS, plan_retry
 from greenroom.mcp._server_sources import DisabledServer
-from greenroom.mcp._server_view import McpView
+from greenroom.mcp._server_view import FOLDS, McpView
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import ECHO, FakePeers, FakeServer, http, listen, start, stdio
 

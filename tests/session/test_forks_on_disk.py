@@ -15,7 +15,7 @@ from greenroom.agents.subagents import FORK
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say, ToolResultBlock
 from greenroom.session import Session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of

@@ -14,7 +14,7 @@ from greenroom.agents.subagents import SendRefused
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from tests.session.teamwork import agent, in_order, last_texts, main_messages, open_teamwork, violations
 
 PARENT_WORDS = "!touch pwned"

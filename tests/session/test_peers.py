@@ -20,7 +20,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.remote import Letter, LetterRefused, send_letter
 from greenroom.session import Session, SessionSettings, open_session
 from greenroom.session.peers._peer_sessions import DOOR, MAX_WAITING, SessionMessageError
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 

@@ -24,7 +24,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Scri
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Receipt
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool

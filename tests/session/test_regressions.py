@@ -19,7 +19,7 @@ from greenroom.models import AnthropicModel, Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow
 from greenroom.session import Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import open_messages_server, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS

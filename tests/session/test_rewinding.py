@@ -17,7 +17,7 @@ from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import UsageError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.session import FilesRewound, Fork, Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS

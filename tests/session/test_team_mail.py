@@ -19,7 +19,7 @@ from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent
 from greenroom.teams._mail_events import unread
 from greenroom.teams._protocol_json import write_text

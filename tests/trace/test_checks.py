@@ -25,9 +25,7 @@ from greenroom.session import EVENTS
 from greenroom.supervisor import ChildRestarted
 from greenroom.teams import TeammateIdled
 from greenroom.trace import (
-    AT_THE_END,
     CHECKS,
-    WITH_FOLDS,
     Check,
     Entry,
     check_journal,
@@ -38,6 +36,7 @@ from greenroom.trace import (
     spans,
     split_processes,
 )
+from greenroom.trace._checks import AT_THE_END, WITH_FOLDS
 from tests.trace.crafted import crowd_out, stop_the_oldest_first, with_grace
 from tests.trace.planting import (
     BEGIN,
