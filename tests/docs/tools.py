@@ -31,7 +31,7 @@ HEAD: Final = """\
 # Tools
 
 What a model is told about each tool that comes with greenroom. Made from the code by `python -m tests.docs.tools`. The
-second column is the tool's name in `greenroom.tools.builtin`; the tools of worktrees are `WORKTREE_TOOLS` of `greenroom.agents.crew`.
+second column is the tool's name in `greenroom.tools.builtin`; the tools of worktrees are `WORKTREE_TOOLS` of `greenroom.agents.subagents`.
 
 """
 
