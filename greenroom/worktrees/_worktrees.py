@@ -135,7 +135,7 @@ class Worktrees:
         return await self._make(chosen, cwd, kind=WorktreeKind.SESSION, is_exact=bool(name), pull=pull)
 
     async def open_existing(self, path: Path, *, cwd: Path) -> Hold:
-        """Reuse an existing worktree of the repository around `cwd`, whoever created it.
+        """Reuse an existing worktree of the repository around `cwd`, even one that others created.
 
         Raises:
             UsageError: It is not a worktree of that repository.
