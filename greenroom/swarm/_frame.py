@@ -47,7 +47,7 @@ _HIDDEN: Final = frozenset({"", "session/teams", "session/queue"})
 
 
 @attrs.frozen
-class Mail:
+class LaneCounts:
     """The number of messages that wait for an actor, by lane."""
 
     now: int = 0
@@ -55,7 +55,7 @@ class Mail:
     later: int = 0
 
     @classmethod
-    def of(cls, mailbox: MailboxStatistics) -> Mail:
+    def of(cls, mailbox: MailboxStatistics) -> LaneCounts:
         """Return what waits in a mailbox."""
         return cls(mailbox.now, mailbox.next, mailbox.later)
 
@@ -74,7 +74,7 @@ class Row:
     state: str
     id: str = ""
     activity: str = ""
-    mail: Mail | None = None
+    mail: LaneCounts | None = None
     tokens: int | None = None
 
 
@@ -117,7 +117,7 @@ def rows_of(node: TreeNode, agents: Mapping[str, AgentStatus], depth: int = 0) -
         state=state_word(node),
         activity=status.activity if status and node.is_busy else "",
         id=node.id,
-        mail=None if node.children else Mail.of(node.mailbox),
+        mail=None if node.children else LaneCounts.of(node.mailbox),
         tokens=status.usage.total if status else None,
     )
     for child in node.children:
@@ -200,7 +200,7 @@ def _table(frame: Frame, rows: Sequence[Row], console: Console) -> Table:
     return table
 
 
-def _lanes(mail: Mail | None, *, is_roomy: bool) -> list[Text]:
+def _lanes(mail: LaneCounts | None, *, is_roomy: bool) -> list[Text]:
     if mail is None:
         return [Text("")] * (3 if is_roomy else 1)
     if is_roomy:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from greenroom.swarm._controls import Controls, Question, Target, press
+from greenroom.swarm._controls import Controls, SwarmQuestion, Target, press
 from greenroom.swarm._event_reader import Reading, Waits
 from greenroom.swarm._frame import MAIL_SHOWN, Frame, draw, rows_of, with_wait
 from greenroom.swarm._key_actions import carry_out, question_of, targets_of
@@ -128,7 +128,7 @@ class LiveView:
                     self.say(carry_out(action, session, self._team))
             self._is_dirty = True
 
-    def _surroundings(self, session: Session) -> tuple[Sequence[Target], Question | None]:
+    def _surroundings(self, session: Session) -> tuple[Sequence[Target], SwarmQuestion | None]:
         return targets_of(session, self._team), question_of(session)
 
     # --- frames ------------------------------------------------------------------------------------------------------

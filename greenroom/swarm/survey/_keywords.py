@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.models import AnswerLike, Call, ModelRequest, ToolResultBlock
 from greenroom.swarm.survey._facts import Hit, SearchFacts
-from greenroom.swarm.survey._items import Item, Search
+from greenroom.swarm.survey._items import Search, SurveyItem
 from greenroom.swarm.survey._markdown import code, escaped, left_out_section, left_out_summary, more, table
 from greenroom.swarm.survey._paths import DATA_SUFFIXES, is_test
 
@@ -49,10 +49,10 @@ def keywords_of(task: str) -> tuple[str, ...]:
     return tuple(unique[word] for word in dict.fromkeys(order) if word in unique)[:MAX_KEYWORDS]
 
 
-def plan_keywords(task: str) -> tuple[Item, ...]:
+def plan_keywords(task: str) -> tuple[SurveyItem, ...]:
     """Return one item for each keyword of a task."""
     return tuple(
-        Item(
+        SurveyItem(
             subject=f"Search for {word!r}",
             searches=(Search(word, re.escape(word), f"!*.{{{DATA_SUFFIXES}}}", ignores_case=True),),
         )

@@ -13,7 +13,7 @@ import attrs
 from greenroom.swarm.survey._changes import ChangedFile, Changes, spans_in_words
 from greenroom.swarm.survey._documents import is_document
 from greenroom.swarm.survey._findings import Finding, findings_of
-from greenroom.swarm.survey._items import Item
+from greenroom.swarm.survey._items import SurveyItem
 from greenroom.swarm.survey._kinds import KINDS
 from greenroom.swarm.survey._listing import Listing
 from greenroom.swarm.survey._markdown import code, count, escaped
@@ -64,7 +64,7 @@ _RISKS: Final = frozenset({
 })  # fmt: skip
 
 
-def plan_review(changes: Changes, listing: Listing) -> tuple[Item, ...]:
+def plan_review(changes: Changes, listing: Listing) -> tuple[SurveyItem, ...]:
     """Return the items of a review: for each concern the files that changed and can be read."""
     changed = {file.path: file for file in changes.files if not file.is_deleted}
     sizes = {path: lines for path, lines in listing.python.items() if path in changed}
@@ -74,7 +74,7 @@ def plan_review(changes: Changes, listing: Listing) -> tuple[Item, ...]:
         spans = "\n".join(f"Changed in {file.path}: {_spans(changed[file.path])}" for file in chunk.files)
         for concern in CONCERNS.values():
             subject = chunk.subject.replace("Read ", f"{concern.title}: ", 1)
-            items.append(Item(subject=subject, files=chunk.files, head=f"{concern.asks}\n\n{spans}"))
+            items.append(SurveyItem(subject=subject, files=chunk.files, head=f"{concern.asks}\n\n{spans}"))
     return tuple(items)
 
 
