@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import INTERRUPTED, Note, Prompt, Work, WrittenAnswer
+from greenroom.agents import INTERRUPTED, Answer, Note, Prompt, Work
 from greenroom.agents.events import ToolEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
@@ -22,7 +22,7 @@ from greenroom.tools import tool
 from tests.agents.situations import Stage, assert_acceptable, open_stage
 
 
-async def ask(stage: Stage, text: str = "Go.") -> WrittenAnswer:
+async def ask(stage: Stage, text: str = "Go.") -> Answer:
     with trio.fail_after(1_000):
         return await stage.agent.ask(Prompt(text), timeout_s=math.inf)
 
@@ -41,7 +41,7 @@ async def test_a_prompt_is_answered_with_the_last_text_and_the_usage(autojump_cl
     async with open_stage(model) as stage:
         answer = await ask(stage)
 
-    assert answer == WrittenAnswer(text="Done.", usage=usage + usage, rounds=2, stop_reason="end_turn")
+    assert answer == Answer(text="Done.", usage=usage + usage, rounds=2, stop_reason="end_turn")
     assert stage.home.usage == usage + usage
 
 
