@@ -59,7 +59,7 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
         happened.append(_told(request))
         return "Done."
 
-    monkeypatch.setattr(SubagentWorktrees, "let_go", slowly)
+    monkeypatch.setattr(SubagentWorktrees, "release", slowly)
     async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
         pool = session.agents.pool
         handle = await session.spawn("general-purpose", "begin", background=True)

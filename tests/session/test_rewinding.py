@@ -100,9 +100,9 @@ async def test_files_go_back_after_a_restart(tmp_path: Path, autojump_clock: Moc
         await second.run("Second.", message_id="m2")
     async with opened(tmp_path, [], resume="last", settings={}) as third:
         await third.files.rewind("m2")
-        assert (third.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
+        assert (third.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await third.files.rewind(lines_said(third)[0])
-        assert not (third.cwd / "a.txt").exists()
+        assert not (third.files.cwd / "a.txt").exists()
     async with opened(tmp_path, [], resume="last", settings={"fileCheckpointingEnabled": False}) as fourth:
         with pytest.raises(UsageError, match="not enabled"):
             await fourth.files.rewind("m2")

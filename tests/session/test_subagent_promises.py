@@ -74,7 +74,7 @@ async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
         found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
         return Call("TaskOutput", {"task_id": found}) if said == 1 else "Noted."
 
-    monkeypatch.setattr(SubagentWorktrees, "let_go", slowly)
+    monkeypatch.setattr(SubagentWorktrees, "release", slowly)
     async with open_teamwork(tmp_path, main, wait_s=2.0) as session:
         pool = session.agents.pool
         begin = pool._begin

@@ -365,8 +365,15 @@ def _faces(tree: Tree) -> Iterator[Figure]:
                 used[node.module] |= {alias.name for alias in node.names}
         for face, name in _reads_of_faces(module, faces):
             used[face].add(name)
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
-    known = set(re.findall(r"\w+", pages)) | set(public_names(tree.modules["greenroom"].tree))
+    # What a guide imports is used by its readers, whether the reference lists it or not.
+    reference = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
+    guides = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs").rglob("*.md"))
+    imported = re.findall(r"^from greenroom[\w.]* import (\([^)]*\)|.*)", guides, re.MULTILINE)
+    known = (
+        set(re.findall(r"\w+", reference))
+        | set(re.findall(r"\w+", " ".join(imported)))
+        | set(public_names(tree.modules["greenroom"].tree))
+    )
     idle = [
         f"{face}.{name}"
         for face, names in faces.items()
