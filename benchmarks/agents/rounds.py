@@ -22,7 +22,7 @@ from benchmarks.measure import Target, cpu_seconds, report, run_group
 from benchmarks.wheel import Wheel
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
 from greenroom.core import Ports, Recorder, calm_collector
-from greenroom.models import WrittenAnswer, Call, ModelRequest, Say, ScriptedModel
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, WrittenAnswer
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.session import EVENTS
 from greenroom.session.record._resume import transcript_opener
