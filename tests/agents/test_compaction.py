@@ -17,7 +17,7 @@ from greenroom.agents.compaction._compaction import CompactionTrigger
 from greenroom.agents.events import AgentNoticed, CompactEnded, ForkEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, merge_hooks, parse_hooks
-from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import BareAgentPorts, check_cache_prefixes, run_virtual
 from greenroom.tools._workspace import Todo
@@ -26,7 +26,7 @@ from tests.agents.situations import Bytes, Stage, open_stage
 SMALL = CompactionSettings(window_tokens=1_000, summary_tokens=100)
 NOTHING = Usage()
 FULL = Usage(input_tokens=SMALL.threshold_tokens)
-SUMMARY = Answer([Say("<summary>We looked.</summary>")], usage=Usage(10, 10))
+SUMMARY = WrittenAnswer([Say("<summary>We looked.</summary>")], usage=Usage(10, 10))
 
 
 async def ask(stage: Stage, text: str = "Go.") -> Any:
@@ -43,8 +43,8 @@ def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
     return [one for one in found if isinstance(one, kinds)]
 
 
-def look(usage: Usage = NOTHING) -> Answer:
-    return Answer([Call("Look", {"place": "a"})], usage=usage)
+def look(usage: Usage = NOTHING) -> WrittenAnswer:
+    return WrittenAnswer([Call("Look", {"place": "a"})], usage=usage)
 
 
 def hooks(**commands: str) -> HookRunner:
@@ -91,7 +91,7 @@ async def test_what_the_engine_knows_is_told_again(autojump_clock: MockClock) ->
 
     Behaviours (13), line 8.
     """
-    model = ScriptedModel([Answer([Say("Hm.")], usage=FULL), SUMMARY, "Done."])
+    model = ScriptedModel([WrittenAnswer([Say("Hm.")], usage=FULL), SUMMARY, "Done."])
 
     ports = BareAgentPorts(again=("These agents work for you: a1, a2, a3", ""))
     async with open_stage(model, ports=ports, compaction=SMALL) as stage:
@@ -106,7 +106,7 @@ async def test_what_the_engine_knows_is_told_again(autojump_clock: MockClock) ->
 
 async def test_a_small_conversation_is_left_alone(autojump_clock: MockClock) -> None:
     below = Usage(input_tokens=SMALL.threshold_tokens - 100)
-    model = ScriptedModel([look(below), Answer([Say("Done.")], usage=below)])
+    model = ScriptedModel([look(below), WrittenAnswer([Say("Done.")], usage=below)])
 
     async with open_stage(model, compaction=SMALL) as stage:
         await ask(stage)
@@ -132,7 +132,7 @@ async def test_a_compaction_that_fails_leaves_the_conversation_and_the_turn_as_t
 
 
 async def test_a_summary_that_was_cut_off_does_not_count(autojump_clock: MockClock) -> None:
-    cut = Answer([Say("<summary>We")], stop_reason="max_tokens")
+    cut = WrittenAnswer([Say("<summary>We")], stop_reason="max_tokens")
     model = ScriptedModel([look(FULL), cut, "Done."])
 
     async with open_stage(model, compaction=SMALL) as stage:

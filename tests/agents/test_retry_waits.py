@@ -19,7 +19,6 @@ from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import Event, ProviderError, TurnFailed, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import (
-    Answer,
     AnswerLike,
     Model,
     ModelRequest,
@@ -29,6 +28,7 @@ from greenroom.models import (
     Say,
     ScriptedModel,
     Usage,
+    WrittenAnswer,
     retrying,
 )
 from greenroom.models._retry import KindPolicy
@@ -207,10 +207,10 @@ async def test_an_abort_ends_the_wait(autojump_clock: MockClock) -> None:
 
 async def test_what_a_given_up_attempt_used_is_counted(autojump_clock: MockClock) -> None:
     cut = ProviderError("cut", kind="cut", is_retryable=True)
-    half = Answer([Say("Half an answer.")], usage=Usage(100, 10))
+    half = WrittenAnswer([Say("Half an answer.")], usage=Usage(100, 10))
     steps: list[ScriptEntry] = [
         ScriptStep(answer=half, error=cut, error_after=2),
-        Answer([Say("Done.")], usage=Usage(200, 20)),
+        WrittenAnswer([Say("Done.")], usage=Usage(200, 20)),
     ]
     used: list[Usage] = []
 
@@ -232,10 +232,10 @@ def test_a_conversation_is_as_large_as_what_its_last_attempt_held(lost: list[tup
     """What attempts that were cut had used is paid for, and stands in no conversation: it is not compacted sooner for that."""
     cut = ProviderError("cut", kind="cut", is_retryable=True)
     steps: list[ScriptEntry] = [
-        ScriptStep(answer=Answer([Say("Half an answer.")], usage=Usage(*used)), error=cut, error_after=2)
+        ScriptStep(answer=WrittenAnswer([Say("Half an answer.")], usage=Usage(*used)), error=cut, error_after=2)
         for used in lost
     ]
-    steps.append(Answer([Say("Done.")], usage=Usage(200, 20, 3, 4)))
+    steps.append(WrittenAnswer([Say("Done.")], usage=Usage(200, 20, 3, 4)))
 
     async def run() -> None:
         async with open_stage(retrying(ScriptedModel(steps), POLICY)) as stage:

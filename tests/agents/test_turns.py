@@ -15,8 +15,8 @@ from greenroom.agents import INTERRUPTED, Answer, Note, Prompt, Work
 from greenroom.agents.events import ToolEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
-from greenroom.models import Answer as Scripted
 from greenroom.models import AnswerLike, Call, Say, ScriptedModel, ToolResultBlock, Usage
+from greenroom.models import WrittenAnswer as Scripted
 from greenroom.models._scripted import ScriptStep
 from greenroom.tools import tool
 from tests.agents.situations import Stage, assert_acceptable, open_stage

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from greenroom.models import Answer, AnswerLike, Call
+from greenroom.models import AnswerLike, Call, WrittenAnswer
 from tests.cli.place import Place
 
 AUTO = ("--permission-mode", "auto")
 BLOCK = json.dumps({"verdict": "block", "reason": "it pushes to the main branch"})
 
 
-def push(number: int) -> Answer:
-    return Answer([Call("Bash", {"command": f"git push origin main # {number}"}, id=f"toolu_{number}")])
+def push(number: int) -> WrittenAnswer:
+    return WrittenAnswer([Call("Bash", {"command": f"git push origin main # {number}"}, id=f"toolu_{number}")])
 
 
 def test_a_call_that_is_blocked_does_not_run_and_the_answer_comes(place: Place) -> None:

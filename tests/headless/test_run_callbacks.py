@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Place
 from tests.headless.agent_calls import by_prompt, spawn
 from tests.headless.hook_flags import group, is_callback
 from tests.headless.talk import Talk, talking
 
-READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_r")])
+READ = WrittenAnswer([Call("Read", {"file_path": "a.txt"}, id="toolu_r")])
 
 
 def answer(talk: Talk, question: dict[str, Any], **values: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from greenroom.agents import CONTINUE
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ErrorReply
 from tests.cli.place import Asked, Place, texts_of
 from tests.headless.hook_flags import group, is_callback
@@ -98,7 +98,7 @@ def test_a_prompt_adds_a_folder_and_hooks_hear_that_a_person_did(place: Place) -
     other = place.root / "home" / "their files"
     other.mkdir(parents=True)
     (other / "a.txt").write_text("found it")
-    read = Answer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
+    read = WrittenAnswer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
     with talking(place, [read, "I have read it."]) as (talk, requests):
         talk.ask("initialize", hooks={"DirectoryAdded": [group("x")]})
         talk.say("/add-dir  ~/their files ")

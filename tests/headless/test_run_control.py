@@ -24,7 +24,7 @@ from greenroom.headless._protocol import (
     refusal,
     success,
 )
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.permissions import Allow, Deny, Effect, Mode, Scope, Update, Verdict
 from greenroom.testing import ReceivedRequest, StreamReply
 from greenroom.testing._messages_script import ReplyLike
@@ -236,7 +236,7 @@ def test_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_is_ta
 
 def test_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
     """One that begins a turn before it, one during a turn before the request that it is part of."""
-    bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
     with talking(place, [bash, "Both.", "Three."], "--allowed-tools", "Bash", "--replay-user-messages") as (talk, _):
         os.mkfifo(place.folder / "pipe")
         talk.say("First.", "u1")
@@ -314,7 +314,7 @@ def test_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
 
 def test_a_message_during_a_batch_is_in_the_next_request(place: Place) -> None:
     """A person's message that is attached to a turn has no result of its own."""
-    bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
     with talking(place, [bash, "Both."], "--allowed-tools", "Bash") as (talk, requests):
         os.mkfifo(place.folder / "pipe")
         talk.say("First.")
@@ -333,15 +333,15 @@ def test_a_message_during_a_batch_is_in_the_next_request(place: Place) -> None:
 def test_the_program_decides_about_calls_of_main_and_of_children(place: Place) -> None:
     """`agent_id` names the child that asks; what was changed in the input runs."""
 
-    def write(name: str, call_id: str) -> Answer:
-        return Answer([Call("Write", {"file_path": name, "content": "new\n"}, id=call_id)])
+    def write(name: str, call_id: str) -> WrittenAnswer:
+        return WrittenAnswer([Call("Write", {"file_path": name, "content": "new\n"}, id=call_id)])
 
     def script(request: ReceivedRequest) -> ReplyLike:
         first = request.body["messages"][0]["content"][0]["text"]
         rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
         if first == "child":
             return write("c.txt", "toolu_c") if rounds == 0 else "Child done."
-        spawn = Answer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
+        spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
         replies: list[ReplyLike] = [write("m.txt", "toolu_m"), spawn, "Done."]
         return replies[rounds]
 
@@ -370,7 +370,7 @@ def test_the_program_decides_about_calls_of_main_and_of_children(place: Place) -
 
 
 def test_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_input_ends(place: Place) -> None:
-    write = Answer([Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")])
+    write = WrittenAnswer([Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")])
     with talking(place, [write, write, "Refused."], "--permission-prompt-tool", "stdio") as (talk, _):
         talk.say("Go.")
         first = talk.hear("control_request")
@@ -432,7 +432,7 @@ def test_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
             return "It was stopped."
         if texts_of(request):
             call = {"description": "d", "prompt": "child", "run_in_background": True}
-            return Answer([Call("Agent", call, id="toolu_agent")])
+            return WrittenAnswer([Call("Agent", call, id="toolu_agent")])
         return "It runs."
 
     with talking(place, script) as (talk, _):
@@ -460,7 +460,9 @@ def test_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
 def test_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> None:
     """By the uuid that it gave, or that the repetition has; a dry run says what would be; bad requests are one line."""
     settings = json.dumps({"fileCheckpointingEnabled": True, "permissions": {"allow": ["Write"]}})
-    calls = [Answer([Call("Write", {"file_path": f"{n}.txt", "content": "1\n2\n"}, id=f"toolu_{n}")]) for n in "xy"]
+    calls = [
+        WrittenAnswer([Call("Write", {"file_path": f"{n}.txt", "content": "1\n2\n"}, id=f"toolu_{n}")]) for n in "xy"
+    ]
     script: list[ReplyLike] = [calls[0], "One.", calls[1], "Two."]
     with talking(place, script, "--settings", settings, "--replay-user-messages") as (talk, _):
         talk.say("First.", "m1")

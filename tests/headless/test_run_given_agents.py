@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place
@@ -30,7 +30,7 @@ def crew_of_two(request: ReceivedRequest) -> ReplyLike:
         return "I criticise."
     rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
     call = Call("Agent", {"description": "d", "prompt": "Look.", "subagent_type": "critic"}, id="toolu_a")
-    replies: list[ReplyLike] = [Answer([call]), "Done.", "Again."]
+    replies: list[ReplyLike] = [WrittenAnswer([call]), "Done.", "Again."]
     return replies[rounds]
 
 

@@ -17,7 +17,7 @@ from greenroom.core import UsageError
 from greenroom.headless._hosted_servers import HostedServers
 from greenroom.mcp import McpServices, ServerRules, ServerScope, start_servers
 from greenroom.mcp._server_rules import ServerPattern
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
@@ -67,8 +67,8 @@ class Tiny:
         return [message.get("method", "(an answer)") for message in self.messages]
 
 
-def shout(text: str = "hello") -> Answer:
-    return Answer([Call("mcp__tiny__shout", {"text": text}, id="toolu_1")])
+def shout(text: str = "hello") -> WrittenAnswer:
+    return WrittenAnswer([Call("mcp__tiny__shout", {"text": text}, id="toolu_1")])
 
 
 def sent(talk: Talk) -> list[Mapping[str, Any]]:
@@ -275,7 +275,7 @@ def test_children_reach_servers_of_the_program(place: Place) -> None:
         rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
         if request.body["messages"][0]["content"][0]["text"] == "child":
             return shout("of the child") if rounds == 0 else f"I heard {result_of(request)}."
-        spawn = Answer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
+        spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
         return spawn if rounds == 0 else "Done."
 
     with serving(place, Tiny(), script, *ALLOWED) as (talk, requests):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.session import EVENTS, FOLDS, FilesRewound
 from greenroom.trace import JOURNAL, check_journal, hold_run, read_journal
 from tests.cli.place import Place
@@ -26,9 +26,9 @@ def ran(place: Place) -> tuple[Path, str]:
     change = {"file_path": "a.txt", "old_string": "x", "new_string": "y"}
     (place.folder / "a.txt").write_text("x\n", encoding="utf-8")
     calls = [
-        Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_1")]),
-        Answer([Call("Edit", change, id="toolu_2")]),
-        Answer([Call("Write", {"file_path": "made.txt", "content": "1\n"}, id="toolu_3")]),
+        WrittenAnswer([Call("Read", {"file_path": "a.txt"}, id="toolu_1")]),
+        WrittenAnswer([Call("Edit", change, id="toolu_2")]),
+        WrittenAnswer([Call("Write", {"file_path": "made.txt", "content": "1\n"}, id="toolu_3")]),
     ]
     done, _ = place.run([*calls, "Done."], "Go.", "--settings", SETTINGS)
     assert done.code == 0, done.err

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from greenroom.agents._structured import MAX_RETRIES
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Done, Place, texts_of
 
 SCHEMA = {
@@ -21,8 +21,8 @@ JSON = ("--output-format", "json")
 RIGHT = {"answer": 42, "files": ["a.txt"]}
 
 
-def give(values: dict[str, Any], call_id: str = "toolu_s") -> Answer:
-    return Answer([Call("StructuredOutput", values, id=call_id)])
+def give(values: dict[str, Any], call_id: str = "toolu_s") -> WrittenAnswer:
+    return WrittenAnswer([Call("StructuredOutput", values, id=call_id)])
 
 
 def results_of(request: Any) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def test_one_that_cannot_be_brought_to_it_is_an_error_of_its_own(place: Place, w
 
 def test_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts_cannot(place: Place) -> None:
     agents = json.dumps({"critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Agent"]}})
-    spawn = Answer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
+    spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
     done, requests = place.run(
         [spawn, "Looked.", give(RIGHT), "Done."], "Go.", *FLAGS, *JSON, "--agent", "critic", "--agents", agents
     )
@@ -88,7 +88,7 @@ def test_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts_cann
 def test_agents_of_the_same_tools_and_rules_cannot_give_it_either(place: Place) -> None:
     """Mechanism: agents of one kind share a set of tools."""
     alike = ("--settings", '{"child_permission": "inherit"}', "--setting-sources", "")
-    spawn = Answer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
+    spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
     done, requests = place.run([spawn, "Looked.", give(RIGHT), "Done."], "Go.", *FLAGS, *JSON, *alike)
 
     assert done.code == 0

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.models import (
-    Answer,
     Call,
     ModelRequest,
     ModelResponse,
@@ -20,6 +19,7 @@ from greenroom.models import (
     Say,
     ScriptedModel,
     Think,
+    WrittenAnswer,
     retrying,
     with_events,
 )
@@ -57,7 +57,7 @@ async def answer_of(model: Any, request: ModelRequest) -> ModelResponse:
 def test_events_made_of_deltas_come_to_the_answer_that_they_are_made_of(parts: list[Say | Think | Call]) -> None:
     request, heard = listening()
 
-    response = trio.run(answer_of, with_events(ScriptedModel([Answer(parts)])), request)
+    response = trio.run(answer_of, with_events(ScriptedModel([WrittenAnswer(parts)])), request)
 
     assembly = Assembly("scripted")
     for event in heard:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
-    Answer,
     Block,
     Call,
     Message,
@@ -36,6 +35,7 @@ from greenroom.models import (
     ToolUseBlock,
     Usage,
     UsageDelta,
+    WrittenAnswer,
     retrying,
 )
 from greenroom.models._scripted import ScriptEntry, ScriptStep
@@ -152,7 +152,7 @@ ANSWERS = st.lists(
         st.builds(Call, st.just("Read"), st.dictionaries(st.text("ab"), st.integers(), max_size=2)),
     ),
     max_size=4,
-).map(Answer)
+).map(WrittenAnswer)
 STEPS: st.SearchStrategy[ScriptEntry] = st.one_of(
     st.builds(ScriptStep, answer=ANSWERS),
     st.builds(

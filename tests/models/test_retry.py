@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
     RETRYABLE,
-    Answer,
     Model,
     RetryBudget,
     RetryPolicy,
@@ -20,6 +19,7 @@ from greenroom.models import (
     StreamRestarted,
     Usage,
     UsageDelta,
+    WrittenAnswer,
     retrying,
 )
 from greenroom.models._retry import KindPolicy, NoRetry, RetryAfter, plan_retry
@@ -128,7 +128,9 @@ async def test_retry_after_is_obeyed(autojump_clock: trio.testing.MockClock) -> 
 
 
 async def test_a_cut_stream_starts_anew_and_says_so_before_it_waits(autojump_clock: trio.testing.MockClock) -> None:
-    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=2)
+    cut = ScriptStep(
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=2
+    )
     _, model = patient([cut, "Good bye"])
     begin = trio.current_time()
     async with model.open(), model.stream(HELLO) as stream:
@@ -147,9 +149,9 @@ async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_an
 ) -> None:
     """The provider bills them, and `wait_response` shows no deltas."""
     cut = ScriptStep(
-        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
     )
-    _, model = patient([cut, cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
+    _, model = patient([cut, cut, WrittenAnswer([Say("Good bye")], usage=Usage(9, 2))])
     async with model.open(), model.stream(HELLO) as stream:
         response = await stream.wait_response()
 
@@ -159,9 +161,9 @@ async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_an
 
 async def test_usage_never_falls_while_attempts_fail(autojump_clock: trio.testing.MockClock) -> None:
     cut = ScriptStep(
-        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
     )
-    _, model = patient([cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
+    _, model = patient([cut, WrittenAnswer([Say("Good bye")], usage=Usage(9, 2))])
     told = []
     async with model.open(), model.stream(HELLO) as stream:
         async for delta in stream:
@@ -177,7 +179,7 @@ async def test_what_failed_attempts_used_is_counted_when_the_last_one_fails(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     cut = ScriptStep(
-        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
     )
     _, model = patient([cut, cut], attempts=2)
     async with model.open():

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from greenroom.agents.events import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
+from greenroom.models import Call, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import check_cache_prefixes, virtual_ports
@@ -59,7 +59,7 @@ def notes_of(session: Session) -> Path:
 
 
 async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: Path, autojump_clock: MockClock) -> None:
-    script = [Answer([Call("Wait")]), Answer([Say("I wait for a minute.")], usage=USED), "Done."]
+    script = [WrittenAnswer([Call("Wait")]), WrittenAnswer([Say("I wait for a minute.")], usage=USED), "Done."]
     settings = {"models": {"budget": {"calls": 3}}}
     async with opened(project, script, settings=settings) as (session, model), trio.open_nursery() as nursery:
         nursery.start_soon(session.run, "Go.")

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from greenroom.agents.events import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
 from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError, TurnKilled
-from greenroom.models import Answer, AnswerLike, Call, ModelRequest, Say, Usage
+from greenroom.models import AnswerLike, Call, ModelRequest, Say, Usage, WrittenAnswer
 from greenroom.session import Session
 from greenroom.tasks import TaskEnded
 from tests.session.teamwork import (
@@ -185,7 +185,7 @@ async def test_an_agent_whose_calls_were_compacted_away_is_reviewed_with_them(
             return "Report."
         if "<summary>" in request.messages[-1].text:
             return "<summary>All of it, in short.</summary>"
-        return Answer([Call("Glob", {"pattern": "*.pem"})], usage=Usage(50_000))
+        return WrittenAnswer([Call("Glob", {"pattern": "*.pem"})], usage=Usage(50_000))
 
     book = pages(review, child=child)
     small = {"compaction": {"window_tokens": 60_000, "summary_tokens": 100, "at_percent": 50}}

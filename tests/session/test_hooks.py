@@ -15,7 +15,7 @@ from greenroom.agents.events import AgentNoticed
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.models import Answer, Call, ScriptedModel
+from greenroom.models import Call, ScriptedModel, WrittenAnswer
 from greenroom.models.choice._model_choice import DEFAULT_ALIASES
 from greenroom.permissions import Allow
 from greenroom.session import open_session
@@ -199,7 +199,7 @@ async def test_paths_of_files_are_absolute_and_start_where_the_call_was_made(pro
     settings = hook("PreToolUse", answering(project, {}), matcher="Write")
     settings["hooks"]["PostToolBatch"] = [{"hooks": [{"type": "command", "command": answering(project, {})}]}]
     (project / "sub").mkdir()
-    calls = Answer(
+    calls = WrittenAnswer(
         [
             Call("Write", {"file_path": "./sub/../a.txt", "content": "a"}),
             Call("Bash", {"command": "cd sub"}),

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, AgentMcpServer, encode_message
 from greenroom.core import ProviderError, SettingsError, TurnFailed, UsageError
-from greenroom.models import Answer, Call, Say, ScriptedModel, Usage, request_body
+from greenroom.models import Call, Say, ScriptedModel, Usage, WrittenAnswer, request_body
 from greenroom.models._scripted import ScriptEntry
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording
 from greenroom.session import open_session
@@ -28,8 +28,8 @@ def everything() -> dict[str, Any]:
     return {"command": command, "args": arguments}
 
 
-def spent(text: str, output: int) -> Answer:
-    return Answer([Say(text)], usage=Usage(10, output))
+def spent(text: str, output: int) -> WrittenAnswer:
+    return WrittenAnswer([Say(text)], usage=Usage(10, output))
 
 
 async def test_a_budget_ends_a_session_that_has_used_it_up(project: Path, autojump_clock: MockClock) -> None:

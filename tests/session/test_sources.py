@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition, MemoryScope
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnFailed
-from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage, WrittenAnswer
 from greenroom.models._continuation import GO_ON
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -183,8 +183,8 @@ async def test_a_broken_definition_takes_only_itself_out_and_is_told(project: Pa
 # --- long answers ----------------------------------------------------------------------------------------------------
 
 
-def part(text: str, reason: str) -> Answer:
-    return Answer([Say(text)], stop_reason=reason, usage=Usage(10, 5))
+def part(text: str, reason: str) -> WrittenAnswer:
+    return WrittenAnswer([Say(text)], stop_reason=reason, usage=Usage(10, 5))
 
 
 async def test_an_answer_that_was_cut_goes_on_and_is_one_answer(project: Path, autojump_clock: MockClock) -> None:

@@ -23,6 +23,7 @@ from greenroom.teams._board_messages import (
     TurnOver,
 )
 from greenroom.teams._edits import EditRefused
+from greenroom.teams._teammate_status import Availability
 from tests.teams.situations import open_scene
 
 
@@ -121,8 +122,8 @@ async def test_a_board_that_comes_back_hands_out_what_waits(autojump_clock: Mock
     async with open_scene() as scene:
         await scene.create("first")
         await scene.join("ann")
-        scene.home.waiting.clear()  # as if the crash had come between the two
-        scene.home.waiting["ann"] = scene.refs["ann"]
+        scene.home.ready.clear()  # as if the crash had come between the two
+        scene.home.set_availability("ann", Availability.READY)
         await settle()
         await scene.create("second")
         with pytest.raises(TurnFailed):

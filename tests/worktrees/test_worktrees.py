@@ -21,7 +21,6 @@ from greenroom.worktrees import (
     Fate,
     Hold,
     NoRepository,
-    ProgramResult,
     UnsafeWorktree,
     WorktreeBusy,
     WorktreeError,
@@ -35,6 +34,7 @@ from greenroom.worktrees import (
     WouldLoseWork,
     run_process,
 )
+from greenroom.worktrees._run_process import ProgramResult
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed, make_repository
 
 pytestmark = NEEDS_GIT

@@ -39,6 +39,7 @@ from greenroom.teams import (
 from greenroom.teams._mail_events import MailState
 from greenroom.teams._shutdown_requests import ShutdownState
 from greenroom.teams._teammate_events import TeammateEvent
+from greenroom.teams._teammate_status import Availability
 from greenroom.trace import check_journal, entries_of, fold
 from tests.actors.invariants import violations
 from tests.teams.machine import check_record
@@ -84,7 +85,7 @@ def check_members(world: World) -> None:
     team = world.team
     alive = {one.name for one in team.roster.teammates}
     home = team.roster.home
-    assert sorted((*home.waiting, *home.holding, *home.pausing)) == sorted(alive)
+    assert sorted(filter(home.is_at_rest, home.availability)) == sorted(alive)
     assert set(home.members) == alive
     assert alive == {name for name, mate in team.teammates.items() if not mate.ref.is_gone}
     asked = {one.name for one in team.shutdowns.requests.values()}
@@ -101,7 +102,8 @@ def check_members(world: World) -> None:
             else MemberStatus.IDLE
         )
         assert one.status is expected, f"{one.name} is {one.status}, not {expected}"
-    assert home.pausing == {one.name for one in team.roster.teammates if one.status is MemberStatus.AWAITING_PLAN}
+    pausing = {name for name, known in home.availability.items() if known is Availability.PAUSING}
+    assert pausing == {one.name for one in team.roster.teammates if one.status is MemberStatus.AWAITING_PLAN}
     assert {one.state for one in team.shutdowns.requests.values()} <= {ShutdownState.ASKED}
 
 
@@ -112,9 +114,9 @@ def check_items(world: World) -> None:
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", LEAD, *alive}, f"{item} is with nobody"
         assert item.owner or item.status is not ItemStatus.IN_PROGRESS
-    for name in home.waiting:
+    for name in home.ready:
         assert home.state.claimable(name) is None, f"{name} waits, and so does {home.state.claimable(name)}"
-    assert not [name for name in home.waiting if home.state.startable(name)]
+    assert not [name for name in home.ready if home.state.startable(name)]
     check_record(_of_record(world), home.state)
 
 

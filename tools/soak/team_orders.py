@@ -20,7 +20,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import ProviderError
-from greenroom.models import Answer, Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock
+from greenroom.models import Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock, WrittenAnswer
 from greenroom.models._scripted import ScriptStep
 from greenroom.models._written_answers import Part
 from greenroom.teams import LEAD
@@ -190,10 +190,10 @@ class ObedientMembers:
                 error = self._error(values[0], request)
                 if error is not None:
                     said = [Say("I had begun to")] if values[0] == "cut" else []
-                    answer = Answer(said, usage=USAGE)
+                    answer = WrittenAnswer(said, usage=USAGE)
                     return ScriptStep(answer=answer, error=error, error_after=2 if said else 0, wait_s=self.wait_s)
         parts = [self._part(act, request.messages) for act in acts]
-        return ScriptStep(answer=Answer(parts, usage=USAGE), wait_s=self.wait_s)
+        return ScriptStep(answer=WrittenAnswer(parts, usage=USAGE), wait_s=self.wait_s)
 
     def _error(self, kind: str, request: ModelRequest) -> ProviderError | None:
         place = (request.agent, f"{kind} {_last_words(request.messages)}")

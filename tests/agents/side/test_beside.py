@@ -20,14 +20,14 @@ from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan, ModelEnded
 from greenroom.agents.events._agent_view import model_began, model_ended, tool_began
 from greenroom.agents.side import SideRun, ask_aside, open_side_run
 from greenroom.core import ProviderError, UsageError, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, Usage
+from greenroom.models import Call, Say, ScriptedModel, ToolResultBlock, Usage, WrittenAnswer
 from greenroom.models._scripted import ScriptStep
 from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.testing import check_cache_prefixes, run_virtual
 from tests.agents.situations import Bytes, Stage, assert_acceptable, open_stage
 
 USED = Usage(input_tokens=100, output_tokens=10)
-LOOKS = Answer([Say("I look."), Call("Look", {"place": "a"}), Call("Look", {"place": "b"})])
+LOOKS = WrittenAnswer([Say("I look."), Call("Look", {"place": "a"}), Call("Look", {"place": "b"})])
 
 
 def place_of(stage: Stage) -> SideRun:
@@ -47,7 +47,7 @@ async def test_a_run_in_the_middle_of_calls_shares_the_prefix_and_nothing_else(
 ) -> None:
     """It answers before the turn ends; the turn goes on as if nothing had been."""
     disk = Bytes(tmp_path / "main.jsonl")
-    model = ScriptedModel([LOOKS, Answer([Say("Two places.")], usage=USED), "Done."])
+    model = ScriptedModel([LOOKS, WrittenAnswer([Say("Two places.")], usage=USED), "Done."])
     answers: list[Any] = []
 
     async with open_stage(model, open_transcript=disk.open) as stage, trio.open_nursery() as nursery:
@@ -75,7 +75,7 @@ async def test_a_run_in_the_middle_of_calls_shares_the_prefix_and_nothing_else(
 
 
 async def test_it_is_on_record_beside_all_turns_and_counts_as_the_agents(autojump_clock: MockClock) -> None:
-    model = ScriptedModel(["Done.", Answer([Say("Yes.")], usage=USED)])
+    model = ScriptedModel(["Done.", WrittenAnswer([Say("Yes.")], usage=USED)])
     budget = Budget(Limits(calls=2))
     async with open_stage(budgeted(model, budget)) as stage:
         await prompt(stage, "Go.")
@@ -111,7 +111,7 @@ async def test_a_model_that_only_calls_tools_fails_it_and_text_beside_calls_is_a
     autojump_clock: MockClock,
 ) -> None:
     calls = Call("Change", {"thing": "x"})
-    model = ScriptedModel(["Done.", calls, Answer([Say("Three."), calls])])
+    model = ScriptedModel(["Done.", calls, WrittenAnswer([Say("Three."), calls])])
     async with open_stage(model) as stage:
         await prompt(stage, "Go.")
         with pytest.raises(ForkFailed):
