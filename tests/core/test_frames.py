@@ -92,7 +92,7 @@ def test_frame_of_any_text_parses_to_one_frame(tag: str, text: str, name: str) -
     framed = frame(tag, text, {"name": name})
 
     seen = _NO_WIDTH.sub("", framed)
-    assert [one["name"].lower() for one in _LENIENT.finditer(seen)] == [tag, tag]
+    assert [match["name"].lower() for match in _LENIENT.finditer(seen)] == [tag, tag]
     head = re.match(rf'<{tag}(?: name="([^"<>\n]*)")?>\n', framed)
     assert head is not None
     inner = framed[head.end() :].removesuffix(f"\n</{tag}>")
@@ -213,7 +213,7 @@ def written_tags(source: str) -> list[int]:
             case ast.Constant(value=str(text)) if re.search(rf"</?(?:{_NAMES})[\s>]", text):
                 found.append(node.lineno)
             case ast.JoinedStr(values=parts):
-                texts = [one.value if isinstance(one, ast.Constant) else None for one in parts]
+                texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
                 found += [
                     node.lineno
                     for before, part, behind in zip(texts, parts[1:], texts[2:], strict=False)

@@ -45,9 +45,9 @@ def tools() -> tuple[Tool, ...]:
 
 def overview() -> str:
     lines = ["| tool | runs beside others | needs of the context |", "| --- | --- | --- |"]
-    for one in tools():
-        beside = "yes" if one.is_read_only else "no"
-        lines.append(f"| [{one.name}](#{one.name.lower()}) | {beside} | {NEEDS.get(one.name, '')} |")
+    for tool in tools():
+        beside = "yes" if tool.is_read_only else "no"
+        lines.append(f"| [{tool.name}](#{tool.name.lower()}) | {beside} | {NEEDS.get(tool.name, '')} |")
     return "\n".join(lines)
 
 

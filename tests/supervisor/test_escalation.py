@@ -61,7 +61,7 @@ async def test_a_supervisor_that_gives_up_ends_its_children_in_reverse_order_and
             gate.opened.set()
         down = await team.join()
 
-        ends = [one.actor for one in events(opened, ActorExited)]
+        ends = [event.actor for event in events(opened, ActorExited)]
         assert ends == [fragile.id, last.id, first.id, team.id]
         assert [gate.is_through for gate in gates] == [True, True]
         assert down.state is State.FAILED
@@ -203,7 +203,7 @@ async def test_an_error_of_the_clean_up_is_not_lost_behind_that_of_the_handler(e
             actor.tell(fail)
             down = await actor.wait_ended()
             assert isinstance(down.error, BaseExceptionGroup)
-            assert [type(one) for one in down.error.exceptions] == [Oops, type(error)]
+            assert [type(exception) for exception in down.error.exceptions] == [Oops, type(error)]
             raise ValueError
 
 

@@ -41,7 +41,7 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
 
     def work(_: object) -> str:
         nonlocal most
-        running = sum(one.is_running and one.ref is not None for one in crew.members.values())
+        running = sum(member.is_running and member.ref is not None for member in crew.members.values())
         most = max(most, running)
         assert crew.running == running
         return "done"
@@ -64,9 +64,9 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
         services = session.agents.composition.services  # other tests may have left homes of theirs to the collector
         gc.collect()
         assert [
-            one.profile.id
-            for one in gc.get_objects()
-            if isinstance(one, AgentState) and one.profile.is_child and one.services is services
+            candidate.profile.id
+            for candidate in gc.get_objects()
+            if isinstance(candidate, AgentState) and candidate.profile.is_child and candidate.services is services
         ] == []
 
 
