@@ -167,6 +167,7 @@ async def test_a_letter_to_a_supervisor_is_a_dead_letter_and_no_failure(lane: La
         assert opened.dead_letters.latest()[0].lane is lane
 
 
+@pytest.mark.slow
 async def test_a_plain_actor_that_fails_again_and_again_does_not_nest() -> None:
     made = 0
 
