@@ -25,7 +25,8 @@ from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices
 from greenroom.agents import Answer as TurnAnswer
 from greenroom.core import Ports, Recorder, calm_collector
 from greenroom.models import AnswerLike, AnthropicModel, Call
-from greenroom.session import EVENTS, transcript_opener
+from greenroom.session import EVENTS
+from greenroom.session.record._resume import transcript_opener
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.testing import BareAgentPorts, MessagesServer, ReceivedRequest, StreamReply, open_messages_server
 from greenroom.tools import ToolContext, ToolSet, open_processes, tool

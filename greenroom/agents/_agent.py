@@ -7,15 +7,15 @@ from collections.abc import Awaitable
 from typing import ClassVar, Literal
 
 from greenroom.actors import Behavior, Context, Outcome, State
+from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import OnMessage
-from greenroom.agents._events import AgentDefined
+from greenroom.agents._conversation_loader import CONTINUE
 from greenroom.agents._inputs import Input, Note, Prompt
-from greenroom.agents._loading import CONTINUE
 from greenroom.agents._rounds import Rounds
 from greenroom.agents._state import AgentState
-from greenroom.agents._turn import AgentTurn
+from greenroom.agents.compaction._compaction import Compact
+from greenroom.agents.events._agent_events import AgentDefined
 from greenroom.core import Level
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.supervisor import ChildSpec, Restart

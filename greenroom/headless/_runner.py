@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host

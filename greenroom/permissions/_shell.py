@@ -91,6 +91,10 @@ class _Parser(ConditionReader):
     def script_until_paren(self) -> None:
         if self.depth >= MAX_DEPTH:
             raise Unparsable("it is nested too deeply")
+        if self.peek(
+            "("
+        ):  # bash tries `<((` as arithmetic first, and then reads the text with other rules, without `case`
+            raise Unparsable("`((` opens commands here")
         here, self.here = self.here, []
         origins, self.origins = self.origins, dict(self.origins)
         first = self.at

@@ -118,7 +118,7 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
             raise
         finally:
             if session is not None:
-                await session.agents.crew.stays.close()  # noqa: ASYNC102 - shielded and bounded inside
+                await session.agents.pool.entered_worktrees.close()  # noqa: ASYNC102 - shielded and bounded inside
             recorder.emit(SessionEnded(state=state.value, error=error))
             streams.close()
 

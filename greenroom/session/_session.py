@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Literal, final
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, Answer, Compact, Compacted, Prompt
+from greenroom.agents import AgentDefinition, Answer, Prompt
+from greenroom.agents.compaction import Compact, Compacted
 from greenroom.core import Cause, JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import ParsedHooks
 from greenroom.inbox import HUMAN, Origin
@@ -66,7 +67,7 @@ class Session:
         self.agents = SessionAgents(services)
         self._main, self._composition = self.agents.main, self.agents.composition
         self.teams, self.inbox, self.commands = self.agents.teams, self.agents.inbox, self._composition.commands
-        self.tasks = SessionTasks(services.tasks, self.agents.crew, self.agents.post, self._journal)
+        self.tasks = SessionTasks(services.tasks, self.agents.pool, self.agents.post, self._journal)
         self.permissions = SessionPermissions(self._composition, self._main)
         self.files = SessionFiles(
             self._composition,
@@ -264,7 +265,7 @@ class Session:
         """
         await self._journal.wait_open()
         member = await spawn_for_host(
-            self.agents.crew,
+            self.agents.pool,
             definition,
             prompt,
             background=background,
@@ -274,7 +275,7 @@ class Session:
             isolation=isolation,
             notify=notify,
         )
-        handle = TaskHandle(self.agents.crew, self.agents.post, member, self._journal)
+        handle = TaskHandle(self.agents.pool, self.agents.post, member, self._journal)
         await self._journal.commit()
         return handle
 
@@ -331,7 +332,7 @@ class Session:
 
     def activity(self) -> Activity:
         """Return what runs at this moment."""
-        return observe(self.main, self.inbox, self.agents.crew, self.teams)
+        return observe(self.main, self.inbox, self.agents.pool, self.teams)
 
     @property
     def model(self) -> str:
@@ -389,5 +390,5 @@ class Session:
 
     def _is_quiet(self, *, commands: bool) -> bool:
         refs = (ref for ref, _ in self.agents.known if not ref.is_gone)
-        is_idle = self.agents.crew.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
+        is_idle = self.agents.pool.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
         return is_idle and not self.teams.working and not (commands and self.tasks.has_commands)

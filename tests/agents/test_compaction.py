@@ -10,22 +10,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    AgentNoticed,
-    Compact,
-    Compacted,
-    CompactEnded,
-    CompactionSettings,
-    CompactionTrigger,
-    ForkEnded,
-    Note,
-    Prompt,
-    faults_of,
-)
+from greenroom.agents import Note, Prompt
+from greenroom.agents._repair import faults_of
+from greenroom.agents.compaction import Compact, Compacted, CompactionSettings
+from greenroom.agents.compaction._compaction import CompactionTrigger
+from greenroom.agents.events import AgentNoticed, CompactEnded, ForkEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import BareAgentPorts, check_cache_prefixes, run_virtual
 from greenroom.tools._workspace import Todo
 from tests.agents.situations import Bytes, Stage, open_stage

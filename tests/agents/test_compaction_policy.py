@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import CompactionSettings, ContextRefilled, compaction_from_environment
-from greenroom.agents._compaction import (
+from greenroom.agents.compaction import CompactionSettings, ContextRefilled, compaction_from_environment
+from greenroom.agents.compaction._compaction import (
     MAX_FAILURES,
     VERBATIM_CHARS,
     CompactionRecord,

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import Appended, Conversation, Prompt
+from greenroom.agents import Appended, Prompt
+from greenroom.agents._conversation import Conversation
 from greenroom.core import ProviderError, SystemClock, SystemIds, TurnFailed
 from greenroom.models import (
     AnswerLike,

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import LOST_RESULT, decode_message, encode_message, faults_of, repair
+from greenroom.agents import encode_message
+from greenroom.agents._blocks import LOST_RESULT, decode_message
+from greenroom.agents._repair import faults_of, repair
 from greenroom.core import Image
 from greenroom.models import Block, Message, ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from greenroom.models.recordings._plain_values import plain, request_of

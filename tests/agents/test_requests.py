@@ -8,7 +8,9 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, faults_of, make_request, repair
+from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
+from greenroom.agents._forked import make_request
+from greenroom.agents._repair import faults_of, repair
 from greenroom.core import Image, InlineBlocking
 from greenroom.models import (
     Block,

@@ -11,7 +11,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import Prompt, SkillTool, preload_skills
 from greenroom.models import Call, ScriptedModel, ToolResultBlock
-from greenroom.skills import Rendered, RenderPorts, Skill, resolve_skills
+from greenroom.skills import Rendered, RenderPorts, Skill
+from greenroom.skills._skill_catalog import resolve_skills
 from greenroom.tools import InvalidInput, ToolContext, ToolError
 from tests.agents.situations import open_stage
 from tests.skills.samples import HERE, skill

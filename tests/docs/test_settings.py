@@ -8,10 +8,11 @@ import re
 import attrs
 import pytest
 
-from greenroom.agents import CompactionSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.core import read_settings
 from greenroom.permissions import DEADLINE_S
-from greenroom.session import SessionSettings, WorktreeKeys
+from greenroom.session import SessionSettings
+from greenroom.session.settings._session_settings import WorktreeKeys
 from greenroom.store import CLEANUP_PERIOD_DAYS
 from tests.docs.docstrings import field_docs
 from tests.docs.programs import ROOT

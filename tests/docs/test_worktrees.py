@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from tests.docs.programs import ROOT, blocks_of, run_python
 from tests.worktrees.repositories import NEEDS_GIT
 

@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.headless._background_wait import CEILING_VARIABLE
 from greenroom.headless._ending import Ending
 from greenroom.headless._event_printer import EventPrinter

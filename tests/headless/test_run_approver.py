@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import Question
+from greenroom.agents import PermissionQuestion
 from greenroom.headless._tool_approver import ToolApprover
 from greenroom.mcp._peer import ToolInfo
 from greenroom.models import Answer, Call
@@ -24,7 +24,7 @@ from tests.mcp.warm import warm_command
 GATEKEEPER: Final = Path(__file__).with_name("gatekeeper.py")
 TOOL: Final = "mcp__gate__decide"
 WRITE: Final = Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")
-QUESTION: Final = Question(
+QUESTION: Final = PermissionQuestion(
     agent="a1", label="main", tool="Write", input={"p": 1}, verdict=Verdict(effect=Effect.ASK, reason="r"), call_id="c1"
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefined, ModelEnded, ModelRetried, ToolBegan, ToolEnded
+from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.headless._heartbeats import BEAT_S, Beats
 
 

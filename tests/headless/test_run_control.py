@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import CONTINUE, Question
+from greenroom.agents import CONTINUE, PermissionQuestion
 from greenroom.core import UsageError
 from greenroom.headless._protocol import (
     Answered,
@@ -118,7 +118,9 @@ def test_a_line_that_means_nothing_here_is_passed_over(line: bytes) -> None:
 
 def test_answers_and_questions_have_the_documented_shape() -> None:
     verdict = Verdict(effect=Effect.ASK, reason="it writes", blocked_path="/etc/x")
-    question = Question(agent="a2", label="Explore", tool="Write", input={"p": 1}, verdict=verdict, call_id="toolu_1")
+    question = PermissionQuestion(
+        agent="a2", label="Explore", tool="Write", input={"p": 1}, verdict=verdict, call_id="toolu_1"
+    )
 
     assert success("r1", {"a": 1}) == {
         "type": "control_response",

@@ -13,20 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import TurnBegan
-from greenroom.agents import (
+from greenroom.agents import Answer, Appended, Denial, OutOfTurns, PromptBlocked, StoppedByHook
+from greenroom.agents.events import (
     AgentDefined,
-    Answer,
-    Appended,
     CompactBegan,
     CompactEnded,
-    Denial,
     ModelBegan,
     ModelEnded,
     ModelRetried,
-    OutOfTurns,
     PermissionDenied,
-    PromptBlocked,
-    StoppedByHook,
     ToolBegan,
 )
 from greenroom.core import Event, InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
@@ -43,7 +38,8 @@ from greenroom.headless._stream_json import (
     result_line,
 )
 from greenroom.headless._usage_meter import Meter
-from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin, channel
+from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin
+from greenroom.inbox._origin import channel
 from greenroom.models import (
     RETRYABLE,
     Block,

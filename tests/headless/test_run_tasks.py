@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefined, AgentSummarized, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
+from greenroom.agents.events import (
+    AgentDefined,
+    AgentSummarized,
+    ModelEnded,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolBegan,
+)
 from greenroom.core import Event, UsageError
 from greenroom.headless._background_wait import (
     CEILING_S,

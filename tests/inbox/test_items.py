@@ -11,22 +11,21 @@ from hypothesis import strategies as st
 from greenroom.core import UsageError
 from greenroom.inbox import (
     COORDINATOR,
-    HIGHEST,
     HUMAN,
-    ROUTES,
     SCHEDULE,
     TASK_NOTIFICATION,
     EntryKind,
     InboxItem,
-    InboxSource,
     Origin,
     OriginKind,
     aborts,
-    channel,
     late_answer,
     make_item,
     peer,
 )
+from greenroom.inbox._inbox_items import HIGHEST
+from greenroom.inbox._origin import channel
+from greenroom.inbox._routes import ROUTES, InboxSource
 from greenroom.mailbox import Lane
 
 OTHERS = [peer("mate"), channel("ci"), COORDINATOR, SCHEDULE, TASK_NOTIFICATION, Origin(OriginKind.UNCLASSIFIED)]

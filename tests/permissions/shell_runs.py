@@ -64,7 +64,7 @@ _SYNTAX: Final = (
 """What bash prints about a script that it refuses."""
 
 _VALUED: Final = (
-    "cut -[bcdf]|nl -[bdfhilnsvw]|head -[cn]|tail -[cn]|grep -[ABCDdem]|rg -[ABCdEegjmMrtT]|tree -[LPI]|uniq -[fsw]|stat -c|du -[dtB]|"
+    "cut -[bcdf]|nl -[bdfhilnsvw]|head -[cn]|tail -[cn]|grep -[ABCDdem]|rg -[ABCdEegjmMrtT]|tree -[LPI]|tree -rL|uniq -[fsw]|stat -c|du -[dtB]|"
     "diff -[UCILWxFSD]|sort -[ktS]|find -name|find -maxdepth|ls -[ITw]|file -F"
 )
 """Options whose value is no path, by the manual pages of the programs."""
@@ -315,7 +315,7 @@ def _options(name: str, arguments: list[str]) -> set[str]:
     return {text for before, text in pairwise(["", *arguments]) if before not in valued}
 
 
-_TAKING_VALUES: Final = {"tree": frozenset(("-L", "-P", "-I"))}
+_TAKING_VALUES: Final = {"tree": frozenset(("-L", "-P", "-I", "-rL"))}
 """Options whose value is the next argument, whatever it looks like: `tree -L -l` is refused by tree as an invalid level."""
 
 _FORBIDDEN: Final = {

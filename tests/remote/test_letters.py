@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from trio_websocket import ConnectionClosed, ConnectionRejected, wrap_client_stream
 
 from greenroom.core import PeerError, UsageError, open_bare_nursery
-from greenroom.remote import MAX_CHARACTERS, Letter, LetterRefused, open_letterbox, send_letter
-from greenroom.remote._letters import MAX_CONNECTIONS, MAX_FRAME, read_letter
+from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
+from greenroom.remote._letters import MAX_CHARACTERS, MAX_CONNECTIONS, MAX_FRAME, read_letter
 
 TOKEN = "t0ken"
 LETTER = Letter(id="1", sender="me", text="Hello.")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import trio
 
-from greenroom.agents import AgentNoticed
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import Event
 from greenroom.session import Session
 from greenroom.session.settings._settings_watch import LOOK_S

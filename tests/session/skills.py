@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from greenroom.agents.crew import AGENT_TOOLS, Member
+from greenroom.agents.subagents import AGENT_TOOLS, Subagent
 from greenroom.models import ModelRequest, ScriptedModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
@@ -54,8 +54,8 @@ def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
     return [request for request in model.requests if request.definition == definition]
 
 
-def members(session: Session) -> list[Member]:
-    return list(session.agents.crew.members.values())
+def members(session: Session) -> list[Subagent]:
+    return list(session.agents.pool.subagents.values())
 
 
 def events(session: Session, kind: str) -> list[dict[str, Any]]:

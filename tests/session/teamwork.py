@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import trio
 
 from greenroom.agents import AgentDefinition, AgentState, CanUseTool
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import Event, Ports, event_of
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
@@ -159,7 +159,7 @@ async def open_teamwork(
 
 def main_messages(session: Session) -> list[str]:
     """Return what main's conversation holds, a text for each message."""
-    home = session.agents.crew.main_home
+    home = session.agents.pool.main_home
     assert home is not None
     assert home.conversation is not None
     return [

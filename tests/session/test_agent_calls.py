@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionDenied, Question, ToolBegan
-from greenroom.agents.crew import FORK
-from greenroom.agents.definitions import find_manual
+from greenroom.agents import AgentDefinition, PermissionQuestion
+from greenroom.agents.definitions._builtin_definitions import find_manual
+from greenroom.agents.events import PermissionDenied, ToolBegan
+from greenroom.agents.subagents import FORK
 from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow
@@ -95,7 +96,7 @@ async def test_the_helper_for_the_status_line_asks_before_it_changes_the_users_s
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     questions: list[str] = []
 
-    async def allow(question: Question) -> Allow:
+    async def allow(question: PermissionQuestion) -> Allow:
         questions.append(question.tool)
         return Allow()
 
@@ -263,7 +264,7 @@ async def test_a_hook_that_ends_with_2_stops_a_spawn_and_is_read(tmp_path: Path)
     settings = {"hooks": {"PreToolUse": [{"matcher": "Agent", "hooks": [handler]}]}}
     async with open_teamwork(tmp_path, in_order(agent("look", **BACK)), settings=settings, wait_s=0.0) as session:
         await session.run("go")
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
 
     assert "no agents on a Friday" in main_messages(session)[2]
     assert recorded(session, TaskBegan) == []
@@ -280,7 +281,7 @@ async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
         tools.append([tool.name for tool in request.tools])
         return in_order(agent("look"))(request)
 
-    async def asks(question: Question) -> Allow:
+    async def asks(question: PermissionQuestion) -> Allow:
         questions.append(question.tool)
         return Allow()
 
@@ -380,7 +381,7 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
     ) as session:
         await session.run("go")
         one = session.agents.definitions["code-reviewer"]
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
         assert session.problems == ()
 
     assert (one.effort, one.max_turns) == ("medium", 50)

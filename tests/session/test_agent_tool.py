@@ -9,7 +9,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import FORK, PLACEHOLDER
+from greenroom.agents.subagents import FORK
+from greenroom.agents.subagents._fork import PLACEHOLDER
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import TaskEnded, TaskNotice
@@ -80,7 +81,7 @@ async def test_the_end_of_a_turn_takes_the_child_along_that_it_waits_for(
             nursery.start_soon(_ignore_kill, session)
             await trio.sleep(15)
             session.interrupt("enough")
-        assert session.agents.crew.running == 0
+        assert session.agents.pool.running == 0
         await session.wait_quiet()
         before = len(main_messages(session))
         await session.run("and now?")
@@ -436,11 +437,11 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
     main = in_order(agent("parent", run_in_background=True), "Fine.")
     async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=10.0) as session:
         await session.run("go")
-        assert len(session.agents.crew.members) >= 1
+        assert len(session.agents.pool.subagents) >= 1
         await trio.sleep(5)
         session.tasks.kill_all("enough")
         await session.wait_quiet()
-        assert session.agents.crew.running == 0
+        assert session.agents.pool.running == 0
 
     assert {notice.split("<status>")[1].split("<")[0] for notice in notices(session)} == {"killed"}
     assert violations(session) == []
@@ -453,7 +454,7 @@ async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: M
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
         await session.run("go")
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
 
     text = main_messages(session)[2]
     assert "Report on" not in text
@@ -465,7 +466,7 @@ async def test_a_list_that_means_no_tool_refuses_the_agent(tmp_path: Path, autoj
     agents = {"typo": {"description": "x", "prompt": "x", "tools": ["Grpe"]}}
     async with open_teamwork(tmp_path, in_order(agent("a", subagent_type="typo")), agents=agents) as session:
         await session.run("go")
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
 
     assert "would be spawned with zero tools — refusing" in main_messages(session)[2]
     assert "Grpe" in main_messages(session)[2]
@@ -516,7 +517,7 @@ async def test_usage_adds_up_when_agents_were_released(tmp_path: Path, autojump_
         await session.wait_quiet()
         before = session.usage
         await trio.sleep(5)
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
         assert session.usage == before
         assert before.total > 0
 
@@ -529,10 +530,10 @@ async def test_what_is_looked_at_is_kept(tmp_path: Path, autojump_clock: MockClo
         handle.retain = True
         await handle.wait_finished()
         await trio.sleep(10)
-        assert handle.id in session.agents.crew.members
+        assert handle.id in session.agents.pool.subagents
         handle.retain = False
         await trio.sleep(10)
-        assert handle.id not in session.agents.crew.members
+        assert handle.id not in session.agents.pool.subagents
         await handle.resume("and more")  # from its transcript
         result = await handle.wait_finished()
 
@@ -623,7 +624,7 @@ async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, a
     """RC-19: notices take no place of the capacity."""
     async with open_teamwork(tmp_path, in_order(otherwise="Noted."), wait_s=0.0) as session:
         for n in range(1_200):
-            session.agents.crew.deliver(
+            session.agents.pool.deliver(
                 TaskNotice(task_id=f"b{n:08}", output_file="/out", status="completed", summary="done", owner="")
             )
         await session.wait_quiet()

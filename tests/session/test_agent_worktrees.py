@@ -10,6 +10,7 @@ import trio
 
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
+from greenroom.tasks import KeptWorktree
 from greenroom.tools import tool
 from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
@@ -52,7 +53,7 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
     ) as session:
         with trio.fail_after(30):
             await session.run("go")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     place, branch = where[1].split()[:2]
     assert Path(place).parent == project / ".greenroom" / "worktrees"
@@ -63,7 +64,7 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
     assert "worktreePath" not in main_messages(session)[2]
     assert folders(session, f"agent-{member.id}") == {place}
     assert folders(session, "main") == {str(project)}
-    assert member.task.worktree == ""
+    assert member.task.worktree is None
     assert violations(session) == []
 
 
@@ -79,13 +80,13 @@ async def test_what_was_changed_is_kept_and_told(
         with trio.fail_after(30):
             await session.run("go")
             await session.wait_quiet()
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     (tree,) = trees(project)
     assert (tree / "new.txt").read_text() == "new\n"
     assert not (project / "new.txt").exists()
     assert git(project, "status", "--porcelain") == ""
-    assert (member.task.worktree, member.task.worktree_branch) == (str(tree), f"worktree-{tree.name}")
+    assert member.task.worktree == KeptWorktree(str(tree), f"worktree-{tree.name}")
     told = notices(session)[0] if in_background else main_messages(session)[2]
     assert str(tree) in told
     assert f"worktree-{tree.name}" in told
@@ -132,7 +133,7 @@ async def test_the_record_of_an_agent_has_the_names_that_others_read(tmp_path: P
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, settings=FREE) as session:
         with trio.fail_after(30):
             await session.run("go")
-        members = list(session.agents.crew.members.values())
+        members = list(session.agents.pool.subagents.values())
 
     (tree,) = trees(project)
     records = []
@@ -184,8 +185,8 @@ async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path:
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=(hold_on,)) as session:
         with trio.fail_after(30):
             await session.run("go")
-            outer, inner = session.agents.crew.members.values()
-            worktrees = session.agents.crew.places.worktrees
+            outer, inner = session.agents.pool.subagents.values()
+            worktrees = session.agents.pool.worktrees.worktrees
             assert worktrees is not None
             assert outer.task.is_settled
             assert trees(project) == [outer.home.cwd]
@@ -218,7 +219,7 @@ async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, p
         with trio.fail_after(30):
             await session.run("go")
             await session.wait_quiet()
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     place = project / ".greenroom" / "worktrees" / f"agent-{member.id[:8]}"
     assert f"You work in a worktree of your own, {place}" in told[0]
@@ -250,8 +251,8 @@ async def test_a_refused_call_leaves_nothing_behind(
     async with open_teamwork(tmp_path, main, wait_s=0, settings=settings, agents=agents) as session:
         with trio.fail_after(60):
             await session.run("go")
-        crew = session.agents.crew
-        assert (crew.spawned, crew.running, dict(crew.names), session.tasks.all()) == (0, 0, {}, [])
+        pool = session.agents.pool
+        assert (pool.spawned, pool.running, dict(pool.names), session.tasks.all()) == (0, 0, {}, [])
 
     assert why in main_messages(session)[2]
     assert trees(project) == []
@@ -263,7 +264,7 @@ async def test_without_a_repository_no_agent_starts(tmp_path: Path) -> None:
     async with open_teamwork(tmp_path, in_order(agent("go", isolation="worktree")), wait_s=0) as session:
         with trio.fail_after(30):
             await session.run("go")
-        assert session.agents.crew.spawned == 0
+        assert session.agents.pool.spawned == 0
 
     text = main_messages(session)[2]
     assert "is not in a git repository" in text

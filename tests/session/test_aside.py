@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
+from greenroom.agents.events import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
 from greenroom.models._scripted import ScriptStep

@@ -13,15 +13,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    AgentDefinition,
-    ForkEnded,
-    PermissionAnswered,
-    PermissionAsked,
-    PermissionDenied,
-    PermissionReviewed,
-)
-from greenroom.agents.review import AutoModeEnded, BlockCount
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import ForkEnded, PermissionAnswered, PermissionAsked, PermissionDenied, PermissionReviewed
+from greenroom.agents.review import AutoModeEnded
+from greenroom.agents.review._block_count import BlockCount
 from greenroom.core import ProviderError, SettingsError, TurnFailed, event_of
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, Usage
 from greenroom.models._scripted import ScriptStep
@@ -377,7 +372,7 @@ async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused
 ) -> None:
     """The review began before the user's word, and does not outlive it."""
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         refusals = Refusals()
         home.replace(refusals=refusals)

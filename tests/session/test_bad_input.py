@@ -18,7 +18,7 @@ from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.crew import make_folder
+from tests.session.small_team import make_folder
 
 
 class FailingDisk:

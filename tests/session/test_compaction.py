@@ -14,7 +14,7 @@ from greenroom.session import EVENTS, FOLDS, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import LEAD, MATE
+from tests.session.small_team import LEAD, MATE
 
 SUMMARY = "<summary>We spoke.</summary>"
 

@@ -14,8 +14,9 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS
-from greenroom.agents.delegation import COORDINATOR_PROMPT, COORDINATOR_TOOLS, SessionMode, about_workers, session_mode
+from greenroom.agents.delegation import COORDINATOR_PROMPT, COORDINATOR_TOOLS, about_workers, session_mode
+from greenroom.agents.delegation._coordinator import SessionMode
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Fork, Session, open_session, read_beginning
 from greenroom.testing import virtual_ports
@@ -265,7 +266,7 @@ async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     async with opened(tmp_path, main, worker=worker, permission_mode="bypassPermissions") as session:
         await session.run("Go.")
         await session.wait_quiet()
-        (worker_id,) = session.agents.crew.members
+        (worker_id,) = session.agents.pool.subagents
         transcript = session.run_folder / "transcripts" / f"agent-{worker_id}.jsonl"
 
     last = notices(session)[-1]
@@ -384,7 +385,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
     async with opened(tmp_path, in_order(agent("look"), "It runs."), settings=None) as session:
         await session.run("Go.")
         await session.wait_quiet()
-        (worker_id,) = session.agents.crew.members
+        (worker_id,) = session.agents.pool.subagents
     assert read_beginning(session.run_folder).mode == "coordinator"
     assert not any("coordinator" in problem for problem in session.problems)
 

@@ -16,7 +16,7 @@ from greenroom.cli import main
 from greenroom.core import Event, field_names
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, FOLDS
-from greenroom.teams import CreateItem
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, Codec, World
 from tests.session.plans import PLAN, deciding

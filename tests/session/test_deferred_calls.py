@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from greenroom.agents import TOOL_DEFERRED, TOOL_UNAVAILABLE, CallDeferred, ToolBegan
+from greenroom.agents import TOOL_UNAVAILABLE
+from greenroom.agents._rounds import TOOL_DEFERRED
+from greenroom.agents.events import CallDeferred, ToolBegan
 from greenroom.core import TurnFailed
 from greenroom.models import AnswerLike, Call, ScriptedModel
 from greenroom.session import Session, open_session

@@ -11,8 +11,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed
-from greenroom.agents.crew import AGENT_TOOLS, MainAgent
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import AgentNoticed
+from greenroom.agents.subagents import AGENT_TOOLS, MainAgent
 from greenroom.core import Event, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks, parse_hooks
 from greenroom.mcp import Elicit, Elicitation, ElicitationAction, ElicitationAnswer

@@ -13,7 +13,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import State, TurnEnded
-from greenroom.agents import AgentDefinition, ToolBegan, ToolEnded
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import ToolBegan, ToolEnded
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, open_session

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import DelegationSettings, delegation_from_environment
+from greenroom.agents.subagents import DelegationSettings, delegation_from_environment
 from greenroom.core import UsageError
 from greenroom.hooks import SESSION_END_LIMIT_S, STOP_BLOCK_CAP
 from greenroom.models import Call, Effort, PlaybookModel, ScriptedModel

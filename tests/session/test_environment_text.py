@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.cli._run_command import _CHANGES
 from greenroom.containment import GitCalls
 from greenroom.models import Call, ScriptedModel
 from greenroom.session.equipment._environment_text import MAX_LINES, branch_in, git_status
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from tests.session.scripted import opened
 from tests.session.teamwork import agent, in_order, open_teamwork
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository
@@ -99,9 +99,9 @@ async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searc
         await session.run("go")
         systems = {
             member.definition.name: member.home.profile.definition.system_prompt
-            for member in session.agents.crew.members.values()
+            for member in session.agents.pool.subagents.values()
         }
-        lead = session.agents.crew.main_home
+        lead = session.agents.pool.main_home
         assert lead is not None
         leading = lead.profile.definition.system_prompt
 

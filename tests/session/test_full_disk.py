@@ -14,9 +14,10 @@ from greenroom.agents import Note
 from greenroom.core import JournalError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
-from greenroom.teams import CreateItem, ItemStatus
+from greenroom.teams import ItemStatus
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import virtual_ports
-from tests.session.crew import LEAD, MATE, make_folder
+from tests.session.small_team import LEAD, MATE, make_folder
 from tests.trace.disks import FillingDisk
 
 
@@ -81,7 +82,7 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
                 await team.spawn("ann", definition=MATE)
                 with pytest.raises(JournalError):
                     await session.run("Try.")
-                home = session.agents.crew.main_home
+                home = session.agents.pool.main_home
                 assert home is not None
                 assert home.conversation is not None
                 seen = [

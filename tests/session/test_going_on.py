@@ -9,8 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import Question
-from greenroom.agents.crew._places import Places
+from greenroom.agents import PermissionQuestion
+from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Deny
@@ -59,14 +59,14 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
         happened.append(_told(request))
         return "Done."
 
-    monkeypatch.setattr(Places, "let_go", slowly)
+    monkeypatch.setattr(SubagentWorktrees, "release", slowly)
     async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
-        crew = session.agents.crew
+        pool = session.agents.pool
         handle = await session.spawn("general-purpose", "begin", background=True)
         hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))
-        crew.members[handle.id].hold = hold  # type: ignore[assignment]
+        pool.subagents[handle.id].hold = hold  # type: ignore[assignment]
         await handle.task.wait_finished()
-        crew.members[handle.id].hold = None
+        pool.subagents[handle.id].hold = None
         await handle.resume("go on")
         assert handle.task.info.run == 2
         await handle.wait_finished()
@@ -105,7 +105,7 @@ async def test_what_one_run_was_refused_is_not_in_the_report_of_the_next(
 ) -> None:
     """RC-101: it is told with the result of the run that it belongs to."""
 
-    async def can_use_tool(_: Question) -> Deny:
+    async def can_use_tool(_: PermissionQuestion) -> Deny:
         return Deny(message="not today")
 
     page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "First.", "Second.")

@@ -12,8 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
-from greenroom.agents.crew._places import Places
+from greenroom.agents.events import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
+from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, Say, Usage
 from greenroom.session import Session
@@ -260,7 +260,7 @@ async def test_the_end_is_there_to_see_before_the_review_and_the_notice_follows_
     """End, review, worktree, notice."""
     order: list[tuple[str, float]] = []
     make_repository(tmp_path / "project")
-    let_go = Places.let_go
+    let_go = SubagentWorktrees.release
 
     async def noted(*arguments: Any) -> None:
         order.append(("worktree", trio.current_time()))
@@ -270,7 +270,7 @@ async def test_the_end_is_there_to_see_before_the_review_and_the_notice_follows_
         order.append(("review", trio.current_time()))
         return BLOCK
 
-    monkeypatch.setattr(Places, "let_go", noted)
+    monkeypatch.setattr(SubagentWorktrees, "release", noted)
     main = in_order(agent("look", run_in_background=True, isolation="worktree"), "It runs.")
     async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto", wait_s=10.0) as session:
         await session.run("go")

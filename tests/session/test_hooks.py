@@ -10,7 +10,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.agents import AgentDefinition, AgentNoticed, Note, Question
+from greenroom.agents import AgentDefinition, Note, PermissionQuestion
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION
@@ -396,7 +397,7 @@ async def test_people_are_told_that_one_of_them_is_wanted_and_nobody_waits_for_t
     settings = {**hook("Notification", slow, matcher="permission_prompt"), "permissions": {}}
     settings["hooks"]["Notification"] += hook("Notification", "exit 1", matcher="idle_prompt")["hooks"]["Notification"]
 
-    async def allow(_: Question) -> Allow:
+    async def allow(_: PermissionQuestion) -> Allow:
         go.touch()
         return Allow()
 

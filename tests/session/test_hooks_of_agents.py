@@ -12,7 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS, HOOK_AGENT, Member
+from greenroom.agents.subagents import AGENT_TOOLS, Subagent
+from greenroom.agents.subagents._hook_agents import HOOK_AGENT
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.hooks import HookRan
 from greenroom.models import Call, ModelRequest, ScriptedModel
@@ -64,8 +65,8 @@ def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
     return [request for request in model.requests if request.definition == definition]
 
 
-def judges(session: Session) -> list[Member]:
-    return [member for member in session.agents.crew.members.values() if member.definition.name == HOOK]
+def judges(session: Session) -> list[Subagent]:
+    return [subagent for subagent in session.agents.pool.subagents.values() if subagent.definition.name == HOOK]
 
 
 def ran(session: Session) -> list[tuple[str, str]]:
@@ -84,7 +85,7 @@ async def test_what_a_start_hook_adds_goes_before_what_the_child_is_told_first(p
     script = {"main": [SPAWN, "done"], CHILD: ["report"]}
     async with opened(project, script, hooks) as (session, model):
         await session.run("Go.")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
     (first,) = asked(model, CHILD)
     assert [getattr(block, "text", "") for block in first.messages[0].content][:2] == [
         "<system-reminder>\nmind the gap\n</system-reminder>",
@@ -101,7 +102,7 @@ async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_chil
     script = {"main": [SPAWN, "done"], CHILD: ["report", "whole report"]}
     async with opened(project, script, hooks) as (session, _):
         await session.run("Go.")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
     assert results(session)[0].content.startswith("whole report")
     first, second = (json.loads(line) for line in (project / "told").read_text().replace("}{", "}\n{").splitlines())
     assert (first["stop_hook_active"], second["stop_hook_active"]) == (False, True)
@@ -144,7 +145,7 @@ async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(proj
         await session.run("Go.")
         await wait_ran(events, "Notification")
         await session.wait_quiet()
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     (heard,) = told(project)
     assert heard["notification_type"] == "agent_completed"
@@ -271,7 +272,7 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
             await session.run("Go.")
         (judge,) = judges(session)
         assert judge.lineage.depth == 2
-        assert session.agents.crew.spawned == 1
+        assert session.agents.pool.spawned == 1
         await session.wait_quiet()
     (told_later,) = [request.messages[-1].text for request in asked(model, "main")[2:]]
     assert told_later.count("<task-notification>") == 1
@@ -280,7 +281,7 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
 
 async def look_on(session: Session) -> None:
     await trio.sleep(10)
-    assert session.agents.crew.running == 1
+    assert session.agents.pool.running == 1
     assert session.tasks.table.running()[-1].info.agent_type == HOOK
     (moved,) = session.tasks.background_all()
-    assert session.agents.crew.members[moved].definition.name == CHILD
+    assert session.agents.pool.subagents[moved].definition.name == CHILD

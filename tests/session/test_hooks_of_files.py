@@ -11,7 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.core import TurnFailed
 from greenroom.hooks import HookRan, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Call, ScriptedModel

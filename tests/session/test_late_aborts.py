@@ -11,7 +11,7 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.agents import _intake
-from greenroom.agents._hooking import Hooking
+from greenroom.agents._turn_hooks import Hooking
 from greenroom.core import TurnKilled
 from greenroom.hooks import HookEvent
 from greenroom.models import ScriptedModel

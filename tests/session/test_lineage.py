@@ -10,8 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, faults_of, load_conversation
-from greenroom.agents.crew import FORK
+from greenroom.agents import AgentDefinition, load_conversation
+from greenroom.agents._repair import faults_of
+from greenroom.agents.subagents import FORK
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import SHELL
@@ -178,14 +179,14 @@ async def test_a_name_is_one_agents_as_long_as_that_runs(tmp_path: Path, autojum
     async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
         await session.run("go")
         refused = main_messages(session)[2]
-        begun = len(session.agents.crew.members)
+        begun = len(session.agents.pool.subagents)
         await session.wait_quiet()
         await session.run("again")
         await session.wait_quiet()
 
     assert "is called 'ann' and runs" in refused
     assert begun == 1
-    assert len(session.agents.crew.names["ann"]) == 2
+    assert len(session.agents.pool.names["ann"]) == 2
 
 
 async def test_what_an_agent_did_is_counted_by_the_kind_of_its_calls(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -272,7 +273,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
         async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
             with pytest.raises(JournalError):
                 await session.run("go")
-            home = session.agents.crew.main_home
+            home = session.agents.pool.main_home
             assert home is not None
             assert home.conversation is not None
             told = str(home.conversation.messages[-1])

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents._hooking import running_tasks
+from greenroom.agents._turn_hooks import running_tasks
 from greenroom.core import Cause, Ports, TurnKilled
 from greenroom.headless._background_wait import wait_background
 from greenroom.mcp._peer import ToolInfo
@@ -399,7 +399,7 @@ async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_gone
 async def test_hooks_are_told_of_moved_calls(tmp_path: Path, server: FakeServer, autojump_clock: MockClock) -> None:
     async with scene(tmp_path, server, work(1_000), "I wait.") as one:
         await one.session.run("go")
-        home = one.session.agents.crew.main_home
+        home = one.session.agents.pool.main_home
         assert home is not None
         (entry,) = running_tasks(home)
 

@@ -12,8 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed, Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents import AgentDefinition, Appended
+from greenroom.agents.events import AgentNoticed
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.models import AnswerLike, Call, PlaybookModel, Say

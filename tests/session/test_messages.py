@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents.crew import SendRefused
 from greenroom.agents.delegation import shortened
+from greenroom.agents.subagents import SendRefused
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from tests.session.teamwork import agent, in_order, last_texts, main_messages, open_teamwork, violations
 
 PARENT_WORDS = "!touch pwned"
@@ -59,7 +59,7 @@ async def test_a_name_that_changed_hands_reaches_nobody_and_says_so(tmp_path: Pa
         await session.wait_quiet()
         await session.run("again")
         await session.wait_quiet()
-        first, second = session.agents.crew.names["scout"]
+        first, second = session.agents.pool.names["scout"]
         error = await refusal(session, "scout")
         sent = await session.agents.post.send(first, "And more.", sender=session.main.id)
         await session.wait_quiet()

@@ -13,14 +13,14 @@ from typing import Any, Final
 import pytest
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS, SendRefused
+from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
 from greenroom.core import SettingsError, read_settings
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.remote import Letter, LetterRefused, send_letter
 from greenroom.session import Session, SessionSettings, open_session
 from greenroom.session.peers._peer_sessions import DOOR, MAX_WAITING, SessionMessageError
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -31,7 +31,7 @@ CHILD: Final = """
 import sys
 from pathlib import Path
 import trio
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import Call, PlaybookModel
 from greenroom.session import open_session
 

@@ -10,7 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionAnswered, PermissionAsked, PermissionDenied, Question
+from greenroom.agents import AgentDefinition, PermissionQuestion
+from greenroom.agents.events import PermissionAnswered, PermissionAsked, PermissionDenied
 from greenroom.core import SettingsError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Allow, Deny
@@ -251,9 +252,9 @@ async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, aut
 
 async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Path, autojump_clock: MockClock) -> None:
     """What it puts in the place of the input is decided about anew."""
-    asked: list[Question] = []
+    asked: list[PermissionQuestion] = []
 
-    async def decide(question: Question) -> Allow | Deny:
+    async def decide(question: PermissionQuestion) -> Allow | Deny:
         asked.append(question)
         if question.tool == "Bash":
             return Deny(message="not today")
@@ -270,7 +271,7 @@ async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Pat
 
 
 async def test_a_rewritten_input_is_held_against_the_deny_rules(project: Path, autojump_clock: MockClock) -> None:
-    async def decide(question: Question) -> Allow:
+    async def decide(question: PermissionQuestion) -> Allow:
         return Allow(input={**question.input, "file_path": "secret.txt"})
 
     settings = {"permissions": {"deny": ["Write(secret.txt)"]}}
@@ -283,7 +284,7 @@ async def test_a_rewritten_input_is_held_against_the_deny_rules(project: Path, a
 
 
 async def test_a_refusal_may_end_the_turn_as_well(project: Path, autojump_clock: MockClock) -> None:
-    async def decide(question: Question) -> Deny:
+    async def decide(question: PermissionQuestion) -> Deny:
         return Deny(message="stop this", interrupts=True)
 
     model = ScriptedModel([Call("Write", {"file_path": "a.txt", "content": "a"})])
@@ -332,9 +333,9 @@ async def test_a_lasting_answer_holds_at_once_and_is_kept_in_the_local_settings(
     project: Path, autojump_clock: MockClock, *, is_kept: bool
 ) -> None:
     path = write(project / ".greenroom/settings.local.json", {"permissions": {"deny": ["Bash(git push *)"]}})
-    asked: list[Question] = []
+    asked: list[PermissionQuestion] = []
 
-    async def decide(question: Question) -> Allow:
+    async def decide(question: PermissionQuestion) -> Allow:
         asked.append(question)
         return Allow(updates=question.verdict.suggestions)
 
@@ -415,7 +416,7 @@ async def test_a_session_ends_what_its_agents_left_running(project: Path) -> Non
 async def test_a_broken_answer_of_the_host_fails_the_call_and_nothing_else(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    async def decide(question: Question) -> Allow:
+    async def decide(question: PermissionQuestion) -> Allow:
         raise ZeroDivisionError("a bug of the host")
 
     call = Call("Write", {"file_path": "a.txt", "content": "a"})
@@ -456,7 +457,7 @@ async def test_what_was_allowed_outside_of_the_working_directories_can_be_reache
         Call("Write", {"file_path": f"{elsewhere}/b/c.txt", "content": "new"}),
     ]
 
-    async def yes(_: Question) -> Allow:
+    async def yes(_: PermissionQuestion) -> Allow:
         return Allow()
 
     chosen = json.loads(json.dumps(options).replace("/{elsewhere}", str(elsewhere)))
@@ -486,7 +487,7 @@ async def test_a_link_that_is_turned_after_the_decision_leads_nowhere(
     link = project / "link"
     link.symlink_to(tmp_path / "harmless")
 
-    async def turn_it(_: Question) -> Allow:
+    async def turn_it(_: PermissionQuestion) -> Allow:
         link.unlink()
         link.symlink_to(tmp_path / "secret")
         return Allow()

@@ -13,25 +13,27 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus, State
-from greenroom.agents import LOST_RESULT, Note, load_conversation
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents import Note, load_conversation
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
-from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, channel, peer
+from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, peer
+from greenroom.inbox._origin import channel
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Receipt
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import MATE
 from tests.session.hook_commands import hook
 from tests.session.scripted import deploy, results, said
 from tests.session.skills import skill
+from tests.session.small_team import MATE
 
 
 @tool(name="Dig", read_only=True)

@@ -11,7 +11,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.session import EVENTS, FOLDS
@@ -195,7 +196,7 @@ async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
         tmp_path, main, pages={"scout": scout}, tools=(wait,), agents=SCOUT, resume=run, ports=virtual_ports(1)
     ) as session:
         await session.wait_quiet()
-        member = session.agents.crew.members[task]
+        member = session.agents.pool.subagents[task]
 
     assert requests[0].messages[: len(before)] == before
     assert "Go on." in requests[0].messages[-1].text
@@ -256,7 +257,7 @@ async def test_what_cannot_go_on_is_refused_and_leaves_nothing(
     main = sends(Call("SendMessage", {"to": task, "message": "Go on."}))
     async with open_teamwork(tmp_path, main, resume=run, tools=(wait,), ports=virtual_ports(1)) as session:
         await session.wait_quiet()
-        assert task not in session.agents.crew.members or kind == "Explore"
+        assert task not in session.agents.pool.subagents or kind == "Explore"
 
     (notice,) = notices(session)
     assert ("goes on with it" in notice) == (missing == ("agent-{}.meta.json",))

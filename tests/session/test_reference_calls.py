@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents.crew import FORK
+from greenroom.agents.subagents import FORK
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from tests.session.teamwork import (

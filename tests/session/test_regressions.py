@@ -11,14 +11,15 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus
-from greenroom.agents import AgentDefinition, AgentSpoke, ModelEnded, Note, ToolBegan
+from greenroom.agents import AgentDefinition, Note
+from greenroom.agents.events import AgentSpoke, ModelEnded, ToolBegan
 from greenroom.core import Event, ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import AnthropicModel, Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow
 from greenroom.session import Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import open_messages_server, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS

@@ -10,16 +10,19 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import CONTINUE, LOST_RESULT, AgentDefinition, faults_of, load_conversation
+from greenroom.agents import CONTINUE, AgentDefinition, load_conversation
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents._repair import faults_of
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
-from greenroom.session import EVENTS, FOLDS, Beginning, Fork, Session, open_session, read_beginning
-from greenroom.store import read_transcript
+from greenroom.session import EVENTS, FOLDS, Fork, Session, open_session, read_beginning
+from greenroom.session.record._resume import Beginning
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
+from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
 
 @tool(name="Wait")

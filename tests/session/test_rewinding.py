@@ -13,11 +13,11 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import UsageError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.session import FilesRewound, Fork, Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -100,9 +100,9 @@ async def test_files_go_back_after_a_restart(tmp_path: Path, autojump_clock: Moc
         await second.run("Second.", message_id="m2")
     async with opened(tmp_path, [], resume="last", settings={}) as third:
         await third.files.rewind("m2")
-        assert (third.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
+        assert (third.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await third.files.rewind(lines_said(third)[0])
-        assert not (third.cwd / "a.txt").exists()
+        assert not (third.files.cwd / "a.txt").exists()
     async with opened(tmp_path, [], resume="last", settings={"fileCheckpointingEnabled": False}) as fourth:
         with pytest.raises(UsageError, match="not enabled"):
             await fourth.files.rewind("m2")

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.agents import Question
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents import PermissionQuestion
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Fork, Session
+from greenroom.tasks import KeptWorktree
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
@@ -280,7 +281,7 @@ async def ask_about(
     """Return what somebody was asked about, and what the calls said."""
     asked: list[str] = []
 
-    async def decide(question: Question) -> Allow | Deny:
+    async def decide(question: PermissionQuestion) -> Allow | Deny:
         await trio.lowlevel.checkpoint()
         asked.append(question.tool)
         return Allow() if answer else Deny(message="not now")
@@ -435,14 +436,14 @@ async def test_a_sub_agent_goes_in_by_itself_and_its_worktree_stays(tmp_path: Pa
         with trio.fail_after(60):
             await session.run("go")
             await session.wait_quiet()
-            (member,) = session.agents.crew.members.values()
+            (member,) = session.agents.pool.subagents.values()
             task = member.task
             assert session.files.worktree is None
             await session.agents.post.send(member.id, "again", sender=session.main.id)
             await session.wait_quiet()
             assert member.home.cwd == place_of(project, "its")
     assert read[2] == str(place_of(project, "its"))
-    assert (task.worktree, task.worktree_branch) == (str(place_of(project, "its")), "worktree-its")
+    assert task.worktree == KeptWorktree(str(place_of(project, "its")), "worktree-its")
     assert place_of(project, "its").exists()
     assert violations(session) == []
 
@@ -461,7 +462,7 @@ async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, pro
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE) as session:
         with trio.fail_after(60):
             await session.run("go")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     assert "a worktree of its own" in read[1]
     assert "no worktree that it went into" in read[2]
@@ -476,7 +477,7 @@ async def test_where_a_sub_agent_is_can_be_read_while_it_runs(tmp_path: Path, pr
     async def look(ctx: ToolContext) -> str:
         """Look at what is kept of the caller."""
         await trio.lowlevel.checkpoint()
-        record = session.agents.crew.members[ctx.actor].kept_record
+        record = session.agents.pool.subagents[ctx.actor].kept_record
         assert record is not None
         records.append(dict(record))
         return "seen"
@@ -713,7 +714,7 @@ async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) ->
         with trio.fail_after(60):
             await session.run("go")
             await session.wait_quiet()
-            (member,) = session.agents.crew.members.values()
+            (member,) = session.agents.pool.subagents.values()
             for _ in range(2):
                 await session.agents.post.send(member.id, "again", sender=session.main.id)
                 await session.wait_quiet()
@@ -757,7 +758,7 @@ async def test_a_worktree_that_is_another_sessions_now_is_said(tmp_path: Path, p
 CHILD = """
 import sys
 import trio
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import open_session
 from greenroom.tools import tool
@@ -805,7 +806,7 @@ async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, proje
     async with opening(tmp_path, worktree="x", sources=["project"]) as session:
         with trio.fail_after(60):
             await session.run("go")
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         prompt = home.profile.definition.system_prompt
 

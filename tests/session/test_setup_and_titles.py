@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.agents import AgentNoticed
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import UsageError
 from greenroom.hooks import HookRan, HookSource, SourceKind, parse_callbacks
 from greenroom.models import Call, ScriptedModel

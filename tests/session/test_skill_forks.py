@@ -10,13 +10,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import SkillForkFailed
+from greenroom.agents.subagents import SkillForkFailed
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
 from greenroom.models import Call, Say, TextBlock, ToolResultBlock
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import Session
-from greenroom.tasks import TaskState
+from greenroom.tasks import EndReport, TaskState
 from tests.session.scripted import results, said, write
 from tests.session.skills import as_repository, asked, events, members, opened
 
@@ -40,7 +40,7 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     async with opened(project, script) as (session, model):
         answer = await session.run("A secret of mine.")
         (member,) = members(session)
-        assert member.task.is_notified
+        assert member.task.report is not EndReport.NONE
     assert answer.text == "done"
     (first,) = asked(model, CHILD)
     (told,) = first.messages
@@ -257,8 +257,9 @@ async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -
         (member,) = members(session)
     text, _, worktree = answer.text.partition("\n\nworktreePath: ")
     assert text == "Written."
-    assert worktree.startswith(member.task.worktree)
-    assert (Path(member.task.worktree) / "a.txt").exists()
+    assert member.task.worktree is not None
+    assert worktree.startswith(member.task.worktree.path)
+    assert (Path(member.task.worktree.path) / "a.txt").exists()
     assert not (project / "a.txt").exists()
 
 
@@ -312,7 +313,7 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         await session.wait_quiet()
         await trio.sleep(5)
         assert len(members(session)) == (release_s > 5)
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         await session.agents.post.send(member.id, "Once more.", sender=home.profile.id)
         await session.wait_quiet()

@@ -9,7 +9,7 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, MemoryScope
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnFailed
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
 from greenroom.models._continuation import GO_ON

@@ -13,7 +13,9 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
-from greenroom.teams import MAX_FAILURES, Edit, Edited, EditItem, Item, ItemClaimed, Team, refuse_idling
+from greenroom.teams import Edit, EditItem, Item, ItemClaimed, Team, refuse_idling
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._board_messages import Edited
 from greenroom.testing import virtual_ports
 from tests.session.hook_commands import answering, hook, told
 from tests.session.scripted import results

@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents.crew import SendRefused
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.store import read_transcript
-from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, unread
-from greenroom.teams._protocol import ShutdownRequest
+from greenroom.store._transcript_reader import read_transcript
+from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent
+from greenroom.teams._mail_events import unread
 from greenroom.teams._protocol_json import write_text
+from greenroom.teams._team_protocol import ShutdownRequest
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
 from tests.session.teamwork import (

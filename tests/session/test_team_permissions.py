@@ -8,11 +8,12 @@ from typing import Literal
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import Question
-from greenroom.agents.crew import SendRefused
+from greenroom.agents import PermissionQuestion
+from greenroom.agents.subagents import SendRefused
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny, Mode
-from greenroom.teams import DELEGATE_TOOLS, LEAD
+from greenroom.teams import LEAD
+from greenroom.teams._member_tools import DELEGATE_TOOLS
 from tests.session.teamwork import in_order, kind, member, open_teamwork, send_as, texts_of
 
 RISKY = Call("Write", {"file_path": "risky.txt", "content": "x"})
@@ -22,10 +23,10 @@ class User:
     """Answers questions, and keeps them."""
 
     def __init__(self, *answers: Allow | Deny) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[PermissionQuestion] = []
         self._answers = list(answers)
 
-    async def __call__(self, question: Question) -> Allow | Deny | None:
+    async def __call__(self, question: PermissionQuestion) -> Allow | Deny | None:
         self.asked.append(question)
         return self._answers.pop(0)
 
@@ -49,7 +50,7 @@ async def test_a_mates_question_comes_to_the_session_under_its_name(tmp_path: Pa
 async def test_a_question_that_nobody_answers_in_code_waits_in_the_queue_under_that_name(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    async def nobody(_: Question) -> Allow | Deny | None:
+    async def nobody(_: PermissionQuestion) -> Allow | Deny | None:
         return None
 
     pages = {"worker": in_order(RISKY, "Done.")}

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentState, Question
-from greenroom.agents.crew import SendRefused
+from greenroom.agents import AgentState, PermissionQuestion
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
-from greenroom.teams import LEAD, CreateItem, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams import LEAD, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
 from tests.session.plans import PLAN, deciding, write
@@ -42,7 +43,7 @@ async def put(team: Team) -> None:
     await team.board.ref.ask(CreateItem(subject="one", description="", by=LEAD))
 
 
-async def allow_all(_: Question) -> Allow | Deny | None:
+async def allow_all(_: PermissionQuestion) -> Allow | Deny | None:
     return Allow()
 
 

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 from greenroom.core import UsageError
 from greenroom.models import Call
 from greenroom.session import EVENTS, FOLDS, Session
-from greenroom.teams import LEAD, CreateItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams import LEAD, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports

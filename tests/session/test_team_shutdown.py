@@ -15,22 +15,13 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents import Note
-from greenroom.agents.crew import SendRefused
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import IllegalTransition, JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from greenroom.teams import (
-    LEAD,
-    MemberStatus,
-    ShutdownOutcome,
-    ShutdownSettled,
-    ShutdownState,
-    Team,
-    TeammateIdled,
-    TeammateWoke,
-)
-from greenroom.teams._shutdown_requests import OUTCOMES, TRANSITIONS, ShutdownStep, step
+from greenroom.teams import LEAD, MemberStatus, ShutdownSettled, Team, TeammateIdled, TeammateWoke
+from greenroom.teams._shutdown_requests import OUTCOMES, TRANSITIONS, ShutdownOutcome, ShutdownState, ShutdownStep, step
 from greenroom.testing import run_virtual, virtual_ports
 from tests.session.teamwork import (
     Page,

@@ -25,7 +25,9 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.supervisor import Restart
 from greenroom.tasks import TaskState
-from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team, Teammate, TeammateIdled, TeammateLeft
+from greenroom.teams import ItemStatus, MemberStatus, Team, TeammateIdled, TeammateLeft
+from greenroom.teams._board_messages import CreateItem
+from greenroom.teams._team_handles import Teammate
 from tests.session.teamwork import Page, agent, in_order, last_texts, main_messages, open_teamwork, violations
 
 MATE = AgentDefinition(name="mate", system_prompt="You help.")

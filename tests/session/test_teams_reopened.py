@@ -16,7 +16,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team
+from greenroom.teams import ItemStatus, MemberStatus, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports

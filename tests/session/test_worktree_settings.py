@@ -30,7 +30,7 @@ async def run_isolated(folder: Path, settings: Mapping[str, Any]) -> tuple[str, 
     async with open_teamwork(folder, main, pages=WORK, wait_s=0, settings=settings) as session:
         with trio.fail_after(30):
             await session.run("go")
-        spawned = session.agents.crew.spawned
+        spawned = session.agents.pool.spawned
     assert violations(session) == []
     return main_messages(session)[2], spawned
 

@@ -15,15 +15,15 @@ from greenroom.core.sources import Scope
 from greenroom.skills import (
     Arguments,
     RenderPorts,
-    Shell,
     ShellCommand,
     ShellOutcome,
     Skill,
     SkillFailed,
     parse_template,
     render_skill,
-    substitute,
 )
+from greenroom.skills._skill_arguments import substitute
+from greenroom.skills._template import Shell
 from tests.skills.samples import HERE, Files, Shells, skill
 
 HEAD = f"Base directory for this skill: {HERE}/.claude/skills/fix\n\n"

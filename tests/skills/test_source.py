@@ -10,21 +10,11 @@ from hypothesis import strategies as st
 
 from greenroom.core import InlineBlocking, UsageError
 from greenroom.core.sources import Kind, Plugin, find_places
-from greenroom.skills import (
-    COMMAND_FIELDS,
-    SKILL_FIELDS,
-    STACKED,
-    InvokedSkills,
-    RenderPorts,
-    Skills,
-    SkillSource,
-    listing,
-    load_skills,
-    read_command_line,
-    read_skill,
-    render_skill,
-    resolve_skills,
-)
+from greenroom.skills import InvokedSkills, RenderPorts, Skills, SkillSource, listing, read_command_line, render_skill
+from greenroom.skills._command_line import STACKED
+from greenroom.skills._skill import COMMAND_FIELDS, SKILL_FIELDS, read_skill
+from greenroom.skills._skill_catalog import resolve_skills
+from greenroom.skills._skill_source import load_skills
 from tests.agents.definitions.samples import places_in, write
 from tests.skills.samples import HERE, skill
 

@@ -87,15 +87,17 @@ def test_exactly_those_that_build_on_it_are_restarted_with_a_child(
                 refs[place].tell(fail_plainly if children[place][2] else fail)
             await wait_all_tasks_blocked()
 
-            stays = is_requested or not children[place][1]
+            entered_worktrees = is_requested or not children[place][1]
             for one, ref in enumerate(refs):
-                is_touched = one in tied if stays else one == place
+                is_touched = one in tied if entered_worktrees else one == place
                 comes_back = not children[one][1] or (one == place and is_requested)
                 assert ref.is_gone is (is_touched and not comes_back)
                 if not ref.is_gone:
                     node = next(node for node in opened.tree().children if node.id == ref.id)
                     assert node.incarnation == 1 + is_touched
-            assert [event.is_requested for event in events(opened, ChildRestarted)] == [is_requested] * stays
+            assert [event.is_requested for event in events(opened, ChildRestarted)] == [
+                is_requested
+            ] * entered_worktrees
 
     run_virtual(scenario, choices=choices)
 

@@ -14,21 +14,11 @@ import trio
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import event_of
 from greenroom.supervisor import ChildSpec, Restart
-from greenroom.teams import (
-    Board,
-    BoardHome,
-    BoardState,
-    Edit,
-    Edited,
-    EditItem,
-    EditRefused,
-    Item,
-    ItemClaimed,
-    ItemCompleted,
-    ItemEvent,
-    ItemStatus,
-    Join,
-)
+from greenroom.teams import BoardState, Edit, EditItem, Item, ItemClaimed, ItemCompleted, ItemStatus
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._board_messages import Edited, Join
+from greenroom.teams._edits import EditRefused
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import Sim
 
 CLAIMERS: Final = 50

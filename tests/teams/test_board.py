@@ -10,21 +10,19 @@ from trio.testing import MockClock
 
 from greenroom.core import JournalError, TurnFailed
 from greenroom.mailbox import Lane
-from greenroom.teams import (
-    LEAD,
-    MAX_FAILURES,
+from greenroom.teams import LEAD, EditItem, ItemStatus
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._board_messages import (
     CreateItem,
     Edited,
-    EditItem,
-    EditRefused,
     GiveBack,
     ItemAssignment,
-    ItemStatus,
     Join,
     Occupied,
     ReserveId,
     TurnOver,
 )
+from greenroom.teams._edits import EditRefused
 from tests.teams.situations import open_scene
 
 

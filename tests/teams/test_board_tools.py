@@ -14,8 +14,9 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.core import JournalError
-from greenroom.teams import LEAD, Roster
+from greenroom.teams import LEAD
 from greenroom.teams._board_tools import NEXT, board_tools
+from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError
 from tests.teams.situations import Scene, open_scene
 from tests.tools.calls import context

@@ -8,8 +8,19 @@ from hypothesis import strategies as st
 
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
-from greenroom.teams import IdleReason, Idling, MemberStatus
-from greenroom.teams._lifecycle import LANE_OF, TRANSITIONS, TeammateStep, WorkSource, is_news, plan_next, step, takes
+from greenroom.teams import MemberStatus
+from greenroom.teams._team_protocol import IdleReason
+from greenroom.teams._teammate_status import (
+    LANE_OF,
+    TRANSITIONS,
+    Idling,
+    TeammateStep,
+    WorkSource,
+    is_news,
+    plan_next,
+    step,
+    takes,
+)
 
 STEPS = st.lists(st.sampled_from(TeammateStep), max_size=30)
 SOURCES = st.lists(st.sampled_from(WorkSource), max_size=12)

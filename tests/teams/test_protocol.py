@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.teams._protocol import (
+from greenroom.teams._protocol_json import (
+    InboxEntry,
+    WireProblem,
+    read,
+    read_inbox,
+    read_spoken,
+    write,
+    write_entry,
+    write_text,
+)
+from greenroom.teams._team_protocol import (
     MESSAGES,
     AnswerPlan,
     AnswerShutdown,
@@ -27,16 +37,6 @@ from greenroom.teams._protocol import (
     ShutdownRejected,
     ShutdownRequest,
     TeammateTerminated,
-)
-from greenroom.teams._protocol_json import (
-    InboxEntry,
-    WireProblem,
-    read,
-    read_inbox,
-    read_spoken,
-    write,
-    write_entry,
-    write_text,
 )
 
 WORDS = st.text(min_size=1, max_size=8).filter(str.strip)

@@ -21,7 +21,7 @@ from greenroom.worktrees import (
     Fate,
     Hold,
     NoRepository,
-    ProcessResult,
+    ProgramResult,
     UnsafeWorktree,
     WorktreeBusy,
     WorktreeError,
@@ -247,7 +247,7 @@ async def test_an_adoption_that_comes_during_a_release_never_gets_a_tree_that_go
     """CL-42: a tree just resumed is not removed. Mechanism: one act at a time; the adoption waits, and finds it gone or there."""
     looks = trio.Event()
 
-    async def slow(command: list[str], **options: object) -> ProcessResult:
+    async def slow(command: list[str], **options: object) -> ProgramResult:
         if "status" in command:
             looks.set()
             await trio.testing.wait_all_tasks_blocked()
@@ -494,9 +494,9 @@ async def test_all_that_would_be_lost_is_said_at_once(repository: Path) -> None:
 async def test_what_git_refuses_to_remove_is_used_on_and_locked(repository: Path) -> None:
     """RC-76: nothing else is tried; who is in it is in it still."""
 
-    async def refuse(command: list[str], **options: object) -> ProcessResult:
+    async def refuse(command: list[str], **options: object) -> ProgramResult:
         if "remove" in command:
-            return ProcessResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+            return ProgramResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
         return await run_process(command, **options)  # type: ignore[arg-type]
 
     worktrees = Worktrees(HEAD, run=refuse)  # type: ignore[arg-type]
@@ -653,7 +653,7 @@ async def test_notes_say_what_the_worktree_does_not_have(repository: Path) -> No
     await hold.release()
 
 
-async def no_git(*_: object, **__: object) -> ProcessResult:
+async def no_git(*_: object, **__: object) -> ProgramResult:
     raise FileNotFoundError(2, "No such file", "git")
 
 
@@ -731,9 +731,9 @@ async def test_a_cancelled_release_is_carried_out(repository: Path) -> None:
 async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) -> None:
     """RC-76: no recursive delete of ours after git's refusal."""
 
-    async def refuse(command: list[str], **options: object) -> ProcessResult:
+    async def refuse(command: list[str], **options: object) -> ProgramResult:
         if "remove" in command:
-            return ProcessResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+            return ProgramResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
         return await run_process(command, **options)  # type: ignore[arg-type]
 
     hold = await Worktrees(HEAD, run=refuse).open_for_agent(AGENT, cwd=repository)  # type: ignore[arg-type]
@@ -748,7 +748,7 @@ async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) ->
 async def test_work_that_comes_while_it_is_removed_is_not_lost(repository: Path) -> None:
     """RC-76: git refuses what has changed since it was looked at, and nothing is forced."""
 
-    async def late(command: list[str], **options: object) -> ProcessResult:
+    async def late(command: list[str], **options: object) -> ProgramResult:
         if "remove" in command:
             (hold.worktree.path / "late.txt").write_text("work")
         return await run_process(command, **options)  # type: ignore[arg-type]
@@ -766,7 +766,7 @@ async def test_a_clean_up_that_hangs_ends_at_its_deadline(repository: Path, auto
     """CL-02."""
     hanging = False
 
-    async def hang(command: list[str], **options: object) -> ProcessResult:
+    async def hang(command: list[str], **options: object) -> ProgramResult:
         if hanging:
             await trio.sleep_forever()
         return await run_process(command, **options)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Every kind of work, everything that can happen to it, at its first, a middle and its last event: python -m tools.fire
 
 Runs every cell of that matrix in virtual time and prints the outcome of each beside the expected one; exit code 1 if one differs.
-`tests/agents/crew/test_fire.py` runs the same cells.
+`tests/agents/subagents/test_fire.py` runs the same cells.
 """
 
 from __future__ import annotations

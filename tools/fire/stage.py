@@ -11,8 +11,9 @@ from typing import Final
 import attrs
 import trio
 
-from greenroom.agents import Appended, faults_of, load_conversation, repair
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents import Appended, load_conversation
+from greenroom.agents._repair import faults_of, repair
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import Cause, GreenroomError, JournalError, ProviderError
 from greenroom.models import Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock, ToolResultBlock
 from greenroom.models._scripted import ScriptStep

@@ -598,7 +598,7 @@ MUTANTS: Final = (
     Mutant(
         "a sub-agent outlives its aborted turn",
         (),
-        "greenroom.agents.crew._child",
+        "greenroom.agents.subagents._child_actor",
         "if outcome.state is State.KILLED and outcome.cause is not None:",
         "if False:",
         tests=_ENDS,
@@ -622,7 +622,7 @@ MUTANTS: Final = (
     Mutant(
         "what fails while a call is cancelled fails the turn",
         (),
-        "greenroom.agents._calls",
+        "greenroom.agents._tool_calls",
         "        raise outcome.reraise or group from None\n",
         "        raise\n",
         tests=_ENDS,

@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 
 from greenroom.core import Level
-from greenroom.teams import Board
+from greenroom.teams._board import Board
 from greenroom.testing import ExplorationFailed, Search, explore, pct
 from tests.teams.claims import CLAIMERS, ITEMS, crowd
 

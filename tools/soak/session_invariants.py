@@ -15,12 +15,14 @@ from typing import Final
 import trio
 
 from greenroom.actors import KillRequested
-from greenroom.agents import AgentDefined, AgentReviewed, ModelEnded, faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
+from greenroom.agents.events import AgentDefined, AgentReviewed, ModelEnded
 from greenroom.core import event_of
 from greenroom.models import TextBlock, ToolResultBlock, Usage
 from greenroom.session import FOLDS
 from greenroom.supervisor import TreeNode
-from greenroom.tasks import TaskDropped, TaskEnded, TaskState
+from greenroom.tasks import EndReport, NoticeMode, TaskDropped, TaskEnded, TaskState
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
 from tools.soak.session_machine import LEAVING_S, RELEASE_S, World
@@ -42,8 +44,8 @@ async def check_at_rest(world: World) -> None:
     check_reasons(world)
     check_reviews(world)
     await trio.sleep(2 * RELEASE_S + 1)
-    crew = world.session.agents.crew
-    assert not crew.members, f"not released: {crew.members}"
+    pool = world.session.agents.pool
+    assert not pool.subagents, f"not released: {pool.subagents}"
     check_places(world)
     check_usage(world)
 
@@ -66,11 +68,11 @@ def check_when_left(world: World) -> None:
 
 def check_places(world: World) -> None:
     """No place is taken, nobody waits for one, nobody is being gone on with (I-37)."""
-    crew = world.session.agents.crew
-    assert crew.running == 0, crew
-    assert not crew._waiting, "somebody waits for a place"
-    assert not crew._resuming, "somebody is being gone on with for ever"
-    assert crew.is_quiet
+    pool = world.session.agents.pool
+    assert pool.running == 0, pool
+    assert pool._queue.is_idle, "somebody waits for a place"
+    assert not pool._resuming, "somebody is being gone on with for ever"
+    assert pool.is_quiet
     assert world.session.tasks.table.running() == ()
 
 
@@ -115,7 +117,7 @@ def check_usage(world: World) -> None:
 
 def check_conversations(world: World) -> None:
     """Every conversation in memory is one that a provider takes (RC-67), and nobody is said to do anything."""
-    homes = [member.home for member in world.session.agents.crew.members.values()]
+    homes = [subagent.home for subagent in world.session.agents.pool.subagents.values()]
     for home in [*homes, world.session.agents.main.home]:
         assert home is not None
         assert home.activity == "", home.activity
@@ -131,10 +133,10 @@ def check_reports(world: World) -> None:
     for task in world.runs:
         name = f"{task.info.id}.{task.info.run}"
         by_result = task.info.run == 1 and task.info.tool_use_id in results
-        if task.is_silent:
+        if task.notice_mode is NoticeMode.NEVER:
             assert name not in ids, f"{name} is for nobody's ears"
             continue
-        assert task.is_notified, f"the end of {name} was never told"
+        assert task.report is not EndReport.NONE, f"the end of {name} was never told"
         assert by_result + (name in ids) <= 1, f"the end of {name} was told by a result and by a notice"
         assert by_result or name in ids or task.info.id in answered, f"the end of {name} was told to nobody"
     check_readers(world)
@@ -151,7 +153,9 @@ def check_readers(world: World) -> None:
         for found in _NOTICE.findall(text):
             read.setdefault(found, []).append(world.session.main.id)
     told = Counter(notice.task_id for notice in world.notices)
-    answered = Counter(run.info.id for run in world.runs if run.is_answered)  # nobody has to read of these any more
+    answered = Counter(
+        run.info.id for run in world.runs if run.report is EndReport.ANSWER
+    )  # nobody has to read of these any more
     for task_id, count in told.items():
         readers = read.setdefault(task_id, [])
         assert count - answered[task_id] <= len(readers) <= count, f"{count} notices of {task_id}, read by {readers}"
@@ -228,7 +232,7 @@ def check_reasons(world: World) -> None:
                 is_asked = is_asked or asked_s.get(task.cause.who, math.inf) <= task.ended_s
             assert is_asked or reasons, f"nobody asked for the end of {task.info.id}: {task.cause}"
         for one in killed:
-            ran_then = task.began_s < one.ended_s < task.ended_s
+            ran_then = (task.began_s or 0.0) < one.ended_s < task.ended_s
             assert not ran_then or task.state is TaskState.KILLED, (
                 f"{task.info.id} outlives {one.info.id}, its ancestor"
             )

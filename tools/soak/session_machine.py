@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import (
     ActorEnded,
     Cause,
@@ -142,8 +142,8 @@ class World:
 
     def lines(self) -> dict[str, tuple[str, ...]]:
         """Return of each agent what it descends from, the nearest first."""
-        crew = self.session.agents.crew
-        self.parents.update({member.id: member.lineage.above for member in crew.members.values()})
+        pool = self.session.agents.pool
+        self.parents.update({subagent.id: subagent.lineage.above for subagent in pool.subagents.values()})
         return self.parents
 
     @property
@@ -300,7 +300,7 @@ async def carry_out(plan: Plan, sim: Sim, folder: Path, at_rest: Callable[[World
 
 async def _rest(world: World) -> None:
     with trio.move_on_after(LONG_S) as waiting:
-        while world.open_jobs or not world.session.agents.crew.is_quiet:  # noqa: ASYNC110 - virtual seconds
+        while world.open_jobs or not world.session.agents.pool.is_quiet:  # noqa: ASYNC110 - virtual seconds
             await trio.sleep(10)
         await world.session.wait_quiet()
     states = {run.info.id: run.state.value for run in world.runs if not run.is_settled}

@@ -1,7 +1,7 @@
 """Run drawn plans over whole sessions under explored schedules, and check each: a part of `make soak`.
 
 `SOAK_SESSIONS` says how many schedules, 100,000 if it is not set. A plan that breaks a promise is made short, saved under
-tests/agents/crew/histories, and told. Exit code 1 when there was one.
+tests/agents/subagents/histories, and told. Exit code 1 when there was one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SESSIONS: Final = Drawn(
     schedules=100_000,
     plans=plans,
     scenario=scenario,
-    histories=Path(__file__).resolve().parents[2] / "tests" / "agents" / "crew" / "histories",
+    histories=Path(__file__).resolve().parents[2] / "tests" / "agents" / "subagents" / "histories",
 )
 
 if __name__ == "__main__":

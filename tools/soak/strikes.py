@@ -23,7 +23,8 @@ import pytest
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.mcp._peer import ToolInfo
@@ -240,7 +241,7 @@ class Run:
         if self.team is not None:
             found = self.team.teammates.get("ann")
             return None if found is None else found.ref
-        members = self.session.agents.crew.members.values()
+        members = self.session.agents.pool.subagents.values()
         return next((member.ref for member in members if member.order.definition.name in {"worker", "fork"}), None)
 
     @property

@@ -24,21 +24,21 @@ from greenroom.teams import (
     LEAD,
     Item,
     ItemStatus,
-    MailState,
     MemberStatus,
     PlanAnswered,
     PlanSubmitted,
     ShutdownAnswered,
     ShutdownAsked,
     ShutdownSettled,
-    ShutdownState,
-    TeammateEvent,
     TeammateIdled,
     TeammateJoined,
     TeammateLeft,
     TeammateParked,
     TeammateWoke,
 )
+from greenroom.teams._mail_events import MailState
+from greenroom.teams._shutdown_requests import ShutdownState
+from greenroom.teams._teammate_events import TeammateEvent
 from greenroom.trace import check_journal, entries_of, fold
 from tests.actors.invariants import violations
 from tests.teams.machine import check_record

@@ -20,11 +20,14 @@ import attrs
 import trio
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS, SendRefused
+from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled, Undelivered, UsageError, point
 from greenroom.models import Message
 from greenroom.session import Session, open_session
-from greenroom.teams import LEAD, CreateItem, Edit, EditItem, Item, ShutdownOutcome, Team, Teammate
+from greenroom.teams import LEAD, Edit, EditItem, Item, Team
+from greenroom.teams._board_messages import CreateItem
+from greenroom.teams._shutdown_requests import ShutdownOutcome
+from greenroom.teams._team_handles import Teammate
 from greenroom.testing import Sim
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
 from tests.kept import Kept

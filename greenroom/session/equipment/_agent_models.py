@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import ChildWish
+from greenroom.agents.subagents import SubagentSpec
 from greenroom.models import Effort, Message, Model, ModelRequest
 from greenroom.models.choice import ModelNames, choose_model, read_effort
 from greenroom.session.assembly._session_plan import Plan
@@ -85,7 +85,7 @@ def chosen_model(own: Model, names: ModelNames, wanted: str | None, *, usual: st
     return exact if own.name.startswith("claude-") and names.allows(exact) else ""
 
 
-def child_model(definition: AgentDefinition, wish: ChildWish | None, plan: Plan, *, own: str) -> tuple[str, str]:
+def child_model(definition: AgentDefinition, wish: SubagentSpec | None, plan: Plan, *, own: str) -> tuple[str, str]:
     """Return the exact name of a child's model, and a line for people about what could not be used.
 
     Args:

@@ -12,8 +12,8 @@ from typing import final
 import attrs
 
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
-from greenroom.agents.crew import ChildWish, furnish
 from greenroom.agents.delegation import coordinator_tools
+from greenroom.agents.subagents import SubagentSpec, make_child_profile
 from greenroom.hooks import AgentAsker
 from greenroom.mcp import MissingServers
 from greenroom.permissions import ApprovalQueue
@@ -100,7 +100,7 @@ class Composition:
         more: Sequence[Tool] = (),
         *,
         is_child: bool = True,
-        wish: ChildWish | None = None,
+        wish: SubagentSpec | None = None,
         ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
     ) -> AgentState:
         """Return the record of a new agent.
@@ -142,7 +142,7 @@ class Composition:
             narrow=coordinator_tools if is_leading else None,
         )
         if wish is not None:
-            profile = furnish(profile, wish, self._scalars.delegation)
+            profile = make_child_profile(profile, wish, self._scalars.delegation)
         home = AgentState(profile=profile, services=self.services, ports=ports)
         if wish is not None and wish.is_worker and self._services.scratchpad is not None:
             give_scratchpad(home, self._services.scratchpad)
@@ -167,7 +167,7 @@ class Composition:
             known = [*self.toolbox.tools, *(tool.name for tool in servers.tools)]
             self.toolbox.check(definition, known, are_all_there=True)
 
-    def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
+    def _model_of(self, definition: AgentDefinition, wish: SubagentSpec | None) -> str:
         chosen, problem = child_model(definition, wish, self._services.plan, own=self.services.model.name)
         if problem:
             self.problems.append(problem)

@@ -9,7 +9,7 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents.crew import Crew
+from greenroom.agents.subagents import SubagentPool
 from greenroom.core import Recorder
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_teams import SessionTeams
@@ -31,10 +31,10 @@ class Activity:
     """Number of commands that run as tasks."""
 
 
-def observe(main: Ref[Any], inbox: SessionInbox, crew: Crew, teams: SessionTeams) -> Activity:
+def observe(main: Ref[Any], inbox: SessionInbox, pool: SubagentPool, teams: SessionTeams) -> Activity:
     """Return what runs at this moment."""
-    kinds = [task.info.kind for task in crew.tasks.running()]
-    is_reporting = any(member.task.is_finished and not member.task.is_settled for member in crew.members.values())
+    kinds = [task.info.kind for task in pool.tasks.running()]
+    is_reporting = any(member.task.is_finished and not member.task.is_settled for member in pool.subagents.values())
     return Activity(
         is_busy=is_reporting or not are_at_rest((main, inbox.ref)),
         agents=kinds.count(AGENT) + teams.working,

@@ -18,16 +18,9 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
-from greenroom.agents import (
-    AgentState,
-    CallDeferred,
-    Loaded,
-    PermissionAnswered,
-    PermissionAsked,
-    ToolBegan,
-    open_calls,
-)
-from greenroom.agents.crew import MainAgent
+from greenroom.agents import AgentState, Loaded, open_calls
+from greenroom.agents.events import CallDeferred, PermissionAnswered, PermissionAsked, ToolBegan
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane

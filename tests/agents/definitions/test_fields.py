@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
-from greenroom.agents.definitions import FIELDS, facts_of, read_json, read_markdown
+from greenroom.agents import AgentDefinition, AgentMcpServer, DefinitionOrigin, MemoryScope
+from greenroom.agents._definition import MAX_TURNS
+from greenroom.agents.definitions import facts_of
+from greenroom.agents.definitions._definition_fields import FIELDS, read_json, read_markdown
 from greenroom.core.sources import Diagnostic, Kind, Scope
 from tests.agents.definitions.samples import JSON, MARKDOWN
 
-HERE = Origin(scope=Scope.PROJECT, source="x.md")
+HERE = DefinitionOrigin(scope=Scope.PROJECT, source="x.md")
 
 
-def read(content: str, origin: Origin = HERE) -> tuple[AgentDefinition | None, list[Diagnostic]]:
+def read(content: str, origin: DefinitionOrigin = HERE) -> tuple[AgentDefinition | None, list[Diagnostic]]:
     return read_markdown(content, origin=origin)
 
 
@@ -209,7 +211,7 @@ def test_json_takes_every_field_and_one_bad_definition_takes_only_itself_out() -
 
 def test_a_plugins_hooks_and_permission_mode_have_no_effect() -> None:
     """Behaviours (2), line 4."""
-    plugin = Origin(scope=Scope.PLUGIN, source="x.md")
+    plugin = DefinitionOrigin(scope=Scope.PLUGIN, source="x.md")
     definition, found = read(head(permissionMode="plan", hooks="{Stop: []}", mcpServers="[a]"), plugin)
 
     assert definition is not None

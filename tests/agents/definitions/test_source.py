@@ -13,9 +13,9 @@ from greenroom.agents.definitions import (
     DefinitionSource,
     agent_listing,
     builtin_definitions,
-    find_manual,
     load_definitions,
 )
+from greenroom.agents.definitions._builtin_definitions import find_manual
 from greenroom.core import InlineBlocking, UsageError
 from greenroom.core.sources import Kind, Plugin, Scope, find_places
 from tests.agents.definitions.samples import JSON, agent, places_in, write

@@ -9,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import BUILTINS
-from greenroom.agents.delegation import (
-    COORDINATOR_TOOLS,
-    ZeroTools,
-    coordinator_tools,
-    possible_tools,
-    tools_for_child,
-    worker_tools,
-)
+from greenroom.agents.definitions._builtin_definitions import BUILTINS
+from greenroom.agents.delegation import COORDINATOR_TOOLS, ZeroTools, coordinator_tools, tools_for_child, worker_tools
+from greenroom.agents.delegation._tool_pool import possible_tools
 from greenroom.permissions import Mode
 from greenroom.tools.builtin import STANDARD_TOOLS
 

@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, compose_system_prompt
 from greenroom.agents.definitions import EXPLORE, GENERAL_PURPOSE
-from greenroom.agents.memory import (
-    HOPS,
-    Instructions,
-    imports_of,
-    instructions_below,
-    load_instructions,
-    render_instructions,
-)
+from greenroom.agents.memory import Instructions, load_instructions, render_instructions
+from greenroom.agents.memory._imports import HOPS, imports_of
+from greenroom.agents.memory._instructions import instructions_below
 from greenroom.core.sources import Kind
 from tests.agents.definitions.samples import places_in, write
 

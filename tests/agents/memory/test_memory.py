@@ -13,13 +13,13 @@ from greenroom.agents.memory import (
     MemoryFolder,
     Notes,
     agent_memory,
-    cut_notes,
     is_memory_on,
     main_memory,
     read_notes,
     render_memory,
     tools_with_memory,
 )
+from greenroom.agents.memory._notes import cut_notes
 from greenroom.core.sources import find_places
 from tests.agents.definitions.samples import places_in
 
