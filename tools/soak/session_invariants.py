@@ -1,4 +1,4 @@
-"""What has to be true of a session and its crew when all is quiet, and after it was left, whatever happened before.
+"""What has to be true of a session and its pool when all is quiet, and after it was left, whatever happened before.
 
 Each check names what it holds: issue rows, decisions of the design, rows of the regressions. They read what the session
 shows (tasks, tree, usage), what its agents heard, its transcripts and its record; none of them asks how it came to that.
