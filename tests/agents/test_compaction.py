@@ -40,7 +40,7 @@ async def compact(stage: Stage, focus: str = "") -> Compacted:
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
     found = map(event_of, stage.runtime.recorder.latest())
-    return [one for one in found if isinstance(one, kinds)]
+    return [each_kinds for each_kinds in found if isinstance(each_kinds, kinds)]
 
 
 def look(usage: Usage = NOTHING) -> WrittenAnswer:

@@ -60,7 +60,7 @@ class Host:
     def heard(self, event: str) -> list[Mapping[str, Any]]:
         """Return what hooks of an event were told, without what every input says."""
         usual = {"session_id", "cwd", "transcript_path", "permission_mode", "hook_event_name", "effort"}
-        of_event = [one for one in self.told if one["hook_event_name"] == event]
+        of_event = [entry for entry in self.told if entry["hook_event_name"] == event]
         return [{key: value for key, value in one.items() if key not in usual} for one in of_event]
 
 

@@ -86,7 +86,9 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
                 assert home is not None
                 assert home.conversation is not None
                 seen = [
-                    one.content for one in home.conversation.messages[-1].content if isinstance(one, ToolResultBlock)
+                    block.content
+                    for block in home.conversation.messages[-1].content
+                    if isinstance(block, ToolResultBlock)
                 ]
                 session.main.tell(Note("Try again."))
                 await session.wait_quiet()

@@ -202,7 +202,7 @@ async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
     assert "Go on." in requests[0].messages[-1].text
     assert requests[0].model == member.home.profile.model != ""
     assert "opus" in member.home.profile.model
-    assert [one.name for one in requests[0].tools] == ["Glob", "Wait"]
+    assert [each_tool.name for each_tool in requests[0].tools] == ["Glob", "Wait"]
     assert (member.lineage.depth, member.label, member.home.cwd) == (1, "helper", tmp_path / "project/deep")
     assert {key: view.state.value for key, view in tasks_of(run).items()} == {
         (task, 1): "failed",

@@ -92,7 +92,7 @@ class Scene:
 
     def work(self, name: str) -> list[str]:
         """Return the items that a member was handed."""
-        return [one.label for one in self.given[name] if isinstance(one, Work)]
+        return [work.label for work in self.given[name] if isinstance(work, Work)]
 
     @property
     def items(self) -> tuple[Item, ...]:

@@ -67,8 +67,12 @@ class Crew:
 
     def act(self, member: str, item: str, act: str) -> None:
         self.said += 1
-        others = [one for one in self.members if one != member] or [member]
-        pending = [one.id for one in self.state.in_order() if one.status is ItemStatus.PENDING and one.id != item]
+        others = [each_member for each_member in self.members if each_member != member] or [member]
+        pending = [
+            each_item.id
+            for each_item in self.state.in_order()
+            if each_item.status is ItemStatus.PENDING and each_item.id != item
+        ]
         done = [item.id for item in self.state.in_order() if item.status is ItemStatus.COMPLETED]
         match act:
             case "complete":
