@@ -1,4 +1,4 @@
-"""What follows every stop reason and everything that an answer can hold, through the provider's own events."""
+"""The outcome of every stop reason and everything that an answer can hold, through the provider's own events."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Home:
         return made
 
     def say(self, text: str, calls: int = 0) -> None:
-        """Let the user say something, and the model answer, at most with calls that stay open."""
+        """Make the user say something, and the model answer, at most with calls that stay open."""
         open_ones = self.conversation.messages[-1].tool_uses if self.conversation.messages else ()
         self.conversation.say([text], [ToolResultBlock(call.id, f"seen {call.id}") for call in open_ones])
         self.said += 1

@@ -1,4 +1,4 @@
-"""What a stream says of background tasks, and how long a run stays for them: pure functions, for all orders of events."""
+"""Lines of a stream about background tasks, and how long a run stays for them: pure functions, for all orders of events."""
 
 from __future__ import annotations
 

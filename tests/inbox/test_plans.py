@@ -1,4 +1,4 @@
-"""What a turn takes out of an inbox: an agent that does nothing but take, on a mailbox, against whatever is put into it."""
+"""Turns that take from an inbox: an agent that does nothing but take, on a mailbox, against whatever is put into it."""
 
 from __future__ import annotations
 

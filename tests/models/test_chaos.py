@@ -1,4 +1,4 @@
-"""A model that fails on purpose: by the seed and the conversation alone, in the ways that it says, and not for ever."""
+"""A model that fails on purpose: by the seed and the conversation alone, in the ways that it says, and not forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent has of MCP servers while they come, go, and list other tools."""
+"""An agent's tools of MCP servers while these come, go, and list other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents are told of the repository in which they work."""
+"""The text for agents about the repository in which they work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks that are gone on with in another process: what they share stands in their parent's transcript alone."""
+"""Forks that are resumed in another process: what they share stands in their parent's transcript alone."""
 
 from __future__ import annotations
 

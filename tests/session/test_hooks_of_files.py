@@ -1,4 +1,4 @@
-"""What hooks are told of files: those that they watch, folders that commands go to, instructions, skills of the user's."""
+"""Hooks about files: those that they watch, folders that commands go to, instructions, skills of the user's."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_matchers_list_names_and_answers_replace_what_was_asked_for() -> None:
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be looked at often: commands need real time."""
+    """Look at files often: commands need real time."""
     monkeypatch.setattr("greenroom.session.equipment._file_watch.LOOK_S", 0.02)
 
 

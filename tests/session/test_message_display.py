@@ -25,11 +25,11 @@ from tests.session.teamwork import agent, echo, in_order, told
 
 
 class Screen:
-    """What shows messages, and the hook that looks at them."""
+    """A display of messages, and the hook that looks at them."""
 
     def __init__(self, *says: str | None, takes_s: float = 0.0) -> None:
         self.says = list(says)
-        """What the hook wants shown, message by message; None for nothing else."""
+        """The texts that the hook wants shown, message by message; None for nothing else."""
         self.takes_s = takes_s
         self.told: list[Mapping[str, Any]] = []
         self.shown: list[Appended] = []

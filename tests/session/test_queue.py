@@ -1,4 +1,4 @@
-"""What is sent to a session while it works: when it is heard, in which order, and what an interrupt makes of it."""
+"""Messages to a session while it works: when they are taken up, in which order, and what an interrupt does to them."""
 
 from __future__ import annotations
 

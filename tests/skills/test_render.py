@@ -1,4 +1,4 @@
-"""What a model gets to read of a skill, and that nothing typed becomes a command."""
+"""The text of a skill for a model; nothing typed becomes a command."""
 
 from __future__ import annotations
 

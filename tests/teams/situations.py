@@ -63,9 +63,9 @@ class Scene:
     home: BoardHome
     board: Ref[Any]
     told: list[str]
-    """What the lead was told."""
+    """Notices to the lead."""
     given: dict[str, list[Work | Note]] = attrs.Factory(dict)
-    """What each member was sent."""
+    """Messages to each member."""
     refs: dict[str, Ref[Any]] = attrs.Factory(dict)
 
     async def spawn(self, name: str) -> Ref[Any]:

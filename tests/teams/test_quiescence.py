@@ -1,6 +1,6 @@
-"""Every board comes to rest: whatever members do with what they are handed, nobody is handed an item for ever.
+"""Every board comes to rest: whatever members do with what they are handed, nobody is handed an item forever.
 
-The plan says what each member does with each item that it is handed, again and again for ever; none of them tires of it. Between
+The plan says what each member does with each item that it is handed, again and again forever; none of them tires of it. Between
 two looks of the lead, the board stops by itself, and each item that could be begun says why it is not handed out.
 """
 
@@ -37,7 +37,7 @@ PLANS = st.lists(st.lists(st.sampled_from(ACTS), min_size=1, max_size=4), min_si
 
 
 class Crew:
-    """A board, and members that do the same things with its items for ever."""
+    """A board, and members that do the same things with its items forever."""
 
     def __init__(self, plans: Sequence[Sequence[str]], items: int) -> None:
         self.members = MEMBERS[: len(plans)]
@@ -109,7 +109,7 @@ class Crew:
                 self.state.fold(event)
 
     def look(self, what: str, item: str) -> None:
-        """Let the lead do something about an item."""
+        """Make the lead do something about an item."""
         self.said += 1
         match what:
             case "say more":

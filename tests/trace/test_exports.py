@@ -28,7 +28,7 @@ LASTING: Final = ("actor", "turn", "model", "tool")
 
 @attrs.frozen
 class Facts:
-    """What has to survive an export."""
+    """The records that have to survive an export."""
 
     lasted: dict[int, tuple[str, str, int]]
     """Number of each begin to what began, its outcome and how many microseconds it took; of what is open, to the end."""

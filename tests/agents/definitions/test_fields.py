@@ -1,4 +1,4 @@
-"""What a definition may say, in both forms, and what becomes of what does not fit."""
+"""Fields of a definition, in both forms, and values that do not fit."""
 
 from __future__ import annotations
 

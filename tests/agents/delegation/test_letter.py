@@ -1,4 +1,4 @@
-"""What a call of SendMessage says: today's words, older ones, and whatever else a model writes."""
+"""Inputs of SendMessage: today's words, older ones, and whatever else a model writes."""
 
 from __future__ import annotations
 

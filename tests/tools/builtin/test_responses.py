@@ -1,4 +1,4 @@
-"""What hooks are told of the results of built-in tools: the documented shapes, and nothing where no hook listens."""
+"""Results of built-in tools as hooks see them: the documented shapes, and nothing where no hook listens."""
 
 from __future__ import annotations
 

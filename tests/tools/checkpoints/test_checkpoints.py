@@ -1,4 +1,4 @@
-"""What cannot be kept or set back is said, and nothing else suffers from it."""
+"""Files that cannot be kept or set back are reported, and nothing else suffers from it."""
 
 from __future__ import annotations
 
