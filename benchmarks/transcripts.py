@@ -20,7 +20,8 @@ from benchmarks.measure import Target, cpu_seconds, print_figures, report, run_g
 from greenroom.agents import encode_message, load_conversation
 from greenroom.core import SeededIds, SystemDisk
 from greenroom.models import Message, TextBlock, ToolResultBlock, ToolUseBlock
-from greenroom.store import RESUMED_BYTES, Transcript, TranscriptHeader, read_transcript
+from greenroom.store import RESUMED_BYTES, Transcript, TranscriptHeader
+from greenroom.store._transcript_reader import read_transcript
 
 MEGABYTE = 1_000_000
 SIZE_BYTES = 50 * MEGABYTE

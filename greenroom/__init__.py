@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal, State
     from greenroom.agents import AgentDefinition, Answer
-    from greenroom.agents.crew import AGENT_TOOLS
+    from greenroom.agents.subagents import AGENT_TOOLS
     from greenroom.core import (
         ActorEnded,
         AskTimedOut,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from greenroom.tools import ToolContext, ToolError, tool
 
 _MODULE_OF: "Mapping[str, str]" = {
-    "AGENT_TOOLS": "greenroom.agents.crew",
+    "AGENT_TOOLS": "greenroom.agents.subagents",
     "ActorEnded": "greenroom.core",
     "AgentDefinition": "greenroom.agents",
     "Answer": "greenroom.agents",

@@ -97,7 +97,7 @@ PROMISES: Final = {
 }
 
 NOT_YET: Final[dict[str, str]] = {}
-"""Invariants of kernel 11 without a test, and why."""
+"""Invariants without a test, and why."""
 
 
 @attrs.frozen

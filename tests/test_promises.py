@@ -1,4 +1,4 @@
-"""Every promise has a test, and every id that a test names is a promise (STYLE 23)."""
+"""Every promise has a test, and every id that a test names is a promise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenroom.trace import AT_THE_END, CHECKS, COMPARED, WITH_FOLDS
+from greenroom.trace import CHECKS
+from greenroom.trace._checks import AT_THE_END, WITH_FOLDS
+from greenroom.trace._compare import COMPARED
 from tests.promises import NOT_IN_A_JOURNAL, NOT_YET, PROMISES
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices
 from greenroom.core import Ports, Recorder, calm_collector
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
-from greenroom.session import EVENTS, transcript_opener
+from greenroom.session import EVENTS
+from greenroom.session.record._resume import transcript_opener
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet, tool

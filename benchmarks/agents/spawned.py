@@ -32,7 +32,7 @@ from greenroom.core import calm_collector
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Session, TaskHandle, open_session
 from greenroom.tools import tool
-from tests.agents.crew import caching
+from tests.agents.subagents import caching
 
 AGENTS: Final = 10_000
 LIMIT: Final = 1.1

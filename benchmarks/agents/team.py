@@ -30,7 +30,8 @@ from greenroom.agents import AgentDefinition
 from greenroom.core import calm_collector
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Session, open_session
-from greenroom.teams import CreateItem, MemberStatus, Team
+from greenroom.teams import MemberStatus, Team
+from greenroom.teams._board_messages import CreateItem
 
 MATES: Final = 1_000
 ITEMS: Final = 10_000
@@ -88,7 +89,7 @@ async def run(mates: int, items: int, wait_s: float, folder: Path, memory_kb: Ca
         for number in range(items):
             await team.board.ref.ask(CreateItem(subject=f"Item {number}", description="Complete it.", by="host"))
         outcome.filled_s = time.perf_counter() - began_s
-        while team.board.has_claimable or any(one.status is not MemberStatus.IDLE for one in team.teammates.values()):  # noqa: ASYNC110
+        while team.board.has_claimable or any(mate.status is not MemberStatus.IDLE for mate in team.teammates.values()):  # noqa: ASYNC110
             await trio.sleep(LOOK_S)
         outcome.wall_s, outcome.cpu_s = time.perf_counter() - began_s, time.process_time() - cpu_s
         await session.wait_quiet()

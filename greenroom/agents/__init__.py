@@ -1,168 +1,85 @@
 """Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
 
 from greenroom.agents._agent import Agent, agent_spec
-from greenroom.agents._blocks import INTERRUPTED, LOST_RESULT, decode_message, encode_message, open_calls, results_for
-from greenroom.agents._compaction import (
-    Compact,
-    Compacted,
-    CompactionBlocked,
-    CompactionFailed,
-    CompactionSettings,
-    CompactionTrigger,
-    ContextRefilled,
-    compaction_from_environment,
-)
-from greenroom.agents._conversation import NOTICES, Appended, Conversation, OnMessage
+from greenroom.agents._agent_run import Denial
+from greenroom.agents._blocks import INTERRUPTED, encode_message, open_calls
+from greenroom.agents._conversation import NOTICES, Appended, OnMessage
+from greenroom.agents._conversation_loader import CONTINUE, Loaded, load_conversation
 from greenroom.agents._definition import (
     INHERIT,
     MAIN_NAME,
-    MAX_TURNS,
     AgentDefinition,
     AgentMcpServer,
+    DefinitionOrigin,
     MemoryScope,
-    Origin,
+    compose_system_prompt,
 )
-from greenroom.agents._events import (
-    EVENTS,
-    AgentDefined,
-    AgentNoticed,
-    AgentReviewed,
-    AgentSpoke,
-    AgentSummarized,
-    CallDeferred,
-    CompactBegan,
-    CompactEnded,
-    ForkBegan,
-    ForkEnded,
-    ModelBegan,
-    ModelEnded,
-    ModelRetried,
-    PermissionAnswered,
-    PermissionAsked,
-    PermissionDenied,
-    PermissionReviewed,
-    ToolBegan,
-    ToolEnded,
-)
-from greenroom.agents._fold import FOLDS, AgentView
-from greenroom.agents._forked import ForkedResult, ForkFailed, RunCall, make_request, run_forked
-from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, latest_hooking
-from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
-from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
-from greenroom.agents._profile import AgentProfile, ConversationStart, Lineage
-from greenroom.agents._repair import Repaired, faults_of, repair
+from greenroom.agents._forked import ForkFailed, run_forked
+from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work
+from greenroom.agents._profile import AgentProfile, Lineage
 from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
-from greenroom.agents._rounds import TOOL_DEFERRED, TOOL_UNAVAILABLE, OutOfTurns
-from greenroom.agents._run import Denial
+from greenroom.agents._rounds import TOOL_UNAVAILABLE, OutOfTurns
 from greenroom.agents._servers import AgentServers, open_agent_servers
-from greenroom.agents._services import AgentServices, CanUseTool, Listeners, OnStream, Question, TurnSettings
-from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
+from greenroom.agents._services import AgentServices, CanUseTool, Listeners, OnStream, PermissionQuestion, TurnSettings
+from greenroom.agents._skill_tool import ForkSkill, SkillTool, preload_skills
 from greenroom.agents._state import AgentPorts, AgentState
-from greenroom.agents._structured import STRUCTURED_OUTPUT, NoStructuredAnswer, checked_schema
-from greenroom.agents._system_prompt import compose_system_prompt
-from greenroom.agents._turn import AgentTurn
+from greenroom.agents._structured import NoStructuredAnswer, checked_schema
+from greenroom.agents._turn_hooks import Hooking, PromptBlocked, StoppedByHook, latest_hooking
 from greenroom.agents._turn_state import TurnState
 
 __all__ = [
     "CONTINUE",
     "ENDED_AFTER",
-    "EVENTS",
-    "FOLDS",
     "INHERIT",
     "INTERRUPTED",
-    "LOST_RESULT",
     "MAIN_NAME",
-    "MAX_TURNS",
     "NOTED_AFTER",
     "NOTICES",
-    "STRUCTURED_OUTPUT",
-    "TOOL_DEFERRED",
     "TOOL_UNAVAILABLE",
     "Agent",
-    "AgentDefined",
     "AgentDefinition",
     "AgentMcpServer",
-    "AgentNoticed",
     "AgentPorts",
     "AgentProfile",
-    "AgentReviewed",
     "AgentServers",
     "AgentServices",
-    "AgentSpoke",
     "AgentState",
-    "AgentSummarized",
-    "AgentTurn",
-    "AgentView",
     "Answer",
     "Appended",
-    "CallDeferred",
     "CanUseTool",
-    "Compact",
-    "CompactBegan",
-    "CompactEnded",
-    "Compacted",
-    "CompactionBlocked",
-    "CompactionFailed",
-    "CompactionSettings",
-    "CompactionTrigger",
-    "ContextRefilled",
-    "Conversation",
-    "ConversationStart",
+    "DefinitionOrigin",
     "Denial",
-    "ForkBegan",
-    "ForkEnded",
     "ForkFailed",
     "ForkSkill",
-    "ForkedResult",
     "Hooking",
     "Input",
     "Lineage",
     "Listeners",
     "Loaded",
     "MemoryScope",
-    "ModelBegan",
-    "ModelEnded",
-    "ModelRetried",
     "NoStructuredAnswer",
     "Note",
     "OnMessage",
     "OnStream",
-    "Origin",
     "OutOfTurns",
-    "PermissionAnswered",
-    "PermissionAsked",
-    "PermissionDenied",
-    "PermissionReviewed",
-    "Preloaded",
+    "PermissionQuestion",
     "Prompt",
     "PromptBlocked",
-    "Question",
-    "Repaired",
     "RepeatedCall",
     "RepetitionLimits",
-    "RunCall",
     "SkillTool",
     "StoppedByHook",
-    "ToolBegan",
-    "ToolEnded",
     "TurnSettings",
     "TurnState",
     "Work",
     "agent_spec",
     "checked_schema",
-    "compaction_from_environment",
     "compose_system_prompt",
-    "decode_message",
     "encode_message",
-    "faults_of",
     "latest_hooking",
     "load_conversation",
-    "make_request",
     "open_agent_servers",
     "open_calls",
     "preload_skills",
-    "render",
-    "repair",
-    "results_for",
     "run_forked",
 ]

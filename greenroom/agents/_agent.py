@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable
 from typing import ClassVar, Literal
 
 from greenroom.actors import Behavior, Context, Outcome, State
+from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import OnMessage
-from greenroom.agents._events import AgentDefined
+from greenroom.agents._conversation_loader import CONTINUE
 from greenroom.agents._inputs import Input, Note, Prompt
-from greenroom.agents._loading import CONTINUE
 from greenroom.agents._rounds import Rounds
 from greenroom.agents._state import AgentState
-from greenroom.agents._turn import AgentTurn
+from greenroom.agents.compaction._compaction import Compact
+from greenroom.agents.events._agent_events import AgentDefined
 from greenroom.core import Level
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.supervisor import ChildSpec, Restart
@@ -85,18 +86,13 @@ class Agent(Behavior[Input]):
             )
         )
 
-    async def on_message(self, message: Input, ctx: Context) -> None:
-        """Run one turn."""
+    def on_message(self, message: Input, ctx: Context) -> Awaitable[None]:
+        """Run one turn. It is the turn's own coroutine that is awaited: one less that waits in every agent."""
         home, conversation = self._home, self._home.conversation
         assert conversation is not None
         # The caller of an ask gets the error, and decides; a turn that nobody waits for would be lost.
         home.set_cut(is_cut=not isinstance(message, Prompt | Compact))
-        turn = AgentTurn(home=home, ctx=ctx, conversation=conversation)
-        try:
-            await Rounds(turn).run(message)
-        finally:
-            turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
-        home.set_cut(is_cut=False)
+        return Rounds(AgentTurn(home=home, ctx=ctx, conversation=conversation)).run(message)
 
     def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
         """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that."""

@@ -8,8 +8,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents._hooking import Hooking, told_input
 from greenroom.agents._state import AgentState
+from greenroom.agents._turn_hooks import Hooking, told_input
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import CwdChangedInput, PermissionDeniedInput, PostToolUseFailureInput, PostToolUseInput
 from greenroom.models import ToolUseBlock

@@ -44,7 +44,7 @@ class AgentMcpServer:
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
-class Origin:
+class DefinitionOrigin:
     """The origin of a definition."""
 
     scope: Scope = Scope.CLI
@@ -103,7 +103,7 @@ class AgentDefinition:
     answer_schema: Mapping[str, Any] | None = None
     """JSON Schema of the object that it answers a person with, by a tool that it has for it; see `Answer.structured`. None: it
     answers in words. No file can set it."""
-    origin: Origin = attrs.field(factory=Origin, eq=False)
+    origin: DefinitionOrigin = attrs.field(factory=DefinitionOrigin, eq=False)
 
     @name.validator
     def _check_name(self, _: Any, value: str) -> None:
@@ -137,3 +137,20 @@ class AgentDefinition:
             trusted: The folders that the user has trusted. A trusted parent does not count.
         """
         return self.origin.folder is None or self.origin.folder in set(trusted)
+
+
+def compose_system_prompt(
+    definition: AgentDefinition, *, environment: str = "", instructions: str = "", memory: str = "", skills: str = ""
+) -> str:
+    """Return what the model is told before the conversation.
+
+    Args:
+        definition: Of the agent; one that reads no instructions gets none.
+        environment: Where it works, on what, on which day.
+        instructions: What `render_instructions` made.
+        memory: What `render_memory` made.
+        skills: What `preload_skills` made.
+    """
+    wanted = instructions if definition.reads_instructions else ""
+    parts = (definition.system_prompt, environment, wanted, memory, skills)
+    return "\n\n".join(part.strip() for part in parts if part.strip())

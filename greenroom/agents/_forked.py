@@ -13,11 +13,11 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._asking import Asker
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
+from greenroom.agents._model_request import Asker
 from greenroom.agents._repair import is_sound, repair
 from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.core import PeerError, error_text
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
@@ -110,7 +110,7 @@ async def run_forked(
     before = turn.usage
     place, number = (turn.agent, turn.incarnation), (turn.turn, turn.round)
     began = turn.emit(ForkBegan, *place, turn.seq, *number, purpose)
-    run = _Run(turn, began, max_tokens, run_call, turn.conversation.messages if messages is None else messages)
+    run = _ForkedRun(turn, began, max_tokens, run_call, turn.conversation.messages if messages is None else messages)
     state, error = KILLED, ""
     # What an agent does is what its turn does.
     showing = home.doing(purpose) if turn.turn else nullcontext()
@@ -130,7 +130,7 @@ async def run_forked(
 
 
 @attrs.define
-class _Run:
+class _ForkedRun:
     """The requests of one forked run."""
 
     turn: Asker

@@ -17,21 +17,20 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 import trio
 
+from greenroom.agents._agent_run import Denial
 from greenroom.agents._call_hooks import CallHooks
-from greenroom.agents._confinement import why_outside
-from greenroom.agents._events import (
+from greenroom.agents._review_requests import review_call
+from greenroom.agents._services import PermissionQuestion
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn_hooks import Hooking
+from greenroom.agents.events._agent_events import (
     CallDeferred,
     PermissionAnswered,
     PermissionAsked,
     PermissionDenied,
     PermissionReviewed,
 )
-from greenroom.agents._hooking import Hooking
-from greenroom.agents._reviewing import review_call
-from greenroom.agents._run import Denial
-from greenroom.agents._services import Question
-from greenroom.agents._state import AgentState
-from greenroom.agents.review import AutoMode, Outcome, Review
+from greenroom.agents.review import AutoMode, Review, ReviewOutcome
 from greenroom.hooks import HookEvent, HookOutcome, Permission
 from greenroom.hooks.inputs import NotificationInput, PermissionRequestInput, PreToolUseInput
 from greenroom.mcp import McpTool, names_tool
@@ -51,6 +50,7 @@ from greenroom.permissions import (
     traits_of,
 )
 from greenroom.tools import Tool, ToolError, acts_on_session
+from greenroom.worktrees import Worktree, confine_path, why_refused
 
 REASON_CHARS: Final = 500
 REMARKS: Final = 100
@@ -243,7 +243,7 @@ class Guard:
                 review = await review_call(self.home, auto, agent=agent, emit=self._emit, call=call, values=values)
             place = (agent, incarnation, began, turn, round_number, call.id, call.name)
             self._emit(PermissionReviewed, *place, review.outcome.value, review.reason)
-            if review.outcome is Outcome.ALLOWED:
+            if review.outcome is ReviewOutcome.ALLOWED:
                 never = await self._why_never(call.name, values)
                 if never:
                     raise self._refused(call, values, never, round_number)
@@ -330,7 +330,7 @@ class Guard:
             message = f"{label} needs your permission to use {call.name}"
             self.hooking.tell(NotificationInput(message=message, notification_type="permission_prompt"))
         if services.can_use_tool is not None:
-            question = Question(
+            question = PermissionQuestion(
                 agent=self.home.profile.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
             )
             answer = await services.can_use_tool(question)
@@ -388,7 +388,7 @@ _EFFECT_OF: Final = {
 
 
 def _not_allowed(review: Review) -> str:
-    if review.outcome is Outcome.BLOCKED:
+    if review.outcome is ReviewOutcome.BLOCKED:
         return f"auto mode blocks it: {review.reason}"
     return f"auto mode could not review it, and what is not reviewed does not run: {review.reason}"
 
@@ -410,3 +410,18 @@ def _read_decision(outcome: HookOutcome) -> Allow | Deny | None:
         read_update(updated_permission) for updated_permission in decision.updated_permissions
     )
     return Allow(input=decision.updated_input, updates=updates)
+
+
+def why_outside(home: AgentState, tree: Worktree, tool: str, values: Mapping[str, Any]) -> str:
+    """Return why a call must not run for an agent in its worktree; empty if it may. Looks at the disk."""
+    traits = traits_of(tool)
+    subject = values.get(traits.subject) if traits.subject else None
+    if traits.kind is ToolKind.SHELL:
+        return why_refused(str(values.get("command", "")), cwd=home.cwd, worktree=tree)
+    if traits.kind is not ToolKind.EDIT or not isinstance(subject, str):
+        return ""
+    path = (home.cwd / subject).resolve()
+    own = () if home.profile.policy is None else home.profile.policy.own_folders
+    if any(path.is_relative_to(Path(folder).resolve()) for folder in own):
+        return ""
+    return confine_path(path, tree)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from greenroom.actors import Request
-from greenroom.agents._compaction import Compact
+from greenroom.agents.compaction._compaction import Compact
 from greenroom.core import frame
 from greenroom.inbox import HUMAN, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
 from greenroom.models import ToolUseBlock, Usage

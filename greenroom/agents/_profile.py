@@ -8,8 +8,8 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._definition import MAIN_NAME, AgentDefinition
-from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import InstructionFile, MemoryFolder
 from greenroom.hooks import HookRunner

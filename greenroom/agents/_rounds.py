@@ -17,17 +17,10 @@ import attrs
 import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
-from greenroom.agents._asking import ask_model
+from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._calls import run_calls
-from greenroom.agents._compacting import compact, make_room, make_small
-from greenroom.agents._compaction import Compact, CompactionTrigger
-from greenroom.agents._displaying import is_shown_later, show
-from greenroom.agents._events import AgentSpoke
-from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred
-from greenroom.agents._hooking import PromptBlocked, StoppedByHook, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
 from greenroom.agents._intake import (
     WAITS_CUT,
@@ -38,7 +31,14 @@ from greenroom.agents._intake import (
     take_in,
     take_while_waiting,
 )
-from greenroom.agents._turn import AgentTurn
+from greenroom.agents._message_display import is_shown_later, show
+from greenroom.agents._model_request import ask_model
+from greenroom.agents._tool_calls import run_calls
+from greenroom.agents._turn_hooks import PromptBlocked, StoppedByHook, running_tasks
+from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
+from greenroom.agents.compaction._compactor import compact, make_room, make_small
+from greenroom.agents.events._agent_events import AgentSpoke
+from greenroom.agents.events._agent_view import THINKING, retry_text
 from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import (
@@ -112,6 +112,41 @@ class Rounds:
             AutoModeEnded: Auto mode did not allow too many calls, and nobody can be asked.
             RepeatedCall: A call failed too often in the same way; its results are in the conversation.
         """
+        turn = self._turn
+        failure: ProviderError | None = None
+        try:
+            work = await self._begin(message)
+            if work is not None:
+                try:
+                    try:
+                        answer = await work()
+                    except Deferred as put_off:
+                        answer = self._put_off(put_off.call, TOOL_DEFERRED)
+                    if isinstance(message, Prompt):
+                        turn.ctx.reply(answer)
+                except ProviderError as error:
+                    failure = error
+                finally:
+                    self._end(message)
+            if failure is not None:
+                await self._tell_of_failure(failure)
+                raise failure
+        finally:
+            turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
+        turn.home.set_cut(is_cut=False)
+
+    def _end(self, message: Input) -> None:
+        """Leave a conversation that can be continued."""
+        turn, home = self._turn, self._turn.home
+        home.note_activity("")
+        if not turn.has_put_off:
+            home.put_off(None)
+            turn.conversation.close_open_calls()
+        if isinstance(message, Prompt):
+            message.said.append(home.last_text)
+
+    async def _begin(self, message: Input) -> Callable[[], Awaitable[Answer]] | None:
+        """Take the message; return what is done about it, or None if that was all."""
         turn, home = self._turn, self._turn.home
         home.note_text("")
         if home.answer_tool is not None:
@@ -120,36 +155,9 @@ class Rounds:
             )
             home.answer_tool.begin(is_wanted=is_asked)
         if isinstance(message, WaitingEntry) and message.is_expired(trio.current_time()):
-            return
+            return None
         turn.state.name_prompt(prompt_id_of(message))
         turn.set_awaited(is_awaited=isinstance(message, Prompt))
-        work = await self._begin(message)
-        if work is None:
-            return
-        failure: ProviderError | None = None
-        try:
-            try:
-                answer = await work()
-            except Deferred as put_off:
-                answer = self._put_off(put_off.call, TOOL_DEFERRED)
-            if isinstance(message, Prompt):
-                turn.ctx.reply(answer)
-        except ProviderError as error:
-            failure = error
-        finally:
-            home.note_activity("")
-            if not turn.has_put_off:
-                home.put_off(None)
-                turn.conversation.close_open_calls()
-            if isinstance(message, Prompt):
-                message.said.append(home.last_text)
-        if failure is not None:
-            await self._tell_of_failure(failure)
-            raise failure
-
-    async def _begin(self, message: Input) -> Callable[[], Awaitable[Answer]] | None:
-        """Take the message; return what is done about it, or None if that was all."""
-        turn = self._turn
         if isinstance(message, Prompt) and message.settles:
             return partial(self._settle, message.settles)
         if isinstance(message, InboxItem) and message.kind in ALONE:

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._compaction import CompactionSettings
 from greenroom.agents._conversation import OnMessage
 from greenroom.agents._repetition import RepetitionLimits
+from greenroom.agents.compaction._compaction import CompactionSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox, Secrets
 from greenroom.core import Blocking
@@ -23,7 +23,7 @@ from greenroom.tools import SIDE_BY_SIDE, AskUser, Background, FileChanges, Proc
 
 @final
 @attrs.frozen(kw_only=True)
-class Question:
+class PermissionQuestion:
     """A call that somebody has to decide about."""
 
     agent: str
@@ -39,7 +39,7 @@ class Question:
     """The model's id of the call."""
 
 
-CanUseTool: TypeAlias = Callable[[Question], Awaitable[Allow | Deny | None]]
+CanUseTool: TypeAlias = Callable[[PermissionQuestion], Awaitable[Allow | Deny | None]]
 """The host's answer to a question; None leaves it to the session's queue. Cancelled with the turn that asks."""
 OnStream: TypeAlias = Callable[[str, Mapping[str, Any]], object]
 """Called with an agent's id and an event of the model's answer in one of its turns; see `greenroom.models.OnEvent`."""

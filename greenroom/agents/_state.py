@@ -11,17 +11,17 @@ from typing import Any, Final, Protocol, final
 import attrs
 
 from greenroom.actors import Context, Ref
-from greenroom.agents._compaction import CompactionRecord
+from greenroom.agents._agent_run import AgentRun
 from greenroom.agents._conversation import Conversation, OnMessage
+from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
-from greenroom.agents._loading import Loaded
 from greenroom.agents._pending import PendingTexts
 from greenroom.agents._profile import EMPTY_START, AgentProfile, ConversationStart
-from greenroom.agents._run import AgentRun
 from greenroom.agents._services import AgentServices
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents._turn_state import TurnState
 from greenroom.agents._worktree_session import WorktreeSession
+from greenroom.agents.compaction._compaction import CompactionRecord
 from greenroom.agents.review import ReviewNotes
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import ModelResponse, ToolSchema, ToolUseBlock, Usage

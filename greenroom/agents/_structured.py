@@ -118,7 +118,7 @@ def checked_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: It is not the schema of an object.
     """
-    made = _Reader(schema).read(schema)
+    made = _SchemaReader(schema).read(schema)
     if made.get("type") != "object":
         raise UsageError('the schema of an answer has to be that of an object: {"type": "object", "properties": {...}}')
     return made
@@ -129,7 +129,7 @@ _LIMITS: Final = ("minimum", "maximum", "minItems", "maxItems")
 
 
 @final
-class _Reader:
+class _SchemaReader:
     """Reads one schema; what references lead to is read once for each number of them on the way, so that it comes to an end."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:

@@ -20,8 +20,8 @@ import attrs
 import trio
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
+from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.cli._rewind_command import rewind_command
 from greenroom.cli._run_arguments import (
     read_object,

@@ -1,29 +1,12 @@
 """Containment of programs that greenroom starts: their environment, git's settings, the sandbox."""
 
-from greenroom.containment._environment import (
-    HARMLESS,
-    SECRET_ENDS,
-    SECRET_PREFIXES,
-    SECRET_TAILS,
-    SECRET_WORDS,
-    SERVER_VARIABLES,
-    ChildKind,
-    child_environment,
-    holds_secret,
-)
-from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, clean_environment, run_git
-from greenroom.containment._masked_disk import MaskedDisk
+from greenroom.containment._environment import ChildKind, child_environment
+from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, run_git
 from greenroom.containment._repository import repository_programs
 from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
-from greenroom.containment._secrets import Secrets
+from greenroom.containment._secrets import MaskedDisk, Secrets
 
 __all__ = [
-    "HARMLESS",
-    "SECRET_ENDS",
-    "SECRET_PREFIXES",
-    "SECRET_TAILS",
-    "SECRET_WORDS",
-    "SERVER_VARIABLES",
     "ChildKind",
     "GitCall",
     "GitCalls",
@@ -33,8 +16,6 @@ __all__ = [
     "SandboxSettings",
     "Secrets",
     "child_environment",
-    "clean_environment",
-    "holds_secret",
     "read_their_sandbox",
     "repository_programs",
     "run_git",

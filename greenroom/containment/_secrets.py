@@ -1,4 +1,4 @@
-"""Known values of secrets, which are masked in recordings.
+"""Known values of secrets, and the disk that masks them in the files of a run.
 
 Rule 1: a value is known if a variable holds it whose name indicates a secret. Rule 2: a mask is as long as the secret,
 so that offsets in files stay valid and a secret that arrived in two parts is masked as one. Rule 3: text for a model is
@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
 from greenroom.containment._environment import names_secret_value
+from greenroom.core import Disk
 
 MIN_CHARS: Final = 8
 """Minimum length of a masked value: a shorter one occurs in ordinary text."""
@@ -101,3 +102,36 @@ class Secrets:
             return offset
         finally:
             os.close(descriptor)
+
+
+@final
+class MaskedDisk:
+    """Forwards everything to another disk; the content of some files is masked, with its length unchanged.
+
+    Args:
+        disk: The other disk.
+        secrets: The secrets to mask.
+        names: Names of the masked files. Transcripts are not among them: a resumed conversation must equal the
+            original, so its content was masked before.
+    """
+
+    def __init__(self, disk: Disk, secrets: Secrets, names: Collection[str]) -> None:
+        self._disk = disk
+        self._secrets = secrets
+        self._names = names
+        self.make_folder = disk.make_folder
+        self.sync = disk.sync
+        self.read = disk.read
+        self.size = disk.size
+        self.close = disk.close
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Append to a file."""
+        self._disk.append(path, self._masked(path, content))
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace a file in one step."""
+        self._disk.write(path, self._masked(path, content))
+
+    def _masked(self, path: Path, content: bytes) -> bytes:
+        return self._secrets.mask_bytes(content) if path.name in self._names else content

@@ -17,7 +17,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.agents import Question
+from greenroom.agents import PermissionQuestion
 from greenroom.core import GreenroomError, Ports, UsageError
 from greenroom.headless._event_printer import EventPrinter
 from greenroom.headless._hosted_servers import HostedServers, read_names
@@ -399,7 +399,7 @@ class Host:
         answer = await self._ask(lambda request: elicitation_line(request, asked))
         return None if answer is None else read_elicitation(answer)
 
-    async def can_use_tool(self, question: Question) -> Allow | Deny | None:
+    async def can_use_tool(self, question: PermissionQuestion) -> Allow | Deny | None:
         """Ask the program about a call; cancelled, the question is withdrawn."""
         if self._is_at_end:
             return None

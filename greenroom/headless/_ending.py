@@ -11,15 +11,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents import (
-    TOOL_UNAVAILABLE,
-    Answer,
-    Compacted,
-    NoStructuredAnswer,
-    OutOfTurns,
-    PromptBlocked,
-    StoppedByHook,
-)
+from greenroom.agents import TOOL_UNAVAILABLE, Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
+from greenroom.agents.compaction import Compacted
 from greenroom.core import GreenroomError, ProviderError, TurnFailed, TurnKilled
 from greenroom.models import ToolUseBlock, error_category
 from greenroom.models.budgets import BudgetExceeded

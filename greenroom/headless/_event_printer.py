@@ -10,10 +10,9 @@ import attrs
 import trio
 
 from greenroom.actors import TurnEnded
-from greenroom.agents import (
-    CONTINUE,
+from greenroom.agents import CONTINUE, Appended
+from greenroom.agents.events import (
     AgentNoticed,
-    Appended,
     CompactBegan,
     CompactEnded,
     ModelBegan,

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import AgentDefined, ModelEnded, ModelRetried, ToolBegan, ToolEnded
+from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.core import Event
 
 Line: TypeAlias = dict[str, Any]

@@ -26,7 +26,7 @@ def opening_of(session: Session) -> Opening:
     """Return what is known of a session before its first turn."""
     return Opening(
         session=session.id,
-        cwd=str(session.cwd),
+        cwd=str(session.files.cwd),
         model=session.model,
         permission_mode=session.permissions.mode,
         is_sandboxed=session.permissions.is_sandboxed,

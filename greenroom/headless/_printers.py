@@ -13,7 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents import Appended, ModelRetried
+from greenroom.agents import Appended
+from greenroom.agents.events import ModelRetried
 from greenroom.core import Ports
 from greenroom.headless._ending import Ending
 from greenroom.headless._stream_json import (

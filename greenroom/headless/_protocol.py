@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import Question
+from greenroom.agents import PermissionQuestion
 from greenroom.core import UsageError
 from greenroom.headless._stream_json import Line
 from greenroom.mcp import Elicitation, ElicitationAction, ElicitationAnswer
@@ -143,7 +143,7 @@ def refusal(request: str, why: str) -> Line:
     return {"type": "control_response", "response": {"subtype": "error", "request_id": request, "error": why}}
 
 
-def question_line(request: str, question: Question, *, is_main: bool) -> Line:
+def question_line(request: str, question: PermissionQuestion, *, is_main: bool) -> Line:
     """Return what the program is asked about a call.
 
     Args:

@@ -8,7 +8,7 @@ unfinished and is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 import trio
@@ -16,9 +16,9 @@ import trio
 from greenroom.actors import AbortStatus
 from greenroom.core import GreenroomError, TurnFailed, TurnKilled, UsageError
 from greenroom.headless._background_wait import AWAITED, END_S, wait_background
+from greenroom.headless._control import Host
 from greenroom.headless._ending import FAILED, Ending, compacted, ended_badly, ended_well, folder_added
 from greenroom.headless._event_printer import EventPrinter
-from greenroom.headless._protocol import UserSaid
 from greenroom.headless._slash_commands import COMPACT, OwnCall, own_call
 from greenroom.headless._stream_json import Abandoned, abandoned_text
 from greenroom.session import Session
@@ -37,9 +37,9 @@ class HeadlessRun:
     Args:
         session: The session.
         events: Prints the session's events; already open.
+        host: The program that sends prompts while the run lasts; None if there is none.
         exit_code: Returns the exit code that a signal has decided; None if there was none.
         ceiling_s: Seconds for which agents in the background are awaited after the answer.
-        hang_up: Stops taking prompts.
         resumes_cut_turn: True if a turn that an earlier process left unfinished is resumed also where prompts may come.
     """
 
@@ -48,60 +48,68 @@ class HeadlessRun:
         session: Session,
         events: EventPrinter,
         *,
+        host: Host | None = None,
         exit_code: Callable[[], int | None] = lambda: None,
         ceiling_s: float,
-        hang_up: Callable[[], None] = lambda: None,
         resumes_cut_turn: bool = False,
     ) -> None:
         self.abandoned: tuple[Abandoned, ...] = ()
         """Tasks that were given up because they took too long."""
         self._session = session
         self._events = events
+        self._host = host
         self._exit_code = exit_code
         self._ceiling_s = ceiling_s
-        self._hang_up = hang_up
         self._resumes_cut_turn = resumes_cut_turn
         self._drain = trio.CancelScope()
 
-    async def work(
-        self,
-        prompt: str,
-        more: trio.MemoryReceiveChannel[UserSaid] | None = None,
-        ready: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
-    ) -> None:
+    async def work(self, prompt: str, hosted: Sequence[str] = ()) -> None:
         """Take the turn of each prompt, print its result, and wait for background tasks; when it returns, all is printed.
 
         Args:
-            prompt: The first prompt; empty to resume a turn that was cut, or to wait for prompts.
-            more: Further prompts.
-            ready: Waits for what a turn needs; awaited before each.
+            prompt: The first prompt; empty to resume a turn that was cut, or to wait for those of the host.
+            hosted: Names of the MCP servers that live in the host.
         """
-        session = self._session
-        said = [part for part in (session.initial_message, prompt) if part.strip()]
-        try:
-            if prompt or more is None or (self._resumes_cut_turn and session.was_cut):
-                await ready()
-                await self._take_turn("\n\n".join(said) if prompt else "")
-                said = []
-            while more is not None and self._exit_code() is None:
-                try:
-                    following = await more.receive()
-                except trio.EndOfChannel:
-                    break
-                await ready()
-                self._events.pump()
-                self._events.repeat(following)
-                said.append(following.text)
-                await self._take_turn("\n\n".join(said), message_id=following.uuid)
-                said = []
-            if self._exit_code() != _TERMINATED:
-                await self._wait_tasks()
-        finally:
-            self._events.pump()
-            self._events.close()
-            self._events.printer.closed(self.abandoned, self._events.counts())
+        session, events, host = self._session, self._events, self._host
+        said = [part for part in (session.inbox.initial_message, prompt) if part.strip()]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(events.run, name="greenroom events")
+            if host is not None:
+                await host.open_servers(hosted, session)
+                nursery.start_soon(host.listen, session, events, name="greenroom input")
+            nursery.start_soon(self._beat, name="greenroom signs of life")
+            try:
+                if prompt or host is None or (self._resumes_cut_turn and session.was_cut):
+                    await self._ready()
+                    await self._take_turn("\n\n".join(said) if prompt else "")
+                    said = []
+                while host is not None and self._exit_code() is None:
+                    try:
+                        following = await host.prompts.receive()
+                    except trio.EndOfChannel:
+                        break
+                    await self._ready()
+                    events.pump()
+                    events.repeat(following)
+                    said.append(following.text)
+                    await self._take_turn("\n\n".join(said), message_id=following.uuid)
+                    said = []
+                if self._exit_code() != _TERMINATED:
+                    await self._wait_tasks()
+            finally:
+                events.pump()
+                events.close()
+                events.printer.closed(self.abandoned, events.counts())
+            nursery.cancel_scope.cancel("the work is done")
 
-    async def beat(self) -> None:
+    async def _ready(self) -> None:
+        """Wait for what a turn needs: the MCP servers of the host."""
+        if self._host is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._host.wait_servers()
+
+    async def _beat(self) -> None:
         """Print signs of life of calls and requests that take long; never returns."""
         while True:
             await trio.sleep_until(min(self._events.due_s, trio.current_time() + _LOOK_S))
@@ -151,7 +159,8 @@ class HeadlessRun:
     def stop(self, why: str) -> None:
         """Carry out a first signal: a request to terminate ends everything now, an interrupt only the turn."""
         self._drain.cancel()
-        self._hang_up()
+        if self._host is not None:
+            self._host.close()
         if self._exit_code() == _TERMINATED:
             self._session.kill(why)
         elif self._session.interrupt(why).status is not AbortStatus.ABORTED:

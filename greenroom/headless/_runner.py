@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host
@@ -104,7 +104,10 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                     ladder.stop, ladder.kill = run.work.stop, session.kill
                     told = _tell_of_problems(session, options)
                     try:
-                        await _work(run, session, host, options, ladder)
+                        if _has_work(run, session, options):
+                            await run.work.work(options.prompt, options.hosted)
+                        if ladder.exit_code is not None:
+                            _say(f"resume with: {program()} run --resume {_run_name(session.run_folder, options)}")
                     finally:
                         for problem in session.problems:
                             if problem not in told and not problem.startswith(tuple(run.events.noticed)):
@@ -148,9 +151,9 @@ def _begun(
     work = HeadlessRun(
         session,
         events,
+        host=host,
         exit_code=lambda: ladder.exit_code,
         ceiling_s=options.ceiling_s,
-        hang_up=(lambda: None) if host is None else host.close,
         resumes_cut_turn=options.resumes_cut_turn,
     )
     return _Begun(events, work)
@@ -187,26 +190,19 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
     return host if name == STDIO else ToolApprover(name) if name is not None else None
 
 
-async def _work(run: _Begun, session: Session, host: Host | None, options: HeadlessOptions, ladder: Ladder) -> None:
+def _has_work(run: _Begun, session: Session, options: HeadlessOptions) -> bool:
+    """Print the opening of a run; False if the run ends with it.
+
+    Raises:
+        UsageError: There is neither a prompt nor a turn that was cut.
+    """
     if not (options.prompt or options.talks or options.is_only_set_up or session.was_cut):
         raise UsageError(f"the last turn of {session.id} was completed; give a prompt to continue with")
     session.permissions.allow_deferral()
     run.events.open()
     if options.is_only_set_up:
         run.events.close()
-        return
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(run.events.run, name="greenroom events")
-        more, ready = None, trio.lowlevel.checkpoint
-        if host is not None:
-            await host.open_servers(options.hosted, session)
-            nursery.start_soon(host.listen, session, run.events, name="greenroom input")
-            more, ready = host.prompts, host.wait_servers
-        nursery.start_soon(run.work.beat, name="greenroom signs of life")
-        await run.work.work(options.prompt, more, ready)
-        nursery.cancel_scope.cancel("the work is done")
-    if ladder.exit_code is not None:
-        _say(f"resume with: {program()} run --resume {_run_name(session.run_folder, options)}")
+    return not options.is_only_set_up
 
 
 def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import ModelBegan, ModelEnded, ModelRetried
+from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import Event
 
 FIRST_S: Final = 60.0

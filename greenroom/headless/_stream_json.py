@@ -12,15 +12,8 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import (
-    Appended,
-    CompactBegan,
-    CompactEnded,
-    Denial,
-    ModelRetried,
-    PermissionDenied,
-    encode_message,
-)
+from greenroom.agents import Appended, Denial, encode_message
+from greenroom.agents.events import CompactBegan, CompactEnded, ModelRetried, PermissionDenied
 from greenroom.headless._ending import FAILED, Ending
 from greenroom.hooks import HookStage, HookUpdate
 from greenroom.inbox import Origin

@@ -12,7 +12,14 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import AgentDefined, AgentSummarized, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
+from greenroom.agents.events import (
+    AgentDefined,
+    AgentSummarized,
+    ModelEnded,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolBegan,
+)
 from greenroom.core import Event
 from greenroom.tasks import AGENT, Progress, TaskBegan, TaskEnded, TaskMoved, TaskState, describe_end
 

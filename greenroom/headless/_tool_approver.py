@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 import trio
 
-from greenroom.agents import Question
+from greenroom.agents import PermissionQuestion
 from greenroom.core import UsageError
 from greenroom.headless._protocol import decision_of
 from greenroom.mcp import McpError, McpServers
@@ -63,7 +63,7 @@ class ToolApprover:
         """Take the servers of the session, which is open now, and the seconds that a question waits there."""
         self._servers, self._deadline_s = servers, deadline_s
 
-    async def can_use_tool(self, question: Question) -> Allow | Deny:
+    async def can_use_tool(self, question: PermissionQuestion) -> Allow | Deny:
         """Ask the tool about a call; if cancelled, the request to its server is cancelled."""
         if self._servers is None:
             await trio.lowlevel.checkpoint()
@@ -101,5 +101,5 @@ class ToolApprover:
         return Deny(message=f"{self._name} was asked, and did not decide: {why}", cause="closed")
 
 
-def _about(question: Question) -> dict[str, Any]:
+def _about(question: PermissionQuestion) -> dict[str, Any]:
     return {"tool_name": question.tool, "input": dict(question.input), "tool_use_id": question.call_id}

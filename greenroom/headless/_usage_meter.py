@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, Final, final
 
 from greenroom.actors import TurnBegan
-from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan
+from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded, ToolBegan
 from greenroom.core import Event
 from greenroom.models import Usage
 from greenroom.models.budgets import Pricing

@@ -7,7 +7,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.inbox._entries import EntryKind
+from greenroom.inbox._inbox_items import EntryKind
 from greenroom.inbox._origin import AUTO_CONTINUATION, HUMAN, SCHEDULE, TASK_NOTIFICATION, Origin, OriginKind
 from greenroom.mailbox import Lane
 

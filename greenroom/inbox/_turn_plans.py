@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
-from greenroom.inbox._entries import EntryKind, WaitingEntry
+from greenroom.inbox._inbox_items import EntryKind, WaitingEntry
 from greenroom.mailbox import Envelope, Lane
 
 E = TypeVar("E", bound=WaitingEntry)

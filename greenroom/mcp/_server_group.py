@@ -168,11 +168,11 @@ class McpServers:
         services = self._services
         spec = ChildSpec(restart=Restart.TEMPORARY, kill_grace_s=_KILL_GRACE_S)
         supervisor = await self._branch.supervisor()
-        made = (McpConnection, server, self._open_peer, services.settings, services.ports.chance)
+        connection = partial(McpConnection, server, self._open_peer, services.settings, services.ports.chance)
         try:
-            server.ref = await supervisor.spawn(*made, name=plain_name(server.name), spec=spec)
+            server.ref = await supervisor.spawn(connection, name=plain_name(server.name), spec=spec)
         except NameTaken:  # an agent's own server with the same name, or a name that differs in one replaced character
-            server.ref = await supervisor.spawn(*made, spec=spec)
+            server.ref = await supervisor.spawn(connection, spec=spec)
 
     async def call(self, server: str, tool: str, values: Mapping[str, Any]) -> str:
         """Call a tool for a hook, and return the text of its result, without its other parts.

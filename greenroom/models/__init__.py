@@ -21,7 +21,7 @@ from greenroom.models._model_settings import ModelSettings, with_settings
 from greenroom.models._playbook import Play, PlaybookModel
 from greenroom.models._response_assembly import Assembly
 from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
-from greenroom.models._scripted import ScriptedModel, ScriptError
+from greenroom.models._scripted import ScriptedModel, ScriptError, ScriptStep
 from greenroom.models._types import (
     Block,
     Effort,
@@ -77,6 +77,7 @@ __all__ = [
     "Role",
     "Say",
     "ScriptError",
+    "ScriptStep",
     "ScriptedModel",
     "StreamRestarted",
     "TextBlock",

@@ -2,12 +2,11 @@
 a person.
 """
 
-from greenroom.permissions._approvals import DEADLINE_S, Allow, Answer, ApprovalQueue, Deny, Receipt
+from greenroom.permissions._approvals import DEADLINE_S, Allow, Answer, ApprovalQueue, Deny, Receipt, Refusals
 from greenroom.permissions._decide import check, decide, hidden_tools
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, may_do_more, parse_mode
 from greenroom.permissions._place import files_hidden_from
 from greenroom.permissions._policy import PROGRAM, PermissionSettings, Policy, merge_permissions, read_permissions
-from greenroom.permissions._refusals import Refusals
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Effect, Rule, Scope, Source, parse_rule
 from greenroom.permissions._shell import parse_script

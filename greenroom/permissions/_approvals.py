@@ -1,4 +1,4 @@
-"""Questions to a person about calls: the asker, the call, the deadline; each answered once.
+"""Questions to a person about calls: the asker, the call, the deadline; each answered once. And the calls that a person refused.
 
 Rule 1: an answer comes from the holder of the queue through `answer`, never out of text. Rule 2: a question ends once:
 by an answer, at its deadline, with its asker, or with the queue; all but an answer are refusals. Rule 3: an answer to a
@@ -9,6 +9,7 @@ Must not know: tools, agents, how people are reached.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias, final
@@ -18,6 +19,7 @@ import trio
 
 from greenroom.core import Ids, UsageError, checked, task_id
 from greenroom.permissions._request import Verdict
+from greenroom.permissions._traits import canonical_name
 from greenroom.permissions._updates import Update
 
 DEADLINE_S: Final = 600.0
@@ -310,3 +312,55 @@ class ApprovalQueue:
         changed.set()
         if self._watcher is not None:
             self._watcher(approval)
+
+
+_WORDS_ABOUT_IT: Final = frozenset(("description", "timeout", "run_in_background"))
+"""Inputs that describe a call without changing its effect."""
+
+
+@final
+class Refusals:
+    """The calls that the user has refused to members of one team, and that stay refused for the others.
+
+    A refusal applies to the same call by any other agent, until the user sends another message or allows it. The refused agent may ask
+    again; then the user decides again. Calls are compared, not their effects: another command with the same effect is another
+    call, which needs rules.
+    """
+
+    def __init__(self) -> None:
+        self._by_call: dict[str, dict[str, str]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Refusals of {len(self._by_call)} calls>"
+
+    def __len__(self) -> int:
+        return len(self._by_call)
+
+    def note(self, agent: str, label: str, tool: str, values: Mapping[str, Any]) -> None:
+        """Record a refused call of an agent with its name for people."""
+        self._by_call.setdefault(_key(tool, values), {})[agent] = label
+
+    def lift(self, tool: str, values: Mapping[str, Any]) -> None:
+        """Forget a call: the user has allowed it."""
+        self._by_call.pop(_key(tool, values), None)
+
+    def clear(self) -> None:
+        """Forget all: the user has sent a message, which may have changed their mind."""
+        self._by_call.clear()
+
+    def refused(self, agent: str, tool: str, values: Mapping[str, Any]) -> str:
+        """Return which other agent was refused that call; empty for none."""
+        if not self._by_call:
+            return ""
+        found = self._by_call.get(_key(tool, values), {})
+        return "" if agent in found else next(iter(found.values()), "")
+
+
+def _key(tool: str, values: Mapping[str, Any]) -> str:
+    kept = {name: _plain(value) for name, value in values.items() if name not in _WORDS_ABOUT_IT}
+    return f"{canonical_name(tool)} {json.dumps(kept, sort_keys=True, default=repr)}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with insignificant spaces removed."""
+    return " ".join(value.split()) if isinstance(value, str) else value

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Final, final
 
 from greenroom.permissions._options import names
-from greenroom.permissions._shell_commands import Draft, is_plain
-from greenroom.permissions._shell_conditions import ConditionReader, literal
-from greenroom.permissions._shell_lexer import MAX_DEPTH, META, Builder
+from greenroom.permissions._shell_commands import MAX_DEPTH, META
+from greenroom.permissions._shell_conditions import ConditionReader
+from greenroom.permissions._shell_drafts import Builder, Draft, is_plain, literal
 from greenroom.permissions._shell_words import Command, Unparsable, Word
 
 MAX_CHARS: Final = 10_000
@@ -91,6 +91,10 @@ class _Parser(ConditionReader):
     def script_until_paren(self) -> None:
         if self.depth >= MAX_DEPTH:
             raise Unparsable("it is nested too deeply")
+        if self.peek(
+            "("
+        ):  # bash tries `<((` as arithmetic first, and then reads the text with other rules, without `case`
+            raise Unparsable("`((` opens commands here")
         here, self.here = self.here, []
         origins, self.origins = self.origins, dict(self.origins)
         first = self.at
@@ -348,7 +352,7 @@ class _Parser(ConditionReader):
         if name is None or self.text[name.end() : name.end() + 1] not in ("", *META):
             raise Unparsable("the variable of a loop has no plain name")
         self.at = name.end()
-        words = self._loop_words()
+        words = self.loop_words()
         self.head(literal("for"), literal(name[0]), *words)
         origins = dict(self.origins)
         is_plain_list = all(is_plain(word) or not word.expansions for word in words)
@@ -360,25 +364,6 @@ class _Parser(ConditionReader):
         else:
             self._do()
         self.origins = origins
-
-    def _loop_words(self) -> list[Word]:
-        words: list[Word] = []
-        self.skip_newlines()
-        if self.is_word("in"):
-            self.at += 2
-            while True:
-                self.skip_blanks()
-                if self.at >= self.end:
-                    raise Unparsable("a loop is not closed")
-                if self.text[self.at] in ";\n#":
-                    break
-                if self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at):
-                    raise Unparsable(f"unexpected {self.text[self.at]!r}, expected a word")
-                words.append(self.word())
-        if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
-            self.at += 1
-        self.skip_newlines()
-        return words
 
     def _counting_loop(self) -> None:
         self.at += 2

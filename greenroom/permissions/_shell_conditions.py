@@ -1,4 +1,4 @@
-"""Conditions and patterns of a shell script: `[[ ... ]]`, arithmetic in loops, the patterns of `case`, and what may stand between commands.
+"""Conditions and patterns of a shell script: `[[ ... ]]`, arithmetic in loops, the words of `for`, the patterns of `case`, and what may stand between commands.
 
 Rule 1: `[[` counts as one command whose words are what is compared. Rule 2: what bash would refuse raises `Unparsable`.
 Must not know: rules, modes, tools.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from greenroom.permissions._shell_commands import CommandReader, Draft
-from greenroom.permissions._shell_lexer import META, Builder
+from greenroom.permissions._shell_commands import META, CommandReader
+from greenroom.permissions._shell_drafts import Builder, Draft, literal
 from greenroom.permissions._shell_words import Unparsable, Word
 
 MAX_NESTING: Final = 30
@@ -20,11 +20,6 @@ _UNARY: Final = re.compile(r"-[a-zA-Z]")
 _BINARY: Final = frozenset(
     ("=", "==", "!=", "=~", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
 )
-
-
-def literal(text: str) -> Word:
-    """Return a word that stands for itself."""
-    return Word(text, text, (text,))
 
 
 class ConditionReader(CommandReader):
@@ -106,6 +101,26 @@ class ConditionReader(CommandReader):
             self.at += 1
             if self.text[self.at - 1] == ")":
                 return words
+
+    def loop_words(self) -> list[Word]:
+        """Read the words that a `for` goes through."""
+        words: list[Word] = []
+        self.skip_newlines()
+        if self.is_word("in"):
+            self.at += 2
+            while True:
+                self.skip_blanks()
+                if self.at >= self.end:
+                    raise Unparsable("a loop is not closed")
+                if self.text[self.at] in ";\n#":
+                    break
+                if self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at):
+                    raise Unparsable(f"unexpected {self.text[self.at]!r}, expected a word")
+                words.append(self.word())
+        if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
+            self.at += 1
+        self.skip_newlines()
+        return words
 
     def test(self) -> None:
         """Read `[[ ... ]]` as one command whose words are what is compared."""

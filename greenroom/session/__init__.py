@@ -12,8 +12,8 @@ from greenroom.session._events import (
 from greenroom.session._open import open_session
 from greenroom.session._session import Session
 from greenroom.session.assembly._host_ports import HostArguments
-from greenroom.session.assembly._main_definition import MAIN, MainFor, main_of_settings
-from greenroom.session.assembly._session_spec import ModelFor
+from greenroom.session.assembly._main_definition import main_of_settings
+from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
 from greenroom.session.parts._activity import Activity
 from greenroom.session.parts._event_stream import EventStream
 from greenroom.session.parts._live_events import (
@@ -25,15 +25,15 @@ from greenroom.session.parts._live_events import (
     MessageShown,
     PromptTaken,
 )
-from greenroom.session.parts._session_inbox import Interrupted, SessionInbox
+from greenroom.session.parts._session_inbox import Interrupted
 from greenroom.session.parts._session_status import AgentStatus, TaskStatus
 from greenroom.session.parts._task_handle import TaskHandle, TaskResult
-from greenroom.session.peers._peer_sessions import PeerSettings, SessionMessageError
+from greenroom.session.peers._peer_sessions import SessionMessageError
 from greenroom.session.record._file_rewind import rewind_run
-from greenroom.session.record._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
+from greenroom.session.record._resume import Fork, find_session, read_beginning
 from greenroom.session.record._run_sweep import SweepReport, sweep_runs
 from greenroom.session.settings._session_plugins import find_session_plugins, make_data_folders
-from greenroom.session.settings._session_settings import SessionSettings, Settings, WorktreeKeys, load_settings
+from greenroom.session.settings._session_settings import SessionSettings, Settings, load_settings
 from greenroom.session.settings._settings_files import SettingSource
 from greenroom.session.settings._settings_watch import SETTINGS_NOTICE
 
@@ -46,7 +46,6 @@ __all__ = [
     "Activity",
     "AgentStatus",
     "AnswerPiece",
-    "Beginning",
     "ElicitationAnswered",
     "ElicitationAsked",
     "ElicitationCompleted",
@@ -60,12 +59,10 @@ __all__ = [
     "MessageAppended",
     "MessageShown",
     "ModelFor",
-    "PeerSettings",
     "PromptTaken",
     "Session",
     "SessionBegan",
     "SessionEnded",
-    "SessionInbox",
     "SessionMessageError",
     "SessionSettings",
     "SessionTitled",
@@ -75,7 +72,6 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
-    "WorktreeKeys",
     "find_session",
     "find_session_plugins",
     "load_settings",
@@ -85,5 +81,4 @@ __all__ = [
     "read_beginning",
     "rewind_run",
     "sweep_runs",
-    "transcript_opener",
 ]

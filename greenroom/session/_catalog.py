@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from greenroom import actors, agents, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
+from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
+from greenroom.agents import events as agent_events
 from greenroom.core import Event
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 
@@ -18,7 +19,7 @@ EVENTS: Final = (
     *mcp.EVENTS,
     *tasks.EVENTS,
     *worktrees.EVENTS,
-    *agents.EVENTS,
+    *agent_events.EVENTS,
     *teams.EVENTS,
     *SESSION_EVENTS,
 )
@@ -28,7 +29,7 @@ FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., 
     *views.FOLDS,
     *mcp.FOLDS,
     *tasks.FOLDS,
-    *agents.FOLDS,
+    *agent_events.FOLDS,
     *teams.FOLDS,
 )
 """The folds of these events into the state of a session."""

@@ -15,11 +15,10 @@ from greenroom.session._catalog import EVENTS
 from greenroom.session._events import SessionEnded
 from greenroom.session._session import Session
 from greenroom.session.assembly._host_ports import HostArguments
-from greenroom.session.assembly._main_definition import MAIN, MainFor
 from greenroom.session.assembly._plan_reader import make_plan
 from greenroom.session.assembly._session_plan import Plan, session_began
 from greenroom.session.assembly._session_services import open_services
-from greenroom.session.assembly._session_spec import ModelFor, read_spec
+from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor, read_spec
 from greenroom.session.assembly._session_start import started
 from greenroom.session.parts._event_stream import Streams
 from greenroom.session.parts._live_events import wire
@@ -119,7 +118,7 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
             raise
         finally:
             if session is not None:
-                await session.agents.crew.stays.close()  # noqa: ASYNC102 - shielded and bounded inside
+                await session.agents.pool.entered_worktrees.close()  # noqa: ASYNC102 - shielded and bounded inside
             recorder.emit(SessionEnded(state=state.value, error=error))
             streams.close()
 

@@ -6,22 +6,21 @@ import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, final
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, Answer, Compact, Compacted, Prompt
+from greenroom.agents import AgentDefinition, Answer, Prompt
+from greenroom.agents.compaction import Compact, Compacted
 from greenroom.core import Cause, JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import ParsedHooks
 from greenroom.inbox import HUMAN, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import Usage
 from greenroom.session.assembly._session_services import Services
-from greenroom.session.parts._activity import Activity, observe
+from greenroom.session.parts._activity import Activity, are_at_rest, observe, wait_until
 from greenroom.session.parts._asides import Asides
 from greenroom.session.parts._event_stream import KEPT, EventStream
 from greenroom.session.parts._host_agents import spawn_for_host
-from greenroom.session.parts._quiescence import are_at_rest, wait_until
 from greenroom.session.parts._session_agents import SessionAgents
 from greenroom.session.parts._session_files import SessionFiles
 from greenroom.session.parts._session_inbox import Interrupted
@@ -53,7 +52,6 @@ class Session:
         budget: The tokens and money that the session may use and has used; without a limit in the settings it only counts.
         was_stopped: True once `stop` was called.
         was_killed: True once `kill` was called.
-        initial_message: The first prompt that a hook of the session's start asks for; empty for none.
     """
 
     def __init__(self, services: Services) -> None:
@@ -66,11 +64,10 @@ class Session:
         self.plugins = services.plan.plugins
         self.budget = services.budget
         self.was_stopped = self.was_killed = False
-        self.initial_message = ""
         self.agents = SessionAgents(services)
         self._main, self._composition = self.agents.main, self.agents.composition
         self.teams, self.inbox, self.commands = self.agents.teams, self.agents.inbox, self._composition.commands
-        self.tasks = SessionTasks(services.tasks, self.agents.crew, self.agents.post, self._journal)
+        self.tasks = SessionTasks(services.tasks, self.agents.pool, self.agents.post, self._journal)
         self.permissions = SessionPermissions(self._composition, self._main)
         self.files = SessionFiles(
             self._composition,
@@ -86,10 +83,6 @@ class Session:
         return f"<Session {self.id} on {self.model}: {len(self.agents)} agents>"
 
     # --- its life --------------------------------------------------------------------------------------------------
-
-    def begin(self, initial_message: str) -> None:
-        """Note the first prompt that a hook asks for; called by `open_session` once the main agent has started."""
-        self.initial_message = initial_message
 
     def stop(self, why: str = "stopped") -> None:
         """Start to stop everything in order, each turn with its grace: teammates before the main agent.
@@ -272,7 +265,7 @@ class Session:
         """
         await self._journal.wait_open()
         member = await spawn_for_host(
-            self.agents.crew,
+            self.agents.pool,
             definition,
             prompt,
             background=background,
@@ -282,7 +275,7 @@ class Session:
             isolation=isolation,
             notify=notify,
         )
-        handle = TaskHandle(self.agents.crew, self.agents.post, member, self._journal)
+        handle = TaskHandle(self.agents.pool, self.agents.post, member, self._journal)
         await self._journal.commit()
         return handle
 
@@ -339,17 +332,12 @@ class Session:
 
     def activity(self) -> Activity:
         """Return what runs at this moment."""
-        return observe(self.main, self.inbox, self.agents.crew, self.teams)
+        return observe(self.main, self.inbox, self.agents.pool, self.teams)
 
     @property
     def model(self) -> str:
         """Name of the model."""
         return self._services.model.name
-
-    @property
-    def cwd(self) -> Path:
-        """The folder that the agents work in; that of the worktree while the main agent is in one."""
-        return self.files.cwd
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -402,5 +390,5 @@ class Session:
 
     def _is_quiet(self, *, commands: bool) -> bool:
         refs = (ref for ref, _ in self.agents.known if not ref.is_gone)
-        is_idle = self.agents.crew.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
+        is_idle = self.agents.pool.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
         return is_idle and not self.teams.working and not (commands and self.tasks.has_commands)

@@ -9,16 +9,7 @@ from greenroom.store._retention import (
 )
 from greenroom.store._shared import SharedPrefix
 from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
-from greenroom.store._transcript_reader import (
-    RESUMED_BYTES,
-    StoredConversation,
-    TranscriptLines,
-    TranscriptLink,
-    chain,
-    link_of,
-    read_conversation,
-    read_transcript,
-)
+from greenroom.store._transcript_reader import RESUMED_BYTES, read_conversation
 
 __all__ = [
     "CLEANUP_PERIOD_DAYS",
@@ -27,17 +18,11 @@ __all__ = [
     "RetentionSettings",
     "RetentionVerdict",
     "SharedPrefix",
-    "StoredConversation",
     "StoredRun",
     "Transcript",
     "TranscriptHeader",
-    "TranscriptLines",
-    "TranscriptLink",
-    "chain",
     "decide_retention",
     "encode_line",
-    "link_of",
     "new_uuid",
     "read_conversation",
-    "read_transcript",
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 import attrs
 
 from greenroom.actors import ActorExited
-from greenroom.agents import ModelBegan, ModelEnded, ModelRetried
+from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import Event
 
 if TYPE_CHECKING:

@@ -19,8 +19,6 @@ from typing import Any, Final
 import attrs
 import trio
 
-from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.core import (
     ActorEnded,
     GreenroomError,
@@ -31,89 +29,34 @@ from greenroom.core import (
     TurnFailed,
     TurnKilled,
     Undelivered,
-    UsageError,
     calm_collector,
 )
 from greenroom.core.sources import find_places
-from greenroom.models import (
-    AnthropicModel,
-    FaultRates,
-    Model,
-    PlannedCrash,
-    PlaybookModel,
-    RetryPolicy,
-    chaotic,
-    retrying,
-)
-from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
+from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
-from greenroom.supervisor import Restart
 from greenroom.swarm._resumption import Beginning, hand_out_again, lead_on, read_beginning
 from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
+from greenroom.swarm._swarm_plan import (
+    SwarmOptions,
+    SwarmPlan,
+    checked_folder,
+    chosen_model,
+    is_playbook,
+    make_swarm_plan,
+    troubled,
+)
 from greenroom.swarm._view import JsonView, LinesView, Opening, Summary, View
-from greenroom.swarm.recipes import BUILTINS, SURVEY, TOOL_NAMES, Recipe, find_recipe
+from greenroom.swarm.recipes import BUILTINS, find_recipe
 from greenroom.teams import Team
 from greenroom.terminal import Ladder, climbing, explained, is_terminal, program, typed, without_class
-from greenroom.tools import Tool
-from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import prepare_runs_folder, runs_folder
 
-PLAYBOOK: Final = "playbook"
-KEY: Final = "ANTHROPIC_API_KEY"
 RUNS: Final = "GREENROOM_RUNS"
 REPORT: Final = "report.md"
 TEAM: Final = "swarm"
-DEFAULT_AGENTS: Final = 4
-DEFAULT_RECIPE: Final = SURVEY.name
-LEAD: Final = SURVEY.lead.name
 
 # The playbook knows what its conversation shows and nothing else; it has no window that a conversation has to fit.
 PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
-
-
-@attrs.frozen(kw_only=True)
-class SwarmOptions:
-    """The options of the command line."""
-
-    path: Path
-    task: str = ""
-    agents: int = DEFAULT_AGENTS
-    model: str = ""
-    runs: Path | None = None
-    is_json: bool = False
-    latency_s: float = 0.0
-    recipe: str = DEFAULT_RECIPE
-    max_usd: float | None = None
-    """US dollars that the run may cost; None: as the settings say."""
-    seed: int | None = None
-    """Of the failures that are put into the run; None for none."""
-    resume: Path | None = None
-    """The folder of the run that is gone on with; None for a new one."""
-
-
-@attrs.frozen(kw_only=True)
-class PlannedMate:
-    """A mate that is to be spawned."""
-
-    name: str
-    definition: AgentDefinition
-    prompt: str
-    """The first prompt; empty if it waits for an item."""
-    restart: Restart
-
-
-@attrs.frozen(kw_only=True)
-class Plan:
-    """A recipe with what the command line said: everything is settled before anything starts."""
-
-    recipe: Recipe
-    task: str
-    folder: Path
-    lead: AgentDefinition
-    mates: tuple[PlannedMate, ...]
-    prompt: str
-    """The prompt of the lead."""
-    tools: tuple[Tool, ...]
 
 
 @attrs.define
@@ -149,7 +92,7 @@ def run_swarm(options: SwarmOptions) -> int:
     model = chosen_model(options, recipe)
     if options.seed is not None:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
-    plan = make_plan(options, recipe, folder)
+    plan = make_swarm_plan(options, recipe, folder)
     runs = prepare_runs_folder(options.runs)
     opening = Opening(
         model=model.name,
@@ -203,93 +146,6 @@ def list_recipes() -> None:
 # --- what the user said -----------------------------------------------------------------------------------------------
 
 
-def checked_folder(path: Path) -> Path:
-    """Return the absolute folder that a path means.
-
-    Raises:
-        UsageError: It is none, or cannot be read.
-    """
-    try:
-        folder = Path(os.path.realpath(path))
-        if not folder.exists():
-            raise UsageError(f"{str(path)!r} does not exist; give a folder to survey")
-        if not folder.is_dir():
-            raise UsageError(f"{str(path)!r} is not a folder; give the folder that it is in")
-        with os.scandir(folder):
-            pass
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UsageError(f"{str(path)!r} cannot be read: {why.lower()}") from error
-    return folder
-
-
-def is_playbook(options: SwarmOptions) -> bool:
-    """Return True if the rule-based model is meant: by name, or because there is no key."""
-    return options.model == PLAYBOOK or (not options.model and not os.environ.get(KEY))
-
-
-def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
-    """Return the model that a swarm runs on.
-
-    Raises:
-        UsageError: There is no such model, or no key for it; or the recipe has no rules and needs one.
-    """
-    if is_playbook(options):
-        if not recipe.playbook:
-            raise UsageError(f"the recipe {recipe.name!r} has no rules and needs a model: set {KEY}")
-        return PlaybookModel(recipe.playbook, name=PLAYBOOK, wait_s=options.latency_s)
-    name = options.model or DEFAULT_CLAUDE_MODEL
-    if not name.startswith("claude-"):
-        raise UsageError(
-            f"unknown model {name!r}; expected a Claude model such as {DEFAULT_CLAUDE_MODEL!r}, or {PLAYBOOK!r}"
-        )
-    if not os.environ.get(KEY) and not os.environ.get("ANTHROPIC_AUTH_TOKEN"):
-        raise UsageError(f"the model {name!r} needs a key: set {KEY}, or use --model {PLAYBOOK}")
-    if options.latency_s:
-        raise UsageError(f"--latency is for the model {PLAYBOOK!r}")
-    return AnthropicModel(name)
-
-
-def troubled(model: Model, seed: int, *, is_rule_based: bool) -> Model:
-    """Return a model that fails on purpose, and is asked again where that may help; the lead alone does not crash."""
-    model = chaotic(model, seed, FaultRates(spared=frozenset({LEAD})))
-    return retrying(model, RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0)) if is_rule_based else model
-
-
-def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
-    """Settle who works and what they are told.
-
-    Raises:
-        UsageError: The task or a definition is missing, or what the recipe looks up cannot be had.
-    """
-    task = options.task or recipe.task
-    if not task:
-        raise UsageError(f"the recipe {recipe.name!r} needs a task: say with --task what is to be done")
-    mates = tuple(recipe.mates(options.agents))
-    uses_files = any(role.definition for role in (recipe.lead, *recipe.roles))
-    known = load_definitions(find_places(Path.cwd()) if uses_files else None, builtins=builtin_definitions(os.environ))
-    lead = recipe.lead.made(known.find)
-    made = {role.name: role.made(known.find) for role in recipe.roles}
-    needed = {name for agent in (lead, *made.values()) for name in (TOOL_NAMES if agent.tools is None else agent.tools)}
-    return Plan(
-        recipe=recipe,
-        task=task,
-        folder=folder,
-        lead=lead,
-        mates=tuple(
-            PlannedMate(name=name, definition=made[role.name], prompt=role.prompt, restart=role.restart)
-            for name, role in mates
-        ),
-        prompt=recipe.lead_prompt(
-            task=task,
-            folder=folder.name or str(folder),
-            mates=[name for name, _ in mates],
-            facts=recipe.look(folder) if recipe.look else "",
-        ),
-        tools=tuple(tool for tool in STANDARD_TOOLS if tool.name in needed),
-    )
-
-
 def make_view(options: SwarmOptions) -> View:
     """Return the view that fits where the output goes."""
     if options.is_json:
@@ -305,7 +161,7 @@ def make_view(options: SwarmOptions) -> View:
 
 
 async def _swarm(
-    options: SwarmOptions, opening: Opening, model: Model, plan: Plan, runs: Path, settings: Mapping[str, Any]
+    options: SwarmOptions, opening: Opening, model: Model, plan: SwarmPlan, runs: Path, settings: Mapping[str, Any]
 ) -> int:
     view = make_view(options)
     view.begin(opening)
@@ -355,7 +211,7 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
     watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
 
 
-async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View, run: _Run) -> None:
+async def _work(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: _Run) -> None:
     if options.resume is None:
         beginning = Beginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
         beginning.write(session.run_folder, SystemDisk())

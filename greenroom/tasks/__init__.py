@@ -2,7 +2,23 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._events import (
+from greenroom.tasks._notice import TaskNotice, TaskUsage
+from greenroom.tasks._progress import Progress
+from greenroom.tasks._registry import Tasks, open_tasks
+from greenroom.tasks._task import (
+    AGENT,
+    LOST,
+    MCP_CALL,
+    SHELL,
+    TEAMMATE,
+    EndReport,
+    KeptWorktree,
+    NoticeMode,
+    Task,
+    TaskInfo,
+    describe_end,
+)
+from greenroom.tasks._task_events import (
     EVENTS,
     TaskBegan,
     TaskDropped,
@@ -17,11 +33,7 @@ from greenroom.tasks._events import (
     record_task,
     record_undelivered,
 )
-from greenroom.tasks._fold import FOLDS, TaskView, lost
-from greenroom.tasks._notice import TaskNotice, TaskUsage
-from greenroom.tasks._progress import Progress
-from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
-from greenroom.tasks._task import AGENT, LOST, MCP_CALL, SHELL, TEAMMATE, Task, TaskInfo, describe_end
+from greenroom.tasks._task_view import FOLDS, TaskView, lost
 
 __all__ = [
     "AGENT",
@@ -29,12 +41,14 @@ __all__ = [
     "FOLDS",
     "LOST",
     "MCP_CALL",
-    "RELEASE_S",
     "SHELL",
     "TEAMMATE",
     "TERMINAL",
     "TRANSITIONS",
     "Edge",
+    "EndReport",
+    "KeptWorktree",
+    "NoticeMode",
     "Progress",
     "Task",
     "TaskBegan",

@@ -21,7 +21,7 @@ from greenroom.actors import Edge
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause, InternalError, message_of, open_bare_nursery
 from greenroom.tasks._notice import TaskNotice
-from greenroom.tasks._task import MCP_CALL, SHELL, Task, TaskInfo
+from greenroom.tasks._task import MCP_CALL, SHELL, EndReport, Task, TaskInfo
 
 MAX_FINISHED: Final = 1_000
 """Maximum number of finished tasks that are remembered; the oldest are forgotten first."""
@@ -91,7 +91,7 @@ class Tasks:
 
         Args:
             owner: The owner. It is asked for the tasks of names, and about each task that is to be released.
-            deliver: Takes the notices of ends from now on; None leaves them to whoever takes them now.
+            deliver: Takes the notices of ends from now on; None leaves them with their present recipient.
         """
         self._owners.insert(0, owner)
         if deliver is not None:
@@ -170,7 +170,7 @@ class Tasks:
         task = Task(
             info=info,
             is_background=True,
-            is_notified=True,
+            report=EndReport.NOTICE,
             state=state,
             error=error,
             cause=cause,
@@ -184,7 +184,6 @@ class Tasks:
 
     def begin(self, task: Task) -> None:
         """Record that the work of a task has begun."""
-        task.began_s = trio.current_time()
         task.move(Edge.BEGIN)
 
     def end(self, task: Task, edge: Edge, after_care: Callable[[], Awaitable[None]] | None = None) -> None:
@@ -197,7 +196,6 @@ class Tasks:
         """
         task.ended_s = trio.current_time()
         if task.state is TaskState.PENDING and edge is not Edge.KILL:
-            task.began_s = task.ended_s
             task.move(Edge.BEGIN)
         if after_care is None:
             task.move(edge)
@@ -227,7 +225,7 @@ class Tasks:
         """Record that an end could not be reported; the task's result stays available."""
         task = self._tasks.get(notice.task_id)
         if task is not None and task.info.run == notice.run:
-            task.is_undelivered = True
+            task.report = EndReport.UNDELIVERED
         self._note_undelivered(notice)  # recording it wakes tasks that wait for quiet
 
     async def _release_in_time(self) -> None:
@@ -320,7 +318,6 @@ class Tasks:
 async def _run(task: Task, work: Work) -> None:
     if task.is_finished:  # killed before it began
         return
-    task.began_s = trio.current_time()
     task.move(Edge.BEGIN)
     # Unless the work says otherwise, it was cancelled.
     edge = Edge.KILL

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Final, final
 
@@ -28,6 +29,39 @@ TEAMMATE: Final = "in_process_teammate"
 MCP_CALL: Final = "mcp_task"
 LOST: Final = "lost"
 """Requester of the end of a task whose process was gone before it had ended."""
+
+
+class EndReport(StrEnum):
+    """The way in which the end of a task was reported."""
+
+    NONE = "none"
+    """Not yet."""
+    NOTICE = "notice"
+    """By a notice, unless nobody wants one."""
+    ANSWER = "answer"
+    """By the result of a call; a notice that is not read yet is discarded."""
+    UNDELIVERED = "undelivered"
+    """Nobody was left to notify."""
+
+
+class NoticeMode(StrEnum):
+    """The effect of the notice of an end."""
+
+    WAKE = "wake"
+    """It begins a turn of its reader."""
+    QUIET = "quiet"
+    """It begins no turn, and is read with the next input."""
+    NEVER = "never"
+    """There is none: the starter of the task looks at the task itself."""
+
+
+@final
+@attrs.frozen
+class KeptWorktree:
+    """A worktree that was kept at the end of an agent."""
+
+    path: str
+    branch: str
 
 
 @final
@@ -58,6 +92,8 @@ class TaskInfo:
     """Depth of an agent below main, which is 0."""
     run: int = 1
     """Number of this run: each resume of an agent is another run."""
+    default_result: str = ""
+    """The result in its notice if it completes without one."""
 
 
 @final
@@ -70,10 +106,8 @@ class Task:
     """True if no call waits for it."""
     may_move: bool = True
     """True if it may continue without the call that waits for it."""
-    is_notified: bool = False
-    """True if its end was reported, by a result or by a notice."""
-    is_answered: bool = False
-    """True if the result of a call has reported its end."""
+    report: EndReport = EndReport.NONE
+    notice_mode: NoticeMode = NoticeMode.WAKE
     state: TaskState = TaskState.PENDING
     exit_code: int | None = None
     error: str = ""
@@ -82,31 +116,19 @@ class Task:
     """Requester and reason of its end."""
     result: str | None = None
     """An agent's last words, or a call's result; partial if it did not finish."""
-    said_of_silence: str = ""
-    """Text of its notice if `result` is empty."""
     usage: TaskUsage | None = None
-    worktree: str = ""
+    worktree: KeptWorktree | None = None
     """The worktree that was kept at its end."""
-    worktree_branch: str = ""
     progress: Progress | None = None
     """Progress of an agent."""
     is_stopped_by_user: bool = False
     """True if a person ended it: models cannot resume it then."""
-    has_begun: bool = False
-    """True if its work ever began."""
-    is_silent: bool = False
-    """True if its end is not reported: its starter looks at the task itself."""
-    is_undelivered: bool = False
-    """True if its end could not be reported to anybody."""
-    is_quiet: bool = False
-    """True if the notice of its end begins no turn, and is read with the next input."""
     retain: bool = False
     """True if it is kept because somebody looks at it."""
-    is_told_by_stop: bool = True
-    """True if the answer of TaskStop reports its end completely."""
-    began_s: float = 0.0
+    began_s: float | None = None
+    """When its work began, on the run's clock; None if it never did."""
     ended_s: float = 0.0
-    """On the run's clock."""
+    """When it ended, on the run's clock."""
     _tell: Callable[[TaskNotice], None] = attrs.field(repr=False)
     _watch: Callable[[Task, Edge | None], None] = attrs.field(repr=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
@@ -122,6 +144,16 @@ class Task:
     def is_finished(self) -> bool:
         """True if it has ended."""
         return self.state in TERMINAL
+
+    @property
+    def has_begun(self) -> bool:
+        """True if its work ever began."""
+        return self.began_s is not None
+
+    @property
+    def is_told_by_stop(self) -> bool:
+        """True if the answer of TaskStop reports its end completely; the end of an agent has more to report."""
+        return self.info.kind != AGENT
 
     @property
     def attention(self) -> str:
@@ -176,8 +208,14 @@ class Task:
     def abandon(self) -> None:
         """Record that the call that waited for it ended without a result: a notice that begins no turn reports its end."""
         if not self.is_background:
-            self.is_quiet = self.is_background = True
+            self.is_background = True
+            self.defer_notice()
             self._settle()
+
+    def defer_notice(self) -> None:
+        """Make the notice of its end, if there is one, wait for the next input of its reader."""
+        if self.notice_mode is NoticeMode.WAKE:
+            self.notice_mode = NoticeMode.QUIET
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -191,13 +229,13 @@ class Task:
 
     def mark_notified(self) -> None:
         """Record that the result of a call reports its end: no notice repeats it, and a waiting one is not read."""
-        self.is_notified = self.is_answered = True
-        self.is_undelivered = False
+        self.report = EndReport.ANSWER
 
     def move(self, edge: Edge) -> None:
         """Take an edge; the end of an unclaimed background task is reported in the same step."""
         self.state = step(self.state, edge)
-        self.has_begun = self.has_begun or edge is Edge.BEGIN
+        if edge is Edge.BEGIN:
+            self.began_s = trio.current_time()
         self._watch(self, edge)
         if self.is_finished:
             self._finished.set()
@@ -215,9 +253,9 @@ class Task:
         self._settled.set()
         # The end of an agent that a program waits for is not reported to anybody.
         is_awaited = not self.is_background and (self.info.kind == SHELL or self.info.tool_use_id != "")
-        if not is_awaited and not self.is_notified:
-            self.is_notified = True
-            if not self.is_silent:
+        if not is_awaited and self.report is EndReport.NONE:
+            self.report = EndReport.NOTICE
+            if self.notice_mode is not NoticeMode.NEVER:
                 self._tell(self.notice)
 
     @property
@@ -227,8 +265,8 @@ class Task:
 
     @property
     def duration_ms(self) -> int:
-        """Working time, without waits for permissions."""
-        return max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
+        """Working time, without waits for permissions; 0 if it never began."""
+        return 0 if self.began_s is None else max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
 
     @property
     def waited_ms(self) -> int:
@@ -245,14 +283,14 @@ class Task:
             output_file=str(info.output_file),
             status=self.state,
             summary=f"{_name(info.kind, info.description)} {self.ending}",
-            result=self.result or self.said_of_silence or None,
+            result=self.result or (info.default_result if self.state is TaskState.COMPLETED else "") or None,
             is_marked=info.kind == AGENT,
             usage=self.usage,
-            worktree=self.worktree,
-            worktree_branch=self.worktree_branch,
+            worktree="" if self.worktree is None else self.worktree.path,
+            worktree_branch="" if self.worktree is None else self.worktree.branch,
             owner=info.owner,
             run=info.run,
-            wakes=not self.is_quiet,
+            wakes=self.notice_mode is NoticeMode.WAKE,
         )
 
     @property

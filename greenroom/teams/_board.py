@@ -18,6 +18,7 @@ from greenroom.actors import Behavior, Context, Down, Ref, Signal
 from greenroom.agents import Note, Work
 from greenroom.core import JournalError, Level, escape_text
 from greenroom.mailbox import Delivery, Lane
+from greenroom.teams._board_items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
 from greenroom.teams._board_messages import (
     BoardMessage,
     CreateItem,
@@ -34,8 +35,7 @@ from greenroom.teams._board_messages import (
 )
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import Edit, EditRefused, plan_edit, refuse_metadata
-from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
-from greenroom.teams._items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
+from greenroom.teams._item_events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
 
 _WHAT_NOW: Final = (
     "If it is to be done, change its subject or description, or give it to somebody by name (TaskUpdate)."

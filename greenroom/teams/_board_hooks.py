@@ -10,7 +10,7 @@ from __future__ import annotations
 from greenroom.agents import Hooking, latest_hooking
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import HookInput, TaskCompletedInput, TaskCreatedInput
-from greenroom.teams._items import Item
+from greenroom.teams._board_items import Item
 from greenroom.teams._member_names import LEAD
 from greenroom.teams._roster import Roster
 

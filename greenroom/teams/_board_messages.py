@@ -8,9 +8,9 @@ from typing import Any, final
 import attrs
 
 from greenroom.actors import Ref, Request
+from greenroom.teams._board_items import Item
 from greenroom.teams._edits import Edit, EditRefused
-from greenroom.teams._events import ItemEvent
-from greenroom.teams._items import Item
+from greenroom.teams._item_events import ItemEvent
 
 
 @final

@@ -14,8 +14,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar, final
 
-from greenroom.teams._events import ItemCreated, ItemEvent
-from greenroom.teams._items import Item, ItemStatus, changed, created
+from greenroom.teams._board_items import Item, ItemStatus, changed, created
+from greenroom.teams._item_events import ItemCreated, ItemEvent
 
 K = TypeVar("K")
 V = TypeVar("V")

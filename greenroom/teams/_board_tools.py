@@ -15,11 +15,11 @@ import attrs
 from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered, escape_text
 from greenroom.hooks import HookEvent
 from greenroom.teams._board_hooks import has_hooks, refuse_completion, refuse_creation
+from greenroom.teams._board_items import Item
 from greenroom.teams._board_messages import CreateItem, Edited, EditItem, ReserveId
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import DELETED, Edit, EditRefused, plan_edit
-from greenroom.teams._events import ItemCompleted, ItemLinked
-from greenroom.teams._items import Item
+from greenroom.teams._item_events import ItemCompleted, ItemLinked
 from greenroom.teams._member_names import plain_name
 from greenroom.teams._roster import Roster
 from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, ToolFunction, tool

@@ -15,18 +15,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.teams._board_state import BoardState
-from greenroom.teams._events import (
-    ItemAssigned,
-    ItemClaimed,
-    ItemCompleted,
-    ItemDeleted,
-    ItemEdited,
-    ItemEvent,
-    ItemLinked,
-    ItemReleased,
-)
-from greenroom.teams._items import (
+from greenroom.teams._board_items import (
     DESCRIPTION_CHARS,
     METADATA_CHARS,
     SUBJECT_CHARS,
@@ -35,6 +24,17 @@ from greenroom.teams._items import (
     cut,
     merged,
     size_of,
+)
+from greenroom.teams._board_state import BoardState
+from greenroom.teams._item_events import (
+    ItemAssigned,
+    ItemClaimed,
+    ItemCompleted,
+    ItemDeleted,
+    ItemEdited,
+    ItemEvent,
+    ItemLinked,
+    ItemReleased,
 )
 from greenroom.teams._member_names import LEAD
 

@@ -14,23 +14,23 @@ from typing import Any, Final, TypeAlias, final
 
 from greenroom.actors import Down
 from greenroom.agents import Note
-from greenroom.agents.crew import SendRefused, Told, not_recorded
-from greenroom.agents.delegation import Letter, shortened
+from greenroom.agents.delegation import SendMessageCall, shortened
+from greenroom.agents.subagents import SendRefused, Told, not_recorded
 from greenroom.core import JournalError, escape_text, is_cancelled, reminder
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._exchange import MAX_MESSAGES, ExchangeLimit, MailHeld
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
 from greenroom.teams._member_names import EVERYBODY, LEAD, plain_name
-from greenroom.teams._protocol import ProtocolMessage, Spoken
 from greenroom.teams._protocol_json import WireProblem, read, read_inbox, read_spoken, write_text
 from greenroom.teams._roster import Member, Roster
+from greenroom.teams._team_protocol import ProtocolMessage, Spoken
 
 MAX_CHARS: Final = 100_000
 """Longer texts are cut: they would fill most of the reader's context; long content belongs in a file."""
 CUT: Final = "\n[cut: {left} characters more]"
 
-Handler: TypeAlias = Callable[[Member, Letter, Any], Awaitable[Told]]
+Handler: TypeAlias = Callable[[Member, SendMessageCall, Any], Awaitable[Told]]
 """Carries out a protocol message: the sender, the letter, the message."""
 _FULL: Final = "its mailbox is full; send it again when it has read what is there"
 _ENDED: Final = "it has ended and reads nothing any more"
@@ -78,7 +78,7 @@ class TeamMail:
         """Return the member that an agent is."""
         return next((one for one in self.roster.members.values() if agent and one.home.profile.id == agent), None)
 
-    def is_for(self, letter: Letter, sender: str) -> bool:
+    def is_for(self, letter: SendMessageCall, sender: str) -> bool:
         """Return True if an agent's letter is for members of the team."""
         if not isinstance(letter.body, str) or letter.to == EVERYBODY:
             return True
@@ -89,7 +89,7 @@ class TeamMail:
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
-    async def send(self, letter: Letter, sender: str, label: str) -> Told:
+    async def send(self, letter: SendMessageCall, sender: str, label: str) -> Told:
         """Send an agent's letter, and return when it is recorded and on its way.
 
         If cancelled before it is on its way, nobody gets it.
@@ -150,7 +150,7 @@ class TeamMail:
             "teams.messages_in_a_row); continue with your task, or report to the lead",
         )
 
-    def targets(self, letter: Letter, me: Member | None) -> list[Member]:
+    def targets(self, letter: SendMessageCall, me: Member | None) -> list[Member]:
         """Return the recipients of a letter.
 
         Raises:
@@ -213,7 +213,7 @@ class TeamMail:
                 self._note_said(sender, member, summary)
         return failed
 
-    async def _carry_out(self, letter: Letter, said: Mapping[str, Any], me: Member | None) -> Told:
+    async def _carry_out(self, letter: SendMessageCall, said: Mapping[str, Any], me: Member | None) -> Told:
         spoken: Spoken | WireProblem = read_spoken(said)
         if isinstance(spoken, WireProblem):
             raise SendRefused("unreadable", spoken.text)
@@ -313,7 +313,7 @@ class TeamMail:
         self.returned = [*self.returned[-99:], mail]
         self.roster.emit(MailReturned(team=mail.team, mail=mail.mail, sender=mail.sender, to=mail.to, why=why))
 
-    def _bury(self, letter: Letter, me: Member | None) -> None:
+    def _bury(self, letter: SendMessageCall, me: Member | None) -> None:
         """Record a message to an ended member as one that nobody will read."""
         self._last += 1
         name = plain_name(letter.to, self.roster.team)
@@ -374,7 +374,7 @@ class TeamMail:
             JournalError: They cannot be recorded; nobody got them.
         """
         good, bad = read_inbox(entries)
-        targets = self.targets(Letter(to=to, body="", summary=""), None)
+        targets = self.targets(SendMessageCall(to=to, body="", summary=""), None)
         for problem in bad:
             self.roster.emit(MailQuarantined(team=self.roster.team, to=targets[0].name, problem=problem.text))
         for entry in good:

@@ -14,14 +14,20 @@ from typing import Final
 from greenroom.actors import Down
 from greenroom.agents import Note
 from greenroom.mailbox import Lane
+from greenroom.teams._board_items import ItemStatus
 from greenroom.teams._board_messages import ItemAssignment
-from greenroom.teams._items import ItemStatus
-from greenroom.teams._lifecycle import Idling, MemberStatus, TeammateStep, is_news
 from greenroom.teams._member_names import LEAD
-from greenroom.teams._protocol import IdleNotification, IdleReason, ProtocolMessage, TaskAssignment, TeammateTerminated
 from greenroom.teams._protocol_json import write_text
 from greenroom.teams._roster import Member, Roster
+from greenroom.teams._team_protocol import (
+    IdleNotification,
+    IdleReason,
+    ProtocolMessage,
+    TaskAssignment,
+    TeammateTerminated,
+)
 from greenroom.teams._teammate_events import TeammateIdled, TeammateLeft, TeammateParked
+from greenroom.teams._teammate_status import Idling, MemberStatus, TeammateStep, is_news
 
 COMPLETED: Final = "completed"
 

@@ -15,18 +15,18 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents.crew import SendRefused, Told, not_recorded
-from greenroom.agents.delegation import Letter
+from greenroom.agents.delegation import SendMessageCall
+from greenroom.agents.subagents import SendRefused, Told, not_recorded
 from greenroom.core import JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.permissions import Mode, Policy, parse_mode
-from greenroom.teams._lifecycle import MemberStatus, TeammateStep
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._member_names import LEAD
-from greenroom.teams._protocol import AnswerPlan, PlanApprovalRequest, PlanApprovalResponse
 from greenroom.teams._protocol_json import write_text
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
 from greenroom.teams._roster import Member
+from greenroom.teams._team_protocol import AnswerPlan, PlanApprovalRequest, PlanApprovalResponse
+from greenroom.teams._teammate_status import MemberStatus, TeammateStep
 from greenroom.tools import InvalidInput, Problem, ToolContext, ToolError, validate
 
 EXIT_PLAN_MODE: Final = "ExitPlanMode"
@@ -251,7 +251,7 @@ class PlanRequests:
             return policy.with_mode(parse_mode(permission_mode))
         return policy.with_mode(Mode.DEFAULT if leading is None else leading.mode)
 
-    async def _answer_by_tool(self, me: Member, letter: Letter, said: AnswerPlan) -> Told:
+    async def _answer_by_tool(self, me: Member, letter: SendMessageCall, said: AnswerPlan) -> Told:
         if not me.is_lead:
             raise SendRefused("not_yours", "only the lead answers plans")
         request = self.requests.get(said.request_id)

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, final, get_type_hints
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.teams._protocol import (
+from greenroom.teams._team_protocol import (
     MESSAGES,
     SPOKEN,
     AnswerPlan,

@@ -11,7 +11,7 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.teams._items import Item, ItemStatus
+from greenroom.teams._board_items import Item, ItemStatus
 from greenroom.teams._mail_events import Mail, unread
 from greenroom.teams._teammate_events import TeammateView, TeamView
 

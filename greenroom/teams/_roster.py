@@ -18,8 +18,8 @@ from greenroom.core import Event
 from greenroom.hooks import StopGuard
 from greenroom.supervisor import RestartBudget
 from greenroom.teams._board import BoardHome
-from greenroom.teams._lifecycle import Idling, MemberStatus, TeammateStep, step
 from greenroom.teams._member_names import LEAD, free_name, member_id, plain_name
+from greenroom.teams._teammate_status import Idling, MemberStatus, TeammateStep, step
 
 CRASHES: Final = 3
 CRASHES_IN_S: Final = 60.0

@@ -19,18 +19,24 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context, Down, Ref
-from greenroom.agents.crew import SendRefused, Told, not_recorded
-from greenroom.agents.delegation import Letter
+from greenroom.agents.delegation import SendMessageCall
+from greenroom.agents.subagents import SendRefused, Told, not_recorded
 from greenroom.core import IllegalTransition, JournalError, Stopping, UsageError
 from greenroom.mailbox import Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.teams._lifecycle import MemberStatus, TeammateStep
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._member_names import LEAD
-from greenroom.teams._protocol import AnswerShutdown, AskShutdown, ShutdownApproved, ShutdownRejected, ShutdownRequest
 from greenroom.teams._protocol_json import write_text
 from greenroom.teams._request_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._roster import Member
+from greenroom.teams._team_protocol import (
+    AnswerShutdown,
+    AskShutdown,
+    ShutdownApproved,
+    ShutdownRejected,
+    ShutdownRequest,
+)
+from greenroom.teams._teammate_status import MemberStatus, TeammateStep
 
 FINISH_S: Final = 60.0
 """Seconds for the turn in which a teammate has approved; then it is aborted."""
@@ -234,7 +240,7 @@ class Shutdowns:
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
-    async def _ask_by_tool(self, me: Member, letter: Letter, said: AskShutdown) -> Told:
+    async def _ask_by_tool(self, me: Member, letter: SendMessageCall, said: AskShutdown) -> Told:
         if not me.is_lead:
             raise SendRefused("not_yours", "only the lead can ask a member to end")
         (member,) = self._mail.targets(letter, me)
@@ -289,7 +295,7 @@ class Shutdowns:
 
     # --- answering -------------------------------------------------------------------------------------------------
 
-    async def _answer(self, me: Member, letter: Letter, said: AnswerShutdown) -> Told:
+    async def _answer(self, me: Member, letter: SendMessageCall, said: AnswerShutdown) -> Told:
         request = self.requests.get(said.request_id)
         if request is None or request.name != me.name:
             mine = self.open_for(me.name)
@@ -301,7 +307,7 @@ class Shutdowns:
             raise SendRefused("unreadable", "a refusal needs a reason; say why you continue")
         return await self._reject(me, letter, request, said.reason.strip())
 
-    async def _approve(self, me: Member, letter: Letter, request: ShutdownAsk) -> Told:
+    async def _approve(self, me: Member, letter: SendMessageCall, request: ShutdownAsk) -> Told:
         text = "You have approved, and end when this turn is over."
         if request.can(ShutdownStep.APPROVE):
             request.state = step(request.state, ShutdownStep.APPROVE)
@@ -318,7 +324,7 @@ class Shutdowns:
                 text += " The confirmation could not be written to team-lead's inbox."
         return Told(text=text, target=LEAD, sender=me.name, more={"request_id": request.id})
 
-    async def _reject(self, me: Member, letter: Letter, request: ShutdownAsk, reason: str) -> Told:
+    async def _reject(self, me: Member, letter: SendMessageCall, request: ShutdownAsk, reason: str) -> Told:
         late = SendRefused("unreadable", "cannot refuse any more: you are being ended")
         if not request.can(ShutdownStep.REJECT):
             raise late

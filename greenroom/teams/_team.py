@@ -16,11 +16,10 @@ from greenroom.core import Event
 from greenroom.mailbox import Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._board_items import ItemStatus
 from greenroom.teams._board_messages import GiveBack
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._exchange import MAX_MESSAGES
-from greenroom.teams._items import ItemStatus
-from greenroom.teams._lifecycle import TeammateStep
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._mail_events import Mail
 from greenroom.teams._member_names import LEAD, check_name, color_of
@@ -29,11 +28,12 @@ from greenroom.teams._notices import park, settle, tell_assignment, tell_end
 from greenroom.teams._plan_requests import PlanRequest, PlanRequests
 from greenroom.teams._record import TeamRecord
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._settings import SHUTDOWN_S
 from greenroom.teams._shutdown_requests import Shutdowns
 from greenroom.teams._team_handles import BoardHandle, Teammate
+from greenroom.teams._team_settings import SHUTDOWN_S
 from greenroom.teams._teammate import TeammateAgent
 from greenroom.teams._teammate_events import TeammateJoined, TeammateView, TeamOpened
+from greenroom.teams._teammate_status import TeammateStep
 from greenroom.tools import Tool
 
 

@@ -10,10 +10,10 @@ from greenroom.core import UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.teams._board import BoardHome
-from greenroom.teams._items import Item
-from greenroom.teams._lifecycle import MemberStatus
+from greenroom.teams._board_items import Item
 from greenroom.teams._roster import Member
 from greenroom.teams._shutdown_requests import ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._teammate_status import MemberStatus
 
 
 @final

@@ -7,58 +7,43 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final, Protocol, final
+from collections.abc import Awaitable, Callable
+from typing import Final, final
 
 import attrs
 
 from greenroom.core import GreenroomError
-from greenroom.teams._lifecycle import MemberStatus
 from greenroom.teams._member_names import LEAD, NAME_CHARACTERS, member_id
 from greenroom.teams._team import Team
+from greenroom.teams._teammate_status import MemberStatus
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
 ACTIVE: Final = "Cannot cleanup team with {count} active member(s): {names}. Use requestShutdown to gracefully terminate teammates first."
 _OTHER: Final = re.compile(r"[^\w.-]+")
 
 
-class TeamOpener(Protocol):
-    """The port that opens and closes the team of a session; implemented on the floor above."""
-
-    @property
-    def current(self) -> Team | None:
-        """The open team."""
-        ...
-
-    async def create(self, name: str, description: str) -> Team:
-        """Open a team for a model, under that name or a variant.
-
-        Raises:
-            ToolError: A team is open already.
-        """
-        ...
-
-    async def delete(self) -> None:
-        """Close the open team.
-
-        Raises:
-            ToolError: It is the program's.
-        """
-        ...
-
-
 @final
 @attrs.frozen
 class TeamTools:
-    """The factory of a lead's two tools."""
+    """The factory of a lead's two tools.
 
-    maker: TeamOpener
+    Args:
+        current: Returns the open team.
+        create: Opens a team for a model, under that name or a variant, with a description. It raises `ToolError` if a
+            team is open already.
+        delete: Closes the open team. It raises `ToolError` if the program opened it.
+    """
+
+    current: Callable[[], Team | None]
+    create: Callable[[str, str], Awaitable[Team]]
+    delete: Callable[[], Awaitable[None]]
 
     def both(self) -> tuple[Tool, ...]:
         """Return both tools."""
         return (self._create(), self._delete())
 
     def _create(self) -> Tool:
-        maker = self.maker
+        open_team = self.create
 
         @tool(name="TeamCreate")
         async def create(team_name: str, ctx: ToolContext, description: str = "", agent_type: str = "") -> str:  # noqa: ARG001 - older callers give it
@@ -75,7 +60,7 @@ class TeamTools:
             """
             ctx.progress(f"Making the team {team_name}")
             try:
-                team = await maker.create(plain_team_name(team_name), description)
+                team = await open_team(plain_team_name(team_name), description)
             except GreenroomError as error:
                 raise ToolError(f"cannot create the team: {error}") from error
             made = {"team_name": team.name, "lead_agent_id": member_id(LEAD, team.name)}
@@ -85,7 +70,7 @@ class TeamTools:
         return create
 
     def _delete(self) -> Tool:
-        maker = self.maker
+        current, close_team = self.current, self.delete
 
         @tool(name="TeamDelete")
         async def delete(ctx: ToolContext) -> str:
@@ -93,13 +78,13 @@ class TeamTools:
 
             Members that work have to be asked to end first, with SendMessage and a shutdown_request.
             """
-            team = maker.current
+            team = current()
             if team is None:
                 return _said(ctx, success=True, message="There is no team, so there is nothing to close.")
             active = [teammate.name for teammate in team.roster.teammates if teammate.status is not MemberStatus.IDLE]
             if active:
                 raise ToolError(ACTIVE.format(count=len(active), names=", ".join(active)))
-            await maker.delete()
+            await close_team()
             return _said(ctx, success=True, message=f"The team {team.name} was closed.", team_name=team.name)
 
         return delete

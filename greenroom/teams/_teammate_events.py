@@ -10,10 +10,10 @@ import attrs
 
 from greenroom.actors import EndState
 from greenroom.core import Event, OneOf
-from greenroom.teams import _events, _exchange, _items, _mail_events, _request_events
-from greenroom.teams._events import ItemClaimed
-from greenroom.teams._protocol import IdleReason
+from greenroom.teams import _board_items, _exchange, _item_events, _mail_events, _request_events
+from greenroom.teams._item_events import ItemClaimed
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
+from greenroom.teams._team_protocol import IdleReason
 
 
 @final
@@ -250,7 +250,7 @@ _FOLDS: Final = (
     ("teams", TeamClosed, ("team",), closed),
 )
 
-EVENTS: Final = (*_events.EVENTS, *_EVENTS, *_mail_events.EVENTS, _exchange.MailHeld, *_request_events.EVENTS)
+EVENTS: Final = (*_item_events.EVENTS, *_EVENTS, *_mail_events.EVENTS, _exchange.MailHeld, *_request_events.EVENTS)
 """All events of teams."""
-FOLDS: Final = (*_items.FOLDS, *_FOLDS, *_mail_events.FOLDS)
+FOLDS: Final = (*_board_items.FOLDS, *_FOLDS, *_mail_events.FOLDS)
 """All folds of teams: `(section, event class, key fields, function)`, as `greenroom.trace` reads them."""

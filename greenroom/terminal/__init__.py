@@ -1,12 +1,12 @@
 """The terminal: output that may end early, keys, signals, and words for people."""
 
-from greenroom.terminal._error_words import explained, without_class
 from greenroom.terminal._keys import Key, Keyboard, Press, open_keyboard
 from greenroom.terminal._narrator import LEAD, Narrator, short_name
 from greenroom.terminal._output import (
     LogNotes,
     complain,
     drop_output,
+    explained,
     flush_output,
     for_reader,
     is_terminal,
@@ -17,6 +17,7 @@ from greenroom.terminal._output import (
     printable,
     program,
     typed,
+    without_class,
 )
 from greenroom.terminal._signal_ladder import EXIT_CODES, Ladder, climbing
 

@@ -1,4 +1,4 @@
-"""Standard output and error, which may end early: the reader has gone, or the disk is full.
+"""Standard output and error, which may end early: the reader has gone, or the disk is full; errors in words for people.
 
 Whatever the output does, nothing of it is a trace, not even from the interpreter's flush at its exit.
 """
@@ -11,12 +11,12 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from greenroom.core import printable_json, printable_text
+from greenroom.core import GreenroomError, ProviderError, printable_json, printable_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -144,3 +144,32 @@ def print_table(table: Table) -> None:
     if not console.is_terminal:
         console.width = 200
     console.print(table)
+
+
+HINTS: Final[Mapping[str, str]] = {
+    "authentication": "check the key in ANTHROPIC_API_KEY",
+    "permission": "check what the key in ANTHROPIC_API_KEY is for",
+    "billing": "check the account that the key belongs to",
+    "not_found": "check --model",
+    "connection": "check the network, and ANTHROPIC_BASE_URL where that is set",
+    "too_large": "the prompt /compact shortens the conversation of a run that is resumed",
+    "truncated": "ask for less at a time, or raise max_tokens",
+}
+"""Hints for the kinds of `ProviderError` that a user can fix."""
+_CLASS: Final = re.compile(r"^([A-Z]\w*): ")
+
+
+def explained(error: ProviderError) -> str:
+    """Return what happened to a request and what to do about it, in one sentence."""
+    text = str(error).rstrip(". ")
+    return f"{text}; {HINTS[error.kind]}" if error.kind in HINTS else text
+
+
+def without_class(text: str) -> str:
+    """Return the description of an error, as events have it, without the name of its class; that of a bug keeps it."""
+    found = _CLASS.match(text)
+    return text[found.end() :] if found is not None and found[1] in _names_of(GreenroomError) else text
+
+
+def _names_of(kind: type[GreenroomError]) -> set[str]:
+    return {kind.__name__}.union(*map(_names_of, kind.__subclasses__()))

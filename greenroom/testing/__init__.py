@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancel_sweep import CancelAt, SweepRun, cancel_sweep
-    from greenroom.testing._cancels import SeesCancels
     from greenroom.testing._conformance_llm import ModelConformance
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
     from greenroom.testing._conformance_supervisor import OpenedSupervisor, SupervisorConformance
@@ -19,7 +18,16 @@ if TYPE_CHECKING:
     from greenroom.testing._messages_server import MessagesServer, open_messages_server
     from greenroom.testing._monitors import Hot, Monitor, NotQuiescent
     from greenroom.testing._prompt_cache import PromptCache, cached_share
-    from greenroom.testing._scheduler import ChoiceRNG, Choices, Chooser, first_in, replayed, scheduled, seeded
+    from greenroom.testing._scheduler import (
+        ChoiceRNG,
+        Choices,
+        Chooser,
+        SeesCancels,
+        first_in,
+        replayed,
+        scheduled,
+        seeded,
+    )
     from greenroom.testing._search import Search, Trail, dfs, pct, replay
     from greenroom.testing._sim import Faults, Sim
     from greenroom.testing._virtual import Diverged, VirtualRun, double_run, record_lines, run_virtual
@@ -52,7 +60,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "RawReply": "greenroom.testing._messages_script",
     "ReceivedRequest": "greenroom.testing._messages_script",
     "Search": "greenroom.testing._search",
-    "SeesCancels": "greenroom.testing._cancels",
+    "SeesCancels": "greenroom.testing._scheduler",
     "Sim": "greenroom.testing._sim",
     "StreamReply": "greenroom.testing._messages_script",
     "SupervisorConformance": "greenroom.testing._conformance_supervisor",

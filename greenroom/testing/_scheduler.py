@@ -19,6 +19,7 @@ import outcome
 import trio
 from trio._core import _run
 
+from greenroom.actors import CURRENT
 from greenroom.core import InternalError
 
 Picker: TypeAlias = Callable[[int], int]
@@ -172,3 +173,14 @@ def installed(generator: ChoiceRNG) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(_run, name, value)
+
+
+@final
+class SeesCancels(trio.abc.Instrument):
+    """Marks turns that swallow their cancel as `swallowed`; for `run_virtual(..., instruments=[SeesCancels()])`."""
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Check a task; called by Trio before each step of each task."""
+        cell = task.context.get(CURRENT)
+        if cell is not None and cell.life.task is task and is_being_cancelled(task):
+            cell.turn.note_cancelled()

@@ -20,9 +20,8 @@ from greenroom.containment import Sandbox
 from greenroom.core import Blocking, Image
 from greenroom.tools._background import Background, BackgroundTask
 from greenroom.tools._file_changes import FileChange, FileChanges
-from greenroom.tools._process_groups import Processes, ProcessResult, run_process
+from greenroom.tools._process_groups import ProcessEnd, Processes, ProcessResult, run_process
 from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
-from greenroom.tools._sandboxed import SandboxedProcesses
 from greenroom.tools._tool_errors import OutsideRoots, ToolError
 from greenroom.tools._workspace import Workspace
 
@@ -260,3 +259,34 @@ class ToolContext:
         where = self.real_cwd if cwd is None else cwd
         given = {**self.variables, **(env or {})}
         return await run_process(self.processes, self._blocking, command, cwd=where, timeout_s=timeout_s, env=given)
+
+
+@final
+@attrs.frozen
+class SandboxedProcesses:
+    """Starts processes as another port does, each in the sandbox."""
+
+    _processes: Processes
+    _sandbox: Sandbox
+    _roots: tuple[Path, ...]
+    _blocking: Blocking
+
+    def new_output(self) -> Path:
+        """Return a name for a file of output that no other one has."""
+        return self._processes.new_output()
+
+    async def run(
+        self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
+    ) -> ProcessEnd:
+        """Run a program to its end; see `Processes.run`.
+
+        Raises:
+            ToolError: There is no sandbox to be had, it cannot be started, or it printed too much.
+        """
+        why = await self._blocking.run(self._sandbox.why_not)
+        if why:
+            raise ToolError(f"the command was not run: it needs the sandbox, and {why}")
+        # Where the shell notes the folder in which it ended; it lies in the run folder.
+        files = [path for path in (output.with_suffix(".cwd"),) if path.is_file()]
+        wrapped = self._sandbox.command(command, cwd=cwd, roots=self._roots, files=files)
+        return await self._processes.run(wrapped, cwd=cwd, output=output, env=env)

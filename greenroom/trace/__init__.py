@@ -1,64 +1,38 @@
 """The journal of a run: written by one owner; read, folded, checked and compared by everybody."""
 
-from greenroom.trace._checks import (
-    AT_THE_END,
-    CHECKS,
-    WITH_FOLDS,
-    Check,
-    Violation,
-    check_journal,
-    end_of,
-    has_ended,
-    split_processes,
-    unchecked,
-)
-from greenroom.trace._codec import VERSION, Codec, Header, as_json
-from greenroom.trace._compare import COMPARED, Comparison
+from greenroom.trace._checks import CHECKS, Check, check_journal, end_of, has_ended, split_processes, unchecked
+from greenroom.trace._codec import Codec, Header, as_json
 from greenroom.trace._diff import Divergence, diff_runs
-from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
+from greenroom.trace._entries import Entry, UnknownEvent, entries_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
-from greenroom.trace._journal import Durability, Journal
+from greenroom.trace._journal import Journal
 from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, read_journal
-from greenroom.trace._needs import JournalNeed, full_actors
+from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
 from greenroom.trace._recent import RECENT, RecentMoment, read_recent
 from greenroom.trace._run_lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._runs import find_run, prepare_runs_folder, runs_folder
-from greenroom.trace._slowness import Slowness, find_slowness
+from greenroom.trace._slowness import find_slowness
 from greenroom.trace._spans import open_spans, spans
-from greenroom.trace._statistics import JournalStatistics
-from greenroom.trace._world import SESSION_BEGIN, Fault, Fold, Losable, World, fold
+from greenroom.trace._world import Fold, World, fold
 
 __all__ = [
-    "AT_THE_END",
     "CHECKS",
-    "COMPARED",
     "JOURNAL",
     "LOCK",
     "RECENT",
-    "SESSION_BEGIN",
-    "VERSION",
-    "WITH_FOLDS",
     "Check",
     "Codec",
-    "Comparison",
     "Divergence",
-    "Durability",
     "Entry",
-    "Fault",
     "Fold",
     "Header",
     "Journal",
-    "JournalNeed",
-    "JournalStatistics",
     "JournalText",
     "LockState",
-    "Losable",
     "RecentMoment",
-    "Slowness",
     "UnknownEvent",
-    "Violation",
     "World",
     "as_json",
     "check_journal",
@@ -66,7 +40,6 @@ __all__ = [
     "diff_runs",
     "end_of",
     "entries_of",
-    "entry_of",
     "find_run",
     "find_slowness",
     "fold",

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, final
 
+import attrs
 import trio
 from trio.lowlevel import enable_ki_protection
 
@@ -33,7 +34,6 @@ from greenroom.trace._journal_files import JournalFiles, RunPaths
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._recent import RECENT, RecentPast
 from greenroom.trace._run_folder import OpenedJournal
-from greenroom.trace._statistics import JournalStatistics
 from greenroom.trace._syncing import Syncing
 
 Durability: TypeAlias = Literal["process", "power"]
@@ -49,6 +49,33 @@ GUESSED_BYTES: Final = 200
 """Assumed size of a line before the first was written."""
 LINGER_S: Final = 0.005
 """Time to gather a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
+
+
+@final
+@attrs.define
+class _Output:
+    """The batches that have returned: the files themselves belong to the thread while a batch is out."""
+
+    first_seq: int
+    """Number of the first event of this process."""
+    mark: tuple[int, int]
+    """Number of the last event written, and number of contents written before events."""
+    line_bytes: int = 0
+    batches: int = 0
+    event_bytes: int = GUESSED_BYTES
+    """Mean size of a line."""
+
+    @property
+    def events(self) -> int:
+        """Number of events written."""
+        return self.mark[0] + 1 - self.first_seq
+
+    def note(self, mark: tuple[int, int], line_bytes: int) -> None:
+        """Note a batch that has returned, and the bytes of all lines so far."""
+        self.mark = mark
+        self.line_bytes = line_bytes
+        self.batches += 1
+        self.event_bytes = line_bytes // self.events if self.events else GUESSED_BYTES
 
 
 @final
@@ -80,14 +107,10 @@ class Journal:
         """Bytes of lines and of content before them, without those in flight."""
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
-        self._written = (recorder.seq, 0)
+        self._output = _Output(recorder.seq + 1, (recorder.seq, 0))
         self._durable = (recorder.seq, 0)
-        self._first_seq = recorder.seq + 1
         self._in_flight = 0
         self._out: tuple[dict[Path, list[bytes]], list[bytes]] = ({}, [])
-        self._line_bytes = 0
-        """Bytes of returned batches: the files belong to the thread while a batch is out."""
-        self._size = GUESSED_BYTES
         self._bell = trio.Event()
         self._is_parked = False
         self._is_closing = False
@@ -97,7 +120,6 @@ class Journal:
         self._recent = RecentPast(recorder, opened.files.encode, functools.partial(self.write_before, folder / RECENT))
         if opened.was_reopened:  # the earlier process may have ended in the middle of a line
             self._recent.begin_anew()
-        self._batches = 0
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "shut"
@@ -155,7 +177,7 @@ class Journal:
     @property
     def pending_bytes(self) -> int:
         """Bytes that are not on disk yet, including transcripts; estimated for events that are not encoded yet."""
-        return self._held_bytes + self._in_flight + len(self._records) * self._size
+        return self._held_bytes + self._in_flight + len(self._records) * self._output.event_bytes
 
     @property
     def is_open(self) -> bool:
@@ -237,11 +259,11 @@ class Journal:
     def statistics(self) -> JournalStatistics:
         """Return the current counters."""
         return JournalStatistics(
-            written=self._written[0] + 1 - self._first_seq,
-            pending=self.recorder.seq - self._written[0],
+            written=self._output.events,
+            pending=self.recorder.seq - self._output.mark[0],
             pending_bytes=self.pending_bytes,
-            bytes=self._line_bytes,
-            batches=self._batches,
+            bytes=self._output.line_bytes,
+            batches=self._output.batches,
             syncs=self._syncing.count,
             waiting=len(self._waiters),
             is_open=self.is_open,
@@ -326,11 +348,7 @@ class Journal:
 
     def _note_written(self, mark: tuple[int, int], *, is_synced: bool) -> None:
         self._in_flight = 0
-        self._line_bytes = self._files.lines_bytes
-        self._batches += 1
-        self._written = mark
-        written = mark[0] + 1 - self._first_seq
-        self._size = self._line_bytes // written if written else GUESSED_BYTES
+        self._output.note(mark, self._files.lines_bytes)
         if is_synced or not self._is_power:
             self._durable = mark
             for event in [event for event, wanted in self._waiters.items() if _covers(mark, wanted)]:
@@ -379,9 +397,9 @@ class Journal:
             write()
         except Exception as error:
             self._fail(error)
-            missing = self.recorder.seq - self._written[0]
+            written = self._output.mark[0]
             failure = self._refusal()
-            why = f"{failure.why}; {missing} events from number {self._written[0] + 1} on may be missing"
+            why = f"{failure.why}; {self.recorder.seq - written} events from number {written + 1} on may be missing"
             raise JournalError(failure.where, why) from error
         else:
             self._note_written(mark, is_synced=True)
@@ -392,3 +410,23 @@ class Journal:
 
 def _covers(done: tuple[int, int], wanted: tuple[int, int]) -> bool:
     return done[0] >= wanted[0] and done[1] >= wanted[1]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class JournalStatistics:
+    """The counters of a journal."""
+
+    written: int
+    """Events that this writer wrote to disk."""
+    pending: int
+    """Events that wait to be written."""
+    pending_bytes: int
+    """Pending bytes, including transcripts; estimated for events that are not encoded yet."""
+    bytes: int
+    """Bytes of journal lines that this writer wrote to disk."""
+    batches: int
+    syncs: int
+    waiting: int
+    """Waiting callers of `wait_durable`."""
+    is_open: bool

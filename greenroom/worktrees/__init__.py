@@ -2,10 +2,11 @@
 
 from greenroom.worktrees._caretaker import Fate, Release
 from greenroom.worktrees._claims import Worktree, WorktreeKind
-from greenroom.worktrees._cleanup import Commits, WorktreeState, losses, why_kept
 from greenroom.worktrees._confinement import confine_path, why_refused
 from greenroom.worktrees._creation import WorktreeHooks
-from greenroom.worktrees._errors import (
+from greenroom.worktrees._holds import Hold
+from greenroom.worktrees._run_process import ProgramResult, run_process
+from greenroom.worktrees._worktree_errors import (
     GitFailed,
     NoRepository,
     UnsafeWorktree,
@@ -13,7 +14,7 @@ from greenroom.worktrees._errors import (
     WorktreeError,
     WouldLoseWork,
 )
-from greenroom.worktrees._events import (
+from greenroom.worktrees._worktree_events import (
     EVENTS,
     WorktreeAdopted,
     WorktreeEntered,
@@ -25,23 +26,19 @@ from greenroom.worktrees._events import (
     WorktreeRemovalIntended,
     WorktreeRemoved,
 )
-from greenroom.worktrees._holds import Hold
-from greenroom.worktrees._run_process import ProcessResult, RunProcess, run_process
-from greenroom.worktrees._settings import BaseRef, WorktreeSettings
-from greenroom.worktrees._worktree_names import agent_name, check_name, slug_of
+from greenroom.worktrees._worktree_names import check_name
+from greenroom.worktrees._worktree_settings import BaseRef, WorktreeSettings
 from greenroom.worktrees._worktrees import Worktrees
 
 __all__ = [
     "EVENTS",
     "BaseRef",
-    "Commits",
     "Fate",
     "GitFailed",
     "Hold",
     "NoRepository",
-    "ProcessResult",
+    "ProgramResult",
     "Release",
-    "RunProcess",
     "UnsafeWorktree",
     "Worktree",
     "WorktreeAdopted",
@@ -58,15 +55,10 @@ __all__ = [
     "WorktreeRemovalIntended",
     "WorktreeRemoved",
     "WorktreeSettings",
-    "WorktreeState",
     "Worktrees",
     "WouldLoseWork",
-    "agent_name",
     "check_name",
     "confine_path",
-    "losses",
     "run_process",
-    "slug_of",
-    "why_kept",
     "why_refused",
 ]

@@ -17,10 +17,10 @@ from greenroom.core import Clock, Event
 from greenroom.worktrees._claims import Claim, Worktree, WorktreeKind
 from greenroom.worktrees._cleanup import LOCK_REASON, Commits, WorktreeState, look, why_kept
 from greenroom.worktrees._creation import WorktreeHooks, undo
-from greenroom.worktrees._errors import WorktreeError
-from greenroom.worktrees._events import WorktreeKept, WorktreeRemovalIntended, WorktreeRemoved, about
 from greenroom.worktrees._git_runner import GitRunner, list_worktrees
-from greenroom.worktrees._settings import WorktreeSettings
+from greenroom.worktrees._worktree_errors import WorktreeError
+from greenroom.worktrees._worktree_events import WorktreeKept, WorktreeRemovalIntended, WorktreeRemoved, about
+from greenroom.worktrees._worktree_settings import WorktreeSettings
 
 _DAY_S: Final = 24 * 3600.0
 

@@ -17,7 +17,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import make_private_folder, open_private
-from greenroom.worktrees._errors import WorktreeError
+from greenroom.worktrees._worktree_errors import WorktreeError
 
 CLAIMS: Final = ".claims"
 _SUFFIX: Final = ".json"

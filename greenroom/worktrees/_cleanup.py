@@ -14,8 +14,8 @@ from typing import Final, final
 import attrs
 
 from greenroom.worktrees._claims import Worktree
-from greenroom.worktrees._errors import WorktreeError
 from greenroom.worktrees._git_runner import GitRunner, list_worktrees
+from greenroom.worktrees._worktree_errors import WorktreeError
 
 LOCK_REASON: Final = "greenroom"
 """Prefix of the reason of greenroom's locks."""

@@ -17,9 +17,9 @@ import trio
 
 from greenroom.worktrees._claims import Worktree
 from greenroom.worktrees._cleanup import LOCK_REASON
-from greenroom.worktrees._errors import UnsafeWorktree, WorktreeError
 from greenroom.worktrees._git_runner import GitRunner, Repository, last_line
-from greenroom.worktrees._settings import (
+from greenroom.worktrees._worktree_errors import UnsafeWorktree, WorktreeError
+from greenroom.worktrees._worktree_settings import (
     CLEANUP_TIMEOUT_S,
     FETCH_AGE_S,
     FETCH_TIMEOUT_S,

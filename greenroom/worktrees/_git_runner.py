@@ -15,8 +15,8 @@ import attrs
 
 from greenroom import containment
 from greenroom.containment import GitCall, GitTooOld
-from greenroom.worktrees._errors import GitFailed, NoRepository, WorktreeError
-from greenroom.worktrees._run_process import ProcessResult, RunProcess
+from greenroom.worktrees._run_process import ProgramResult, RunProcess
+from greenroom.worktrees._worktree_errors import GitFailed, NoRepository, WorktreeError
 
 
 @final
@@ -34,7 +34,7 @@ class GitRunner:
 
     async def end_of(
         self, folder: Path, *arguments: str, stdin: bytes = b"", visited: Sequence[Path] = ()
-    ) -> ProcessResult:
+    ) -> ProgramResult:
         """Run git in a folder and return its end.
 
         Args:
@@ -58,7 +58,7 @@ class GitRunner:
         except GitTooOld as error:
             raise NoRepository(str(error)) from None
 
-    async def _end_of(self, call: GitCall, folder: Path, stdin: bytes = b"") -> ProcessResult:
+    async def _end_of(self, call: GitCall, folder: Path, stdin: bytes = b"") -> ProgramResult:
         try:
             return await self._run(call.command, cwd=Path(folder.anchor), environment=call.environment, stdin=stdin)
         except FileNotFoundError:

@@ -13,7 +13,7 @@ import trio
 
 @final
 @attrs.frozen(kw_only=True)
-class ProcessResult:
+class ProgramResult:
     """End of a program, with its output."""
 
     returncode: int
@@ -26,7 +26,7 @@ class RunProcess(Protocol):
 
     async def __call__(
         self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdin: bytes = b""
-    ) -> ProcessResult:
+    ) -> ProgramResult:
         """Return its end; a status other than 0 is not an error here.
 
         Raises:
@@ -37,7 +37,7 @@ class RunProcess(Protocol):
 
 async def run_process(
     command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdin: bytes = b""
-) -> ProcessResult:
+) -> ProgramResult:
     """Run a program with Trio; if cancelled, it is asked to end, and killed 5 s later."""
     done: subprocess.CompletedProcess[bytes] = await trio.run_process(
         list(command),
@@ -50,4 +50,4 @@ async def run_process(
         # Protected from the user's Ctrl-C: half a clean-up is worse than none.
         start_new_session=True,
     )
-    return ProcessResult(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
+    return ProgramResult(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)

@@ -31,8 +31,11 @@ from greenroom.worktrees._creation import (
     pull_commit,
     undo,
 )
-from greenroom.worktrees._errors import NoRepository, WorktreeBusy, WorktreeError, WouldLoseWork
-from greenroom.worktrees._events import (
+from greenroom.worktrees._git_runner import GitRunner, Repository, find_repository, list_worktrees
+from greenroom.worktrees._holds import HeldWorktree, Hold
+from greenroom.worktrees._run_process import RunProcess, run_process
+from greenroom.worktrees._worktree_errors import NoRepository, WorktreeBusy, WorktreeError, WouldLoseWork
+from greenroom.worktrees._worktree_events import (
     WorktreeAdopted,
     WorktreeIntended,
     WorktreeKept,
@@ -40,11 +43,8 @@ from greenroom.worktrees._events import (
     WorktreeNotMade,
     about,
 )
-from greenroom.worktrees._git_runner import GitRunner, Repository, find_repository, list_worktrees
-from greenroom.worktrees._holds import HeldWorktree, Hold
-from greenroom.worktrees._run_process import RunProcess, run_process
-from greenroom.worktrees._settings import CLEANUP_TIMEOUT_S, WorktreeSettings
 from greenroom.worktrees._worktree_names import agent_name, branch_of, check_name, nth_name, random_name
+from greenroom.worktrees._worktree_settings import CLEANUP_TIMEOUT_S, WorktreeSettings
 
 FOLDER: Final = Path(".greenroom", "worktrees")
 _MAX_TRIES: Final = 100

@@ -1,4 +1,4 @@
-"""The invariants that a record can show (kernel 11), checked without any code of the kernel but its event classes."""
+"""The invariants that a record can show, checked without any code of the kernel but its event classes."""
 
 from __future__ import annotations
 

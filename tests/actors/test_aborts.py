@@ -157,7 +157,7 @@ async def test_a_turn_that_returns_in_spite_of_an_abort_is_completed_with_late_c
 
 @pytest.mark.promise("I-29")
 async def test_an_abort_in_the_step_in_which_a_turn_leaves_its_nursery_says_what_became_of_the_turn() -> None:
-    """DESIGN 12.10: what was asked for in time kills the turn, and what is told to be too late changes nothing of it."""
+    """What was asked for in time kills the turn, and what is told to be too late changes nothing of it."""
     results: list[AbortResult] = []
     async with runtime() as opened, trio.open_nursery() as outside:
 

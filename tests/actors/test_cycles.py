@@ -342,7 +342,7 @@ async def test_nothing_is_left_of_a_wait_when_it_is_over() -> None:
         b = await opened.spawn(Doer, name="b")
         await a.ask(Do(asking(b, say_yes)))
 
-        assert all(not cell.turn.waits for cell in opened.root.child_cells())
+        assert all(not child.cell.turn.waits for child in opened.root.children())
 
 
 @pytest.mark.usefixtures("virtual_time")

@@ -1,4 +1,4 @@
-"""The lifecycle as a table, and the table that turns the end of a body into a state (kernel 9.4)."""
+"""The lifecycle as a table, and the table that turns the end of a body into a state."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ async def test_an_unlinked_actor_goes_on_without_the_turn() -> None:
         assert waits == [None]
         assert not child.is_gone
         assert len(events(opened, TurnUnlinked)) == 1
-        assert all(not cell.turn.waits and not cell.turn.links for cell in opened.root.child_cells())
+        assert all(not child.cell.turn.waits and not child.cell.turn.links for child in opened.root.children())
 
 
 @virtual

@@ -19,12 +19,12 @@ from greenroom.agents import (
     AgentProfile,
     AgentServices,
     AgentState,
-    ConversationStart,
     Listeners,
     Loaded,
     TurnSettings,
     load_conversation,
 )
+from greenroom.agents._profile import ConversationStart
 from greenroom.core import InlineBlocking, Ports, SeededIds
 from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolResultBlock

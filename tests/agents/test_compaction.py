@@ -10,22 +10,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    AgentNoticed,
-    Compact,
-    Compacted,
-    CompactEnded,
-    CompactionSettings,
-    CompactionTrigger,
-    ForkEnded,
-    Note,
-    Prompt,
-    faults_of,
-)
+from greenroom.agents import Note, Prompt
+from greenroom.agents._repair import faults_of
+from greenroom.agents.compaction import Compact, Compacted, CompactionSettings
+from greenroom.agents.compaction._compaction import CompactionTrigger
+from greenroom.agents.events import AgentNoticed, CompactEnded, ForkEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import BareAgentPorts, check_cache_prefixes, run_virtual
 from greenroom.tools._workspace import Todo
 from tests.agents.situations import Bytes, Stage, open_stage
@@ -166,7 +159,7 @@ async def test_a_turn_that_works_on_is_compacted_as_often_as_it_takes(autojump_c
 
 
 async def test_a_conversation_that_is_full_again_at_once_ends_the_turn(autojump_clock: MockClock) -> None:
-    """13.33, as the turn sees it."""
+    """As the turn sees it."""
     model = ScriptedModel([look(FULL), *[SUMMARY, look(FULL)] * 3])
 
     async with open_stage(model, compaction=SMALL) as stage:
@@ -235,7 +228,7 @@ async def test_what_cannot_be_compacted_is_refused(
 
 
 async def test_a_hook_refuses_a_compaction() -> None:
-    """13.30: PreCompact exit 2 blocks."""
+    """PreCompact exit 2 blocks."""
     runner = hooks(PreCompact="echo not now >&2; exit 2")
     model = ScriptedModel(["Done.", look(FULL), "Well."])
 
@@ -250,7 +243,7 @@ async def test_a_hook_refuses_a_compaction() -> None:
 
 
 async def test_hooks_hear_before_and_after_and_their_contexts_survive(tmp_path: Path) -> None:
-    """13.30: SessionStart fires with source compact, before the summary takes its place."""
+    """SessionStart fires with source compact, before the summary takes its place."""
     heard = tmp_path / "heard.jsonl"
     runner = hooks(
         PreCompact=f"cat >> {heard}; echo >> {heard}",
@@ -284,7 +277,7 @@ async def test_contexts_of_hooks_survive_once_in_a_turn_that_goes_on() -> None:
 
 
 async def test_the_system_prompt_is_composed_anew(autojump_clock: MockClock) -> None:
-    """13.31: instructions and memory are read from disk again."""
+    """Instructions and memory are read from disk again."""
     model = ScriptedModel(["Done.", SUMMARY, "Well."])
     async with open_stage(model, ports=BareAgentPorts(prompt="You test, by other rules.")) as stage:
         await ask(stage)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import CompactionSettings, ContextRefilled, compaction_from_environment
-from greenroom.agents._compaction import (
+from greenroom.agents.compaction import CompactionSettings, ContextRefilled, compaction_from_environment
+from greenroom.agents.compaction._compaction import (
     MAX_FAILURES,
     VERBATIM_CHARS,
     CompactionRecord,
@@ -31,7 +31,7 @@ def test_room_is_kept_for_the_summary_and_for_what_comes_between_two_looks() -> 
 
 @given(st.integers(1, 100), st.integers(1_000, 2_000_000))
 def test_a_share_lowers_the_limit_and_never_raises_it(percent: int, window: int) -> None:
-    """13.30: 1 to 100 lowers it."""
+    """1 to 100 lowers it."""
     plain = CompactionSettings(window_tokens=window, summary_tokens=window // 4)
     shared = CompactionSettings(window_tokens=window, summary_tokens=window // 4, at_percent=percent)
 
@@ -88,7 +88,7 @@ def test_after_some_failures_in_a_row_it_is_left_to_whoever_asks() -> None:
 
 
 def test_a_conversation_that_is_full_again_at_once_three_times_in_a_row_is_given_up() -> None:
-    """13.33: refill to the limit right after compaction three times in a row stops with an error."""
+    """Refill to the limit right after compaction three times in a row stops with an error."""
     record = CompactionRecord()
     for _ in range(3):
         assert record.is_due(FULL, CompactionSettings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import Conversation
+from greenroom.agents._conversation import Conversation
 from greenroom.models import ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage, estimate_tokens
 
 SIZES = st.integers(min_value=1, max_value=500)

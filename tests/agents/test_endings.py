@@ -11,7 +11,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import Answer, Prompt, faults_of
+from greenroom.agents import Answer, Prompt
+from greenroom.agents._repair import faults_of
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.models import (
     ModelRequest,

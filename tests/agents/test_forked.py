@@ -11,20 +11,10 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import Context
-from greenroom.agents import (
-    Agent,
-    AgentState,
-    AgentTurn,
-    ForkBegan,
-    ForkedResult,
-    ForkEnded,
-    ForkFailed,
-    Input,
-    ModelBegan,
-    Prompt,
-    RunCall,
-    run_forked,
-)
+from greenroom.agents import Agent, AgentState, ForkFailed, Input, Prompt, run_forked
+from greenroom.agents._agent_turn import AgentTurn
+from greenroom.agents._forked import ForkedResult, RunCall
+from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.testing import check_cache_prefixes
@@ -34,7 +24,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
 
 
 class Sider(Agent):
-    """An agent that, told `aside ...`, runs beside its conversation instead of taking a turn in it."""
+    """An agent that, told `aside...`, runs beside its conversation instead of taking a turn in it."""
 
     run_call: RunCall | None = None
     results: list[ForkedResult]

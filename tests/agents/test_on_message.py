@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import Appended, Conversation, Prompt
+from greenroom.agents import Appended, Prompt
+from greenroom.agents._conversation import Conversation
 from greenroom.core import ProviderError, SystemClock, SystemIds, TurnFailed
 from greenroom.models import (
     AnswerLike,
@@ -114,7 +115,7 @@ async def test_what_was_cut_off_is_heard_of_as_a_part(autojump_clock: MockClock)
 def test_what_tools_attach_goes_with_the_result_to_listeners_and_transcript_and_is_let_go(
     calls: list[str], attached: dict[str, dict[str, str]]
 ) -> None:
-    """Agents 13.11. Mechanism: a message takes along what was attached to its results, and what of other calls stays."""
+    """Mechanism: a message takes along what was attached to its results, and what of other calls stays."""
     lines: list[bytes] = []
     header = TranscriptHeader(session_id="s", agent_id="a1", is_sidechain=False, cwd="/", version="0")
     transcript = Transcript(

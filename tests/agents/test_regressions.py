@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.actors import Ref, State
-from greenroom.agents import Agent, AgentProfile, AgentState, Note, Prompt, Work, faults_of
+from greenroom.agents import Agent, AgentProfile, AgentState, Note, Prompt, Work
+from greenroom.agents._repair import faults_of
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.mailbox import Lane
 from greenroom.models import (

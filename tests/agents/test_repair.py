@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import LOST_RESULT, decode_message, encode_message, faults_of, repair
+from greenroom.agents import encode_message
+from greenroom.agents._blocks import LOST_RESULT, decode_message
+from greenroom.agents._repair import faults_of, repair
 from greenroom.core import Image
 from greenroom.models import Block, Message, ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from greenroom.models.recordings._plain_values import plain, request_of
+from tests.agents.conversations import damaged_conversations, sound_conversations
 
 IDS = st.sampled_from("abcd")
 BLOCKS: st.SearchStrategy[Block] = st.one_of(
@@ -22,47 +25,6 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
     st.builds(ToolResultBlock, IDS, st.sampled_from(["", "seen"])),
 )
 ANYTHING = st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), st.lists(BLOCKS, max_size=5).map(tuple)))
-
-
-@st.composite
-def sound_conversations(draw: st.DrawFn) -> list[Message]:
-    """Draw a conversation as an agent has it: whole rounds, each call answered."""
-    messages = [Message.user("Go.")]
-    for number in range(draw(st.integers(0, 5))):
-        calls = [ToolUseBlock(f"{number}-{one}", "Look", {}) for one in range(draw(st.integers(0, 3)))]
-        said = (TextBlock("So."),) if not calls or draw(st.booleans()) else ()
-        thought = (ThinkingBlock("hm", "signed"),) if draw(st.booleans()) else ()
-        messages.append(Message("assistant", (*thought, *said, *calls)))
-        results = [ToolResultBlock(call.id, "seen") for call in draw(st.permutations(calls))]
-        note = (TextBlock("By the way."),) if not calls or draw(st.booleans()) else ()
-        messages.append(Message("user", (*results, *note)))
-    if draw(st.booleans()):
-        messages.append(Message("assistant", (TextBlock("Done."),)))
-    return messages
-
-
-@st.composite
-def damaged_conversations(draw: st.DrawFn) -> list[Message]:
-    """Draw a sound conversation of which messages and blocks were lost, doubled or moved."""
-    messages = draw(sound_conversations())
-    for _ in range(draw(st.integers(1, 4))):
-        if not messages:
-            break
-        place = draw(st.integers(0, len(messages) - 1))
-        match draw(st.sampled_from(["lose", "double", "move", "lose block", "empty", "cut"])):
-            case "lose":
-                del messages[place]
-            case "double":
-                messages.insert(place, messages[place])
-            case "move":
-                messages.insert(draw(st.integers(0, len(messages) - 1)), messages.pop(place))
-            case "lose block":
-                messages[place] = Message(messages[place].role, messages[place].content[1:])
-            case "empty":
-                messages[place] = Message(messages[place].role, ())
-            case _:
-                messages = messages[:place]
-    return messages
 
 
 @given(sound_conversations())

@@ -8,7 +8,9 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, faults_of, make_request, repair
+from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
+from greenroom.agents._forked import make_request
+from greenroom.agents._repair import faults_of, repair
 from greenroom.core import Image, InlineBlocking
 from greenroom.models import (
     Block,
@@ -22,7 +24,7 @@ from greenroom.models import (
 )
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet
-from tests.agents.test_repair import damaged_conversations, sound_conversations
+from tests.agents.conversations import damaged_conversations, sound_conversations
 from tests.api_rules import violations
 
 IDS = st.sampled_from(["a", "b", "a_2", "", " ", "call 1", "ü", "x" * 200, "a\n"])

@@ -1,4 +1,4 @@
-"""Mail that comes while an agent waits to ask its model again (agents 7.48)."""
+"""Mail that comes while an agent waits to ask its model again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import ModelBegan, ModelEnded, ModelRetried, Note, Prompt, Work
+from greenroom.agents import Note, Prompt, Work
+from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import Event, ProviderError, TurnFailed, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import (

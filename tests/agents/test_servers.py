@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.agents import AgentDefinition, AgentMcpServer, AgentServers, Origin, open_agent_servers
+from greenroom.agents import AgentDefinition, AgentMcpServer, AgentServers, DefinitionOrigin, open_agent_servers
 from greenroom.core.sources import Scope
 from greenroom.mcp import McpServers, McpSettings, MissingServers, ServerScope, ServerStatus
 from greenroom.supervisor import Runtime, open_runtime
@@ -128,8 +128,7 @@ async def test_what_it_requires_is_there_before_anything_of_its_own_starts(virtu
 async def test_where_only_given_servers_are_connected_definitions_of_files_start_none(
     virtual_time: None, scope: Scope, *, starts: bool
 ) -> None:
-    """Agents 12.15."""
-    mine = definition(mcp_servers=(OWN,), origin=Origin(scope=scope, source="scout.md"))
+    mine = definition(mcp_servers=(OWN,), origin=DefinitionOrigin(scope=scope, source="scout.md"))
     async with open_runtime() as runtime:
         session = await servers_of(runtime, own=FakeServer(), settings=McpSettings(only_given=True))
         found = await open_agent_servers(mine, session, environ={})
@@ -139,7 +138,7 @@ async def test_where_only_given_servers_are_connected_definitions_of_files_start
 
 
 async def test_an_administrator_s_servers_keep_out_those_of_files(virtual_time: None) -> None:
-    mine = definition(mcp_servers=(OWN,), origin=Origin(scope=Scope.USER, source="scout.md"))
+    mine = definition(mcp_servers=(OWN,), origin=DefinitionOrigin(scope=Scope.USER, source="scout.md"))
     async with open_runtime() as runtime:
         managed = http("gh", scope=ServerScope.MANAGED)
         session = await start(runtime, managed, gh=FakeServer(), own=FakeServer())
@@ -149,7 +148,7 @@ async def test_an_administrator_s_servers_keep_out_those_of_files(virtual_time: 
 async def test_a_project_s_agent_starts_servers_only_in_a_folder_that_is_trusted(virtual_time: None) -> None:
     own_server = FakeServer()
     folder = Path("/project")
-    mine = definition(mcp_servers=(OWN,), origin=Origin(folder=folder, source="scout.md"))
+    mine = definition(mcp_servers=(OWN,), origin=DefinitionOrigin(folder=folder, source="scout.md"))
     async with open_runtime() as runtime:
         session = await servers_of(runtime, own=own_server)
         found = await open_agent_servers(mine, session, environ={}, trusted=[Path("/")])

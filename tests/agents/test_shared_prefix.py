@@ -12,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import Conversation, load_conversation, repair
+from greenroom.agents import load_conversation
+from greenroom.agents._conversation import Conversation
+from greenroom.agents._repair import repair
 from greenroom.core import SeededIds, UsageError
 from greenroom.models import Message, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
-from greenroom.store import Transcript, TranscriptHeader, read_transcript
+from greenroom.store import Transcript, TranscriptHeader
+from greenroom.store._transcript_reader import read_transcript
 
 IDS: Final = SeededIds(1)
 LONG: Final = "a long text of the parent's, " * 50

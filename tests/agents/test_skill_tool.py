@@ -11,7 +11,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import Prompt, SkillTool, preload_skills
 from greenroom.models import Call, ScriptedModel, ToolResultBlock
-from greenroom.skills import Rendered, RenderPorts, Skill, resolve_skills
+from greenroom.skills import Rendered, RenderPorts, Skill
+from greenroom.skills._skill_catalog import resolve_skills
 from greenroom.tools import InvalidInput, ToolContext, ToolError
 from tests.agents.situations import open_stage
 from tests.skills.samples import HERE, skill
@@ -55,7 +56,7 @@ async def test_what_a_skill_grants_is_handed_on_first() -> None:
     assert [(one.skill.name, one.allowed_tools) for one in granted] == [("fix", ("Bash(git *)",))]
 
 
-async def test_4_a_skill_for_users_is_refused_to_models() -> None:
+async def test_a_skill_for_users_is_refused_to_models() -> None:
     """Behaviours (4), line 7."""
     with pytest.raises(ToolError, match="for users only"):
         await call(tool_for(USERS), HERE, skill="deploy")

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents._stalling import read_moving
+from greenroom.agents._model_request import read_moving
 from greenroom.core import ProviderError
 from greenroom.models import ModelResponse, Notice, StreamRestarted, TextBlock, Usage, UsageDelta
 from greenroom.models._answer_stream import AnswerStream

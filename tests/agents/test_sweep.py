@@ -16,16 +16,16 @@ from greenroom.agents import (
     AgentProfile,
     AgentServices,
     AgentState,
-    ConversationStart,
     Loaded,
     Note,
     Prompt,
-    faults_of,
 )
+from greenroom.agents._profile import ConversationStart
+from greenroom.agents._repair import faults_of
 from greenroom.core import InlineBlocking, InternalError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ToolResultBlock
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.supervisor import ChildSpec, Runtime, open_runtime
 from greenroom.testing import BareAgentPorts, CancelAt, cancel_sweep, run_virtual, virtual_ports
 from greenroom.tools import ToolSet

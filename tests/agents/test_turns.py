@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import INTERRUPTED, Answer, Note, Prompt, ToolEnded, Work
+from greenroom.agents import INTERRUPTED, Answer, Note, Prompt, Work
+from greenroom.agents.events import ToolEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import Answer as Scripted

@@ -21,7 +21,7 @@ ALLOWED: Final = {
     "greenroom.actors._lifecycle:masked_error": "looks at the leaves of groups",
     "greenroom.actors._turn:Turn._hold": _EVENT,
     "greenroom.actors._ref:wait_on": _EVENT,
-    "greenroom.agents.crew._waiting:wait_linked": _EVENT,
+    "greenroom.agents.subagents._linked_wait:wait_linked": _EVENT,
     "greenroom.headless._control:Host._wait_answer": _EVENT,
     "greenroom.headless._control:Host.can_use_tool": _EVENT,
     "greenroom.core._trio:split_cancelled": "it is what the others ask",

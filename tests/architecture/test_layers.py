@@ -3,52 +3,15 @@
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.architecture.floors import FLOOR_OF, folder, imported_folders
 from tests.architecture.source_tree import imports, sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-# From the ground up. Folders of one floor do not import each other.
-FLOORS: Final = (
-    {"core"},
-    {"containment"},
-    {"waiting"},
-    {"mailbox"},
-    {"actors"},
-    {"supervisor"},
-    {"patterns", "views"},
-    {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
-    {"models", "tools", "permissions", "hooks", "skills", "tasks", "inbox", "store", "worktrees", "trace", "terminal"},
-    {"mcp", "remote"},
-    {"agents"},
-    {"teams"},
-    {"session"},
-    {"gateway"},
-    {"headless", "swarm", "web"},
-    {"cli", "testing"},
-    {"__main__"},
-)
-FLOOR_OF: Final = {name: floor for floor, names in enumerate(FLOORS) for name in names}
-
-
-def folder(module: str) -> str:
-    """Return the part that has a floor: `actors` of `greenroom.actors._loop`, "" of `greenroom` itself."""
-    return module.partition(".")[2].partition(".")[0]
-
-
-def imported_folders(source: str) -> set[str]:
-    """Return the parts of greenroom that a module imports; "" is the front page `greenroom` itself."""
-    found = set()
-    for each in imports(source):
-        if each.module == "greenroom" and each.name in FLOOR_OF:
-            found.add(each.name)
-        elif each.module == "greenroom" or each.module.startswith("greenroom."):
-            found.add(folder(each.module))
-    return found
 
 
 def uphill(modules: Mapping[str, str]) -> list[str]:

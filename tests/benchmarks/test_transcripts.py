@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks import transcripts
 from benchmarks.measure import print_figures
-from greenroom.agents import faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 
 
 def test_what_is_resumed_is_sound_and_begins_where_it_was_compacted(tmp_path: Path) -> None:

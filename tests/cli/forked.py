@@ -23,7 +23,7 @@ from typing import Final, TextIO, final
 _SERVER: Final = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(
     [
-        "greenroom.agents.crew",
+        "greenroom.agents.subagents",
         "greenroom.cli._replay_command",
         "greenroom.cli._run_command",
         "greenroom.headless._control",

@@ -17,7 +17,7 @@ import attrs
 import pytest
 
 from greenroom.cli import main
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.forked import Forked

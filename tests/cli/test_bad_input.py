@@ -21,7 +21,7 @@ from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from greenroom.trace import runs_folder
 from tests.cli.served import served
-from tests.session.test_full_disk import FillingDisk
+from tests.trace.disks import FillingDisk
 
 PLAYBOOK = ("--model", "playbook")
 KEY = "sk-ant-secret"
@@ -345,7 +345,7 @@ def test_a_hook_whose_server_is_not_there_says_so_in_words(place: Place) -> None
     assert line.endswith("does not work: the MCP server 'nope' is not connected: no server has this name")
 
 
-def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place) -> None:
+def test_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place) -> None:
     """Also of one that is started while the run lasts, and once however often that is."""
     hooks = "hooks: {PreToolUse: [{hooks: [{type: command, command: touch ran}]}]}\n"
     path = place.write(".greenroom/agents/x.md", DEFINITION.format(name="x", more=hooks))
@@ -363,7 +363,7 @@ def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: 
     assert (path.parents[2] / "ran").exists()
 
 
-def test_1_44_a_model_that_is_not_allowed_is_replaced_and_both_are_named(place: Place) -> None:
+def test_a_model_that_is_not_allowed_is_replaced_and_both_are_named(place: Place) -> None:
     settings = json.dumps({"models": {"available": ["claude-opus-4-1"]}})
 
     done = place.call("run", "Go.", "--model", "opus", "--settings", settings, script=["done"])
@@ -383,7 +383,7 @@ def test_a_dead_server_is_one_line_and_the_rest_goes_on(place: Place) -> None:
 
 
 def test_a_server_of_a_project_waits_for_trust(place: Place) -> None:
-    """1.133; a script may work on somebody else's checkout."""
+    """A script may work on somebody else's checkout."""
     server = {"command": "sh", "args": ["-c", "touch ran; exit 1"]}
     path = place.write(".mcp.json", json.dumps({"mcpServers": {"a": server}}))
 
@@ -446,7 +446,7 @@ def test_an_answer_that_cannot_be_written_is_in_the_run_all_the_same(place: Plac
 
 
 def test_a_disk_that_fills_up_in_a_run_is_said_and_the_run_is_not_done(place: Place) -> None:
-    """DESIGN 12.21: nothing changes that is not on record, and the exit code is not that of a mistake of the user's."""
+    """Nothing changes that is not on record, and the exit code is not that of a mistake of the user's."""
     disk = FillingDisk()
 
     def fill(request: ReceivedRequest) -> ReplyLike:

@@ -17,7 +17,7 @@ import pytest
 import trio
 
 from greenroom.cli import main
-from tests.core.test_plugins import plugin
+from tests.core.plugin_folders import plugin
 from tests.mcp.real import AUTHORIZING, BOUND_S, EVERYTHING, free_port, on_port, wait_for_port
 from tests.mcp.warm import warm_command
 

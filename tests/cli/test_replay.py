@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from greenroom.actors import Behavior, Context
-from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.cli import main
 from greenroom.session import EVENTS, SessionBegan, SessionEnded
 from greenroom.supervisor import ChildSpec, Restart, Runtime

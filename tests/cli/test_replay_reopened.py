@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefined, ModelBegan, ModelEnded
+from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded
 from greenroom.cli import main
 from greenroom.session import EVENTS, SessionBegan, SessionEnded
 from greenroom.supervisor import Runtime, open_runtime

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from greenroom.actors import ActorBegan, ActorCreated, Behavior, Context, TurnBegan
-from greenroom.agents import ModelBegan, ModelEnded, ToolBegan
+from greenroom.agents.events import ModelBegan, ModelEnded, ToolBegan
 from greenroom.cli import main
 from greenroom.core import Event, Ports, RuntimeFailed, field_values
 from greenroom.session import EVENTS, SessionBegan, SessionEnded

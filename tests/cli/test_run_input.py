@@ -55,7 +55,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Any:
         ("  ", b"all of it", "all of it"),
     ],
 )
-def test_13_1_the_prompt_is_the_argument_standard_input_or_both(
+def test_the_prompt_is_the_argument_standard_input_or_both(
     argument: str | None, piped: bytes | None, prompt: str, stdin: Any
 ) -> None:
     stdin(piped)
@@ -64,7 +64,7 @@ def test_13_1_the_prompt_is_the_argument_standard_input_or_both(
 
 
 @pytest.mark.parametrize("piped", [None, b"", b"  \n"])
-def test_13_1_a_run_needs_a_prompt_unless_it_goes_on_with_another(piped: bytes | None, stdin: Any) -> None:
+def test_a_run_needs_a_prompt_unless_it_goes_on_with_another(piped: bytes | None, stdin: Any) -> None:
     stdin(piped)
     with pytest.raises(UsageError, match="a prompt is missing"):
         read_prompt(None)
@@ -73,7 +73,7 @@ def test_13_1_a_run_needs_a_prompt_unless_it_goes_on_with_another(piped: bytes |
     assert read_prompt(None, may_be_missing=True) == ""
 
 
-def test_13_1_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
+def test_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reading, writing = os.pipe()
@@ -89,7 +89,7 @@ def test_13_1_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
 
 
 @pytest.mark.parametrize(("piped", "why"), [(b"\xff\xfe", "not UTF-8"), (b"x" * 11, "longer than")])
-def test_13_1_standard_input_that_cannot_be_a_prompt_is_refused(
+def test_standard_input_that_cannot_be_a_prompt_is_refused(
     piped: bytes, why: str, stdin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_run_arguments, "MAX_BYTES", 10)
@@ -123,13 +123,13 @@ def test_a_file_that_holds_no_object_is_refused_by_its_name(content: bytes, why:
 
 
 @given(st.lists(st.lists(TOOLS, min_size=1), max_size=3), st.sampled_from([",", " ", ", "]))
-def test_13_4_rules_are_split_outside_of_parentheses(given_rules: list[list[str]], between: str) -> None:
+def test_rules_are_split_outside_of_parentheses(given_rules: list[list[str]], between: str) -> None:
     arguments = [between.join(rules) for rules in given_rules]
 
     assert read_rules("--allowed-tools", arguments, Effect.ALLOW) == [rule for rules in given_rules for rule in rules]
 
 
-def test_13_40_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Path) -> None:
+def test_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Path) -> None:
     settings = {"model": "opus", "permissions": {"allow": ["Read"], "defaultMode": "plan"}}
 
     made = with_permissions(settings, allow=["Write"], deny=["Bash"], folders=[tmp_path])
@@ -188,7 +188,7 @@ def test_a_mistake_is_one_line_and_nothing_is_left_behind(
     capsys: pytest.CaptureFixture[str],
     stdin: Any,
 ) -> None:
-    """13.3; exit code 2."""
+    """Exit code 2."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GREENROOM_RUNS", str(tmp_path / "runs"))
@@ -218,7 +218,7 @@ def test_a_mistake_is_one_line_and_nothing_is_left_behind(
         ("playbook", None, "inherit", None, "playbook"),
     ],
 )
-def test_13_40_the_first_that_names_a_model_decides(
+def test_the_first_that_names_a_model_decides(
     asked: str | None,
     environment: str | None,
     definition: str,

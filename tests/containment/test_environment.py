@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.containment import ChildKind, child_environment, holds_secret
+from greenroom.containment import ChildKind, child_environment
+from greenroom.containment._environment import holds_secret
 
 SECRETS = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_API_KEY", "GEMINI_API_KEY"),

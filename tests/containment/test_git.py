@@ -13,8 +13,8 @@ import pytest
 from greenroom.containment import GitCalls, GitTooOld, run_git
 from greenroom.session.equipment._environment_text import git_status
 from greenroom.swarm.survey._changes import look_at_changes
-from greenroom.worktrees import ProcessResult, Worktrees, WorktreeSettings, run_process
-from greenroom.worktrees._settings import BaseRef
+from greenroom.worktrees import ProgramResult, Worktrees, WorktreeSettings, run_process
+from greenroom.worktrees._worktree_settings import BaseRef
 from tests.containment.planted import FILTER, make_planted, ran
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository
 
@@ -128,7 +128,7 @@ async def test_a_git_that_ignores_overrides_is_not_used(tmp_path: Path) -> None:
     """Before 2.31 git does not know `GIT_CONFIG_COUNT`: all of the repository's programs would run."""
     repository = make_repository(tmp_path / "r")
 
-    async def old(command: Sequence[str], *, environment: Mapping[str, str], **options: Any) -> ProcessResult:
+    async def old(command: Sequence[str], *, environment: Mapping[str, str], **options: Any) -> ProgramResult:
         kept = {name: value for name, value in environment.items() if not name.startswith("GIT_CONFIG_")}
         return await run_process(command, environment=kept, **options)
 

@@ -18,7 +18,7 @@ from greenroom.core import SystemIds, ThreadBlocking
 from greenroom.models import Answer, Call
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools import open_processes
-from greenroom.tools._sandboxed import SandboxedProcesses
+from greenroom.tools._tool_context import SandboxedProcesses
 from tests.cli.forked import run_forked
 from tests.cli.place import Place
 from tests.cli.served import served

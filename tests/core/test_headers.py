@@ -9,18 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents._definition import Origin
+from greenroom.agents._definition import DefinitionOrigin
 from greenroom.agents.definitions import agent_listing, load_definitions, read_files
-from greenroom.agents.definitions._fields import read_markdown
+from greenroom.agents.definitions._definition_fields import read_markdown
 from greenroom.core import UsageError
 from greenroom.core.sources import Diagnostic, Kind, Plugin, Scope, find_places
-from greenroom.skills import load_skills, read_command_line
+from greenroom.skills import read_command_line
 from greenroom.skills._skill import Skill, read_skill
+from greenroom.skills._skill_source import load_skills
 
 
 def read(head: str, *, ending: str = "\n") -> tuple[AgentDefinition | None, list[Diagnostic]]:
     content = f"---\n{head}\n---\nThe prompt.\n".replace("\n", ending)
-    return read_markdown(content, origin=Origin(scope=Scope.PROJECT, source="x.md"))
+    return read_markdown(content, origin=DefinitionOrigin(scope=Scope.PROJECT, source="x.md"))
 
 
 def read_one(head: str, *, ending: str = "\n") -> AgentDefinition:
@@ -129,7 +130,9 @@ def test_tools_come_out_right_beside_any_description(
 @pytest.mark.parametrize("scope", [Scope.PROJECT, Scope.PLUGIN])
 def test_name_that_cannot_be_one_is_refused_with_a_line(name: str, why: str, scope: Scope) -> None:
     content = f"---\nname: {name}\ndescription: a: b\n---\n"
-    definition, found = read_markdown(content, origin=Origin(scope=scope, source="x.md"), fallback_name="file")
+    definition, found = read_markdown(
+        content, origin=DefinitionOrigin(scope=scope, source="x.md"), fallback_name="file"
+    )
 
     assert definition is None
     assert [(one.kind, one.line) for one in found if one.is_problem] == [(Kind.BROKEN, 2)]
@@ -152,7 +155,7 @@ def test_value_that_stands_twice_is_read_where_nothing_is_guessed() -> None:
 
 def test_byte_order_mark_does_not_hide_a_header() -> None:
     definition, _ = read_markdown(
-        "\ufeff---\r\nname: x\r\ndescription: a: b\r\n---\r\n", origin=Origin(scope=Scope.USER, source="x")
+        "\ufeff---\r\nname: x\r\ndescription: a: b\r\n---\r\n", origin=DefinitionOrigin(scope=Scope.USER, source="x")
     )
 
     assert definition is not None

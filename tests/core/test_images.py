@@ -11,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import IMAGE_TYPES, BadImage, Image, read_image
+from tests.core.images import png
 
 SIDES = st.integers(1, 8_000)
-
-
-def png(width: int, height: int) -> bytes:
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
 
 
 def gif(width: int, height: int) -> bytes:

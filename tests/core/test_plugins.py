@@ -12,16 +12,7 @@ from hypothesis import strategies as st
 
 from greenroom.core import UsageError
 from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins, read_plugin
-
-
-def plugin(folder: Path, files: dict[str, Any] | None = None, **manifest: Any) -> Path:
-    """Put a plugin into a folder; without anything for the manifest it has none."""
-    given = {**({MANIFEST: manifest} if manifest else {}), **(files or {})}
-    for name, content in given.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return folder
+from tests.core.plugin_folders import plugin
 
 
 def test_a_manifest_says_the_name_and_the_parts_lie_in_their_folders(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ import trio.testing
 
 import greenroom as gr
 from greenroom.models import Call
+from tests.architecture.floors import FLOORS, folder, imported_folders
 from tests.architecture.source_tree import sources
-from tests.architecture.test_layers import FLOORS, folder, imported_folders
 from tests.docs.events import table
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "architecture.md"
@@ -39,7 +39,7 @@ ITEM: Final[tuple[tuple[str, str], ...]] = (
     ("teams._board:Board._hand_out", "The next open item goes to an idle teammate."),
     ("teams._board:Board._send_work", "The work is told to it."),
     ("teams._teammate:TeammateAgent.on_message", "The teammate takes it when its turn is over,"),
-    ("teams._lifecycle:plan_next", "in the order that a pure function decides,"),
+    ("teams._teammate_status:plan_next", "in the order that a pure function decides,"),
     ("teams._teammate:TeammateAgent._begin", "and begins a turn of its own."),
     ("teams._board_tools:_updating", "Its model called `TaskUpdate`."),
     ("teams._edits:plan_edit", "A pure function decides what the edit may change."),
@@ -129,6 +129,7 @@ def item_walk() -> list[tuple[str, str]]:
 # --- the prompt -------------------------------------------------------------------------------------------------------
 
 
+@cache
 def prompt_walk() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return the frames on the stack where `greenroom run` asks its main agent, and where that asks the model."""
     from greenroom.actors import Ref

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from greenroom.agents.definitions import FIELDS
+from greenroom.agents.definitions._definition_fields import FIELDS
 from greenroom.core.sources import Field
-from greenroom.skills import SKILL_FIELDS
+from greenroom.skills._skill import SKILL_FIELDS
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "definition-fields.md"
 

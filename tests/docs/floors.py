@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from tests.architecture.test_layers import FLOORS
+from tests.architecture.floors import FLOORS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "CONTRIBUTING.md"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from greenroom.trace import AT_THE_END, CHECKS, COMPARED, WITH_FOLDS
+from greenroom.trace import CHECKS
+from greenroom.trace._checks import AT_THE_END, WITH_FOLDS
+from greenroom.trace._compare import COMPARED
 from tests.promises import NOT_IN_A_JOURNAL, NOT_YET, PROMISES
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "journal.md"

@@ -41,6 +41,8 @@ MODULES: Final = {
     "greenroom.mailbox": "Mailboxes on their own.",
     "greenroom.models": "What a `Model` is made of; see [write a Model](../how-to/write-a-model.md). The other names of this module are "
     "described in [models](../how-to/models.md) and [its settings](model-settings.md).",
+    "greenroom.session": "What a session returns: snapshots, handles and receipts.",
+    "greenroom.tools": "What a tool of your own is made of, and what `ask_user` is asked; see [tools](../how-to/tools.md).",
     "greenroom.testing": "The test kit; see [test your team](../how-to/test-your-team.md).",
 }
 """The modules of the page, and what is said about each."""
@@ -72,6 +74,20 @@ FOR_WRITERS: Final = (
     "retry_after",
 )
 """The names of `greenroom.models` that the page describes."""
+DESCRIBED: Final = {
+    "greenroom.models": FOR_WRITERS,
+    "greenroom.session": (
+        "Activity",
+        "AgentStatus",
+        "Interrupted",
+        "SweepReport",
+        "TaskHandle",
+        "TaskResult",
+        "TaskStatus",
+    ),
+    "greenroom.tools": ("Arg", "Option", "Question", "QuestionAnswers", "QuestionRequest"),
+}
+"""The names of modules that the page does not describe as a whole."""
 
 HEADING: Final = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|Example):$", re.MULTILINE)
 ENTRY: Final = re.compile(r"^    ([\w, ]+): (.*?)(?=^    \S|\Z)", re.MULTILINE | re.DOTALL)
@@ -80,8 +96,8 @@ ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 def names_of(module: str) -> tuple[str, ...]:
     """Return the names of a module that the page lists."""
-    if module == "greenroom.models":
-        return FOR_WRITERS
+    if module in DESCRIBED:
+        return DESCRIBED[module]
     return tuple(name for name in importlib.import_module(module).__all__ if not name.startswith("_"))
 
 

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.agents import CompactionSettings
-from greenroom.agents.crew import DelegationSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings
-from greenroom.session import SessionSettings, WorktreeKeys
-from greenroom.session.settings._limit_settings import LimitSettings
-from greenroom.session.settings._session_settings import AT_ONCE
+from greenroom.session import SessionSettings
+from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, WorktreeKeys
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table

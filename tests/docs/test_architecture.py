@@ -22,7 +22,14 @@ def test_message_takes_few_calls() -> None:
 def test_prompt_takes_few_hops() -> None:
     to_agent, to_model = prompt_walk()
 
-    assert len(to_agent) + len(to_model) <= 16  # 18 at first; to become 14
+    assert len(to_agent) + len(to_model) <= 14
+
+
+def test_stack_enters_each_module_once() -> None:
+    for stack in prompt_walk():
+        places = [module for number, (module, _) in enumerate(stack) if number == 0 or stack[number - 1][0] != module]
+
+        assert len(places) == len(set(places))
 
 
 def test_functions_of_an_item_are_called_in_order() -> None:

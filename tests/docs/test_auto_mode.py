@@ -9,7 +9,7 @@ from typing import Final
 
 from greenroom.agents.review import AutoModeSettings
 from greenroom.core import read_settings
-from tests.docs.test_documents import blocks_of, run_python
+from tests.docs.programs import blocks_of, run_python
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "how-to" / "auto-mode.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tests.docs.test_documents import blocks_of, run_python
+from tests.docs.programs import blocks_of, run_python
 
 WORKER: Final = "The worker says: There are 2."
 

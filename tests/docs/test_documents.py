@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,40 +11,18 @@ import trio
 
 from greenroom.models import AnswerLike, Call
 from greenroom.testing import ReceivedRequest, open_messages_server
-from tests.cli.forked import run_forked
+from tests.docs.programs import ROOT, blocks_of, run_afresh, run_python
 
 pytest_plugins = (
     "pytester",
 )  # in a process of its own: one within this process unloads what it was the first to import
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BRIEF = """\
 from hypothesis import settings
 
 settings.register_profile("brief", deadline=None, derandomize=True, database=None, max_examples=10)
 """
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks_of(document: str) -> list[str]:
-    return BLOCK.findall((ROOT / document).read_text(encoding="utf-8"))
-
-
-def run_python(code: str, *, cwd: Path, **environment: str) -> str:
-    """Run a program of a page in a process of its own."""
-    done = run_forked("-c", code, environ={"PYTHONPATH": str(ROOT), **environment}, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def run_afresh(code: str, *, cwd: Path, **environment: str) -> str:
-    """Run a program of a page in a process that Python is started for."""
-    command = [sys.executable, "-W", "error", "-c", code]
-    environment = {"PYTHONPATH": str(ROOT), **environment}  # this checkout, whichever one is installed
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=50, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(

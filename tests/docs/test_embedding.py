@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 import trio
 
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 pytest_plugins = (
     "pytester",

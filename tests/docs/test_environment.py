@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from greenroom.agents import CompactionSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.mcp import McpSettings
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
 

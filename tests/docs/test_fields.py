@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.agents import MAX_TURNS, Origin
-from greenroom.agents.definitions import BUILTINS, FIELDS, read_markdown
-from greenroom.agents.memory import HOPS, NOTES_BYTES, NOTES_LINES
+from greenroom.agents import DefinitionOrigin
+from greenroom.agents._definition import MAX_TURNS
+from greenroom.agents.definitions._builtin_definitions import BUILTINS
+from greenroom.agents.definitions._definition_fields import FIELDS, read_markdown
+from greenroom.agents.memory import NOTES_LINES
+from greenroom.agents.memory._imports import HOPS
+from greenroom.agents.memory._notes import NOTES_BYTES
 from greenroom.core.sources import Kind
-from greenroom.skills import read_skill
+from greenroom.skills._skill import read_skill
 from tests.docs.fields import PAGE, insert
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO = ROOT / "docs" / "how-to"
 
@@ -29,7 +33,7 @@ def test_the_tables_are_those_of_the_code() -> None:
 
 
 def test_the_samples_load() -> None:
-    definition, found = read_markdown(markdown_of("agents.md"), origin=Origin(source="sample"))
+    definition, found = read_markdown(markdown_of("agents.md"), origin=DefinitionOrigin(source="sample"))
     assert (definition is not None, found) == (True, [])
     one, found = read_skill(markdown_of("skills.md"), name="release", path=Path("SKILL.md"))
     assert (one is not None, found) == (True, [])

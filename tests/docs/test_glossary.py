@@ -10,7 +10,7 @@ from typing import Final
 import greenroom
 from greenroom.core import Event
 from tests.docs.docstrings import faces
-from tests.docs.test_documents import ROOT
+from tests.docs.programs import ROOT
 
 PAGE: Final = (ROOT / "docs" / "explanation" / "glossary.md").read_text(encoding="utf-8")
 ROWS: Final = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| (?:`(\w+)`)? ?\|$", PAGE, re.MULTILINE)

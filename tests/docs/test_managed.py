@@ -9,7 +9,7 @@ from typing import Final
 
 from greenroom.core.sources import Places, find_places
 from greenroom.session import SettingSource, load_settings
-from tests.docs.test_documents import ROOT
+from tests.docs.programs import ROOT
 
 PAGE: Final = (ROOT / "docs" / "how-to" / "managed.md").read_text(encoding="utf-8")
 

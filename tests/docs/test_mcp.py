@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from greenroom.agents import AgentMcpServer, Origin
-from greenroom.agents.definitions import read_markdown
+from greenroom.agents import AgentMcpServer, DefinitionOrigin
+from greenroom.agents.definitions._definition_fields import read_markdown
 from greenroom.mcp import Elicitation, ServerScope, misfit, parse_server
 from greenroom.mcp._project_approvals import read_approvals
 from tests.docs.mcp import PAGE, insert
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO = "docs/how-to/mcp.md"
 
@@ -47,7 +47,7 @@ def test_what_the_how_to_writes_down_can_be_used() -> None:
 
 
 def test_the_definition_of_the_how_to_says_what_it_should() -> None:
-    definition, found = read_markdown(blocks("markdown")[0], origin=Origin(source="scheduler.md"))
+    definition, found = read_markdown(blocks("markdown")[0], origin=DefinitionOrigin(source="scheduler.md"))
 
     assert found == []
     assert definition is not None

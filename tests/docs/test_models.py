@@ -8,7 +8,7 @@ from pathlib import Path
 from greenroom.core import read_settings
 from greenroom.models import ModelSettings
 from tests.docs.models import PAGE, page
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO = "docs/how-to/models.md"
 

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from greenroom.permissions import Mode
-from tests.docs.test_documents import blocks_of, run_python
+from tests.docs.programs import blocks_of, run_python
 from tests.permissions.policies import effect_of, policy
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "permission-rules.md"

@@ -13,7 +13,7 @@ from greenroom.core.sources import MANIFEST, find_places, read_plugin
 from greenroom.core.sources._plugin_folders import _UNREAD
 from greenroom.hooks import HookSource, parse_hooks
 from greenroom.session import load_settings
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 HOW_TO: Final = "docs/how-to/plugins.md"
 PAGE: Final = (ROOT / HOW_TO).read_text(encoding="utf-8")

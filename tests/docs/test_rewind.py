@@ -6,7 +6,7 @@ from pathlib import Path
 
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
 from greenroom.tools.checkpoints._checkpoints import MAX_BYTES
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 
 def test_the_program_prints_what_the_page_says(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.docs.test_documents import blocks_of, run_python
+from tests.docs.programs import blocks_of, run_python
 
 PRINTED: Final = (
     "It is built. ['Read']\n",

@@ -8,14 +8,15 @@ import re
 import attrs
 import pytest
 
-from greenroom.agents import CompactionSettings
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.core import read_settings
 from greenroom.permissions import DEADLINE_S
-from greenroom.session import SessionSettings, WorktreeKeys
+from greenroom.session import SessionSettings
+from greenroom.session.settings._session_settings import WorktreeKeys
 from greenroom.store import CLEANUP_PERIOD_DAYS
 from tests.docs.docstrings import field_docs
+from tests.docs.programs import ROOT
 from tests.docs.settings import PAGE, insert
-from tests.docs.test_documents import ROOT
 
 KEYS = {one.name for one in attrs.fields(SessionSettings)}
 BLOCK = re.compile(r"^```json\n(\{\n.*?)^```", re.MULTILINE | re.DOTALL)

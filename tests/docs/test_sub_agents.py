@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from tests.docs.programs import ROOT, blocks_of, run_python
 
 PLACE = re.compile(r"`([a-z_/]+\.py):([A-Za-z_.]+)`")
 WHY = (ROOT / "docs" / "explanation" / "sub-agents.md").read_text(encoding="utf-8")
@@ -33,7 +33,6 @@ def test_a_place_in_the_code_that_is_named_is_there(file: str, name: str) -> Non
 
 
 def test_the_seven_questions_are_answered_with_places_in_the_code() -> None:
-    """Agents 20.11."""
     answers = re.split(r"^\*\*.+\?\*\*", WHY.split("## Seven questions")[1], flags=re.MULTILINE)[1:]
 
     assert len(answers) == 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.docs.test_documents import blocks_of, run_python
+from tests.docs.programs import blocks_of, run_python
 
 
 def test_program_of_the_page_prints_a_plan_and_its_outcome(tmp_path: Path) -> None:

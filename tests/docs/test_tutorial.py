@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.cli.forked import run_forked
-from tests.docs.test_documents import ROOT, run_python
+from tests.docs.programs import ROOT, run_python
 
 PAGE: Final = (ROOT / "docs" / "tutorial" / "README.md").read_text(encoding="utf-8")
 STEPS: Final = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenroom.agents.crew import WORKTREE_TOOLS
-from tests.docs.test_documents import ROOT, blocks_of, run_python
+from greenroom.agents.subagents import WORKTREE_TOOLS
+from tests.docs.programs import ROOT, blocks_of, run_python
 from tests.worktrees.repositories import NEEDS_GIT
 
 PAGE = "docs/how-to/worktrees.md"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from greenroom.agents.crew import WORKTREE_TOOLS
-from greenroom.tools import Tool
+from greenroom.agents.subagents import WORKTREE_TOOLS
+from greenroom.tools import Tool, builtin
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, make_web_fetch_tool
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "tools.md"
@@ -30,7 +30,8 @@ NEEDS: Final = {
 HEAD: Final = """\
 # Tools
 
-What a model is told about each tool that comes with greenroom. Made from the code by `python -m tests.docs.tools`.
+What a model is told about each tool that comes with greenroom. Made from the code by `python -m tests.docs.tools`. The
+second column is the tool's name in `greenroom.tools.builtin`; the tools of worktrees are `WORKTREE_TOOLS` of `greenroom.agents.subagents`.
 
 """
 
@@ -43,11 +44,15 @@ def tools() -> tuple[Tool, ...]:
     return (*STANDARD_TOOLS, make_web_fetch_tool(HttpFetcher(), permit=_nobody), *WORKTREE_TOOLS)
 
 
+def in_python(wanted: Tool) -> str:
+    return next((f"`{name}`" for name in builtin.__all__ if getattr(builtin, name) is wanted), "")
+
+
 def overview() -> str:
-    lines = ["| tool | runs beside others | needs of the context |", "| --- | --- | --- |"]
+    lines = ["| tool | in Python | runs beside others | needs of the context |", "| --- | --- | --- | --- |"]
     for one in tools():
         beside = "yes" if one.is_read_only else "no"
-        lines.append(f"| [{one.name}](#{one.name.lower()}) | {beside} | {NEEDS.get(one.name, '')} |")
+        lines.append(f"| [{one.name}](#{one.name.lower()}) | {in_python(one)} | {beside} | {NEEDS.get(one.name, '')} |")
     return "\n".join(lines)
 
 

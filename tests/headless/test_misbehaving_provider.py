@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from greenroom.agents import ModelBegan, ModelEnded, ModelRetried
+from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.headless._silence import Silences
 from greenroom.models import Answer, Call, Say, Think
 from greenroom.testing import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply

@@ -34,8 +34,8 @@ def write(path: str, call_id: str = "toolu_w") -> Answer:
 # --- 13A, 13B: formats --------------------------------------------------------------------------------------------------
 
 
-def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: Place) -> None:
-    """13.1, 13.2, through real pipes."""
+def test_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: Place) -> None:
+    """Through real pipes."""
     with (
         served(["It is 42."]) as server,
         place.started_afresh(server.url, "What is it?", stdin=subprocess.PIPE) as process,
@@ -46,8 +46,8 @@ def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: P
     assert texts_of(server.requests[0]) == ["What is it?\nfrom a pipe"]
 
 
-def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
-    """13.2, 13.13, 13.15; the prompt is standard input alone (13.1). Behaviours (13), line 1."""
+def test_json_is_exactly_one_result_object(place: Place) -> None:
+    """The prompt is standard input alone. Behaviours (13), line 1."""
     done, requests = place.run([read("a.txt"), "It is 42."], "--output-format", "json", stdin="What is it?")
 
     assert texts_of(requests[0]) == ["What is it?"]
@@ -73,8 +73,8 @@ def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
     assert result["uuid"]
 
 
-def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> None:
-    """13.10, 13.11, 13.13: every line has an id and its session; messages have the ids of their transcript lines.
+def test_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> None:
+    """Every line has an id and its session; messages have the ids of their transcript lines.
 
     Behaviours (13), line 2.
     """
@@ -104,7 +104,7 @@ def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) 
     assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
 
 
-def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
+def test_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
     """The check of 13: `--max-turns 1` on a task of two rounds. Behaviours (13), line 3."""
     done, _ = place.run([read("a.txt")], "What is it?", "--max-turns", "1", "--output-format", "json")
 
@@ -116,7 +116,7 @@ def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
 
 
 @pytest.mark.parametrize("output_format", FORMATS)
-def test_13_18_an_error_of_the_provider_is_told_in_every_format(output_format: str, place: Place) -> None:
+def test_an_error_of_the_provider_is_told_in_every_format(output_format: str, place: Place) -> None:
     refusal = ErrorReply(status=401, type="authentication_error", message="invalid x-api-key")
     done, _ = place.run([refusal], "Go.", "--output-format", output_format)
 
@@ -135,7 +135,7 @@ def test_13_18_an_error_of_the_provider_is_told_in_every_format(output_format: s
         assert "invalid x-api-key" in told["message"]["content"][0]["text"]
 
 
-def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place) -> None:
+def test_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place) -> None:
     done, _ = place.run([], "Go.", "--max-budget-usd", "0.001", "--output-format", "json")
 
     assert (done.code, done.result["subtype"]) == (1, "error_max_budget_usd")
@@ -146,7 +146,7 @@ def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place)
 # --- 13A: permissions ---------------------------------------------------------------------------------------------------
 
 
-def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: Place) -> None:
+def test_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: Place) -> None:
     """Behaviours (13), line 4."""
     done, _ = place.run([write("new.txt"), "I may not."], "Write it.", "--output-format", "json")
 
@@ -167,14 +167,14 @@ def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: 
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_13_4_what_the_command_line_allows_is_done(arguments: Sequence[str], place: Place) -> None:
+def test_what_the_command_line_allows_is_done(arguments: Sequence[str], place: Place) -> None:
     done, _ = place.run([write("new.txt"), "Done."], "Write it.", *arguments)
 
     assert done == Done(0, "Done.\n", "")
     assert (place.folder / "new.txt").read_text(encoding="utf-8") == "new\n"
 
 
-def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
+def test_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
     done, (request,) = place.run(
         ["Fine."], "Go.", "--disallowed-tools", "Bash,Write(secret/*)", "--allowed-tools", "Raed"
     )
@@ -185,7 +185,7 @@ def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
     assert done.err == "greenroom: note: unknown tool 'Raed'; the rule about it has no effect\n"
 
 
-def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
+def test_rules_add_up_and_the_first_model_wins(place: Place) -> None:
     """The command line before the user's file; a project that is not trusted only takes away."""
     (place.root / "home" / ".greenroom").mkdir()
     user = {"model": "haiku", "permissions": {"deny": ["Bash"]}}
@@ -213,7 +213,7 @@ def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
     assert "opus" in asked[3][0]
 
 
-def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
+def test_the_agent_is_the_one_that_was_named(place: Place) -> None:
     agents = {
         "critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Read"], "model": "opus"}
     }
@@ -233,7 +233,7 @@ def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
     assert "opus" in request.body["model"]
 
 
-def test_13_4_the_agents_own_words_can_be_others_and_the_rest_is_told_all_the_same(place: Place) -> None:
+def test_the_agents_own_words_can_be_others_and_the_rest_is_told_all_the_same(place: Place) -> None:
     words = ("--system-prompt", "You are a poet.", "--append-system-prompt", "Be kind.")
     done, (request,) = place.run(["A rose."], "Go.", *words)
     plain, (other,) = place.run(["A rose."], "Go.")
@@ -252,7 +252,7 @@ def test_13_4_the_agents_own_words_can_be_others_and_the_rest_is_told_all_the_sa
         (("--system-prompt", "x", "--coordinator"), "leave out --system-prompt,"),
     ],
 )
-def test_13_4_words_that_cannot_be_used_are_refused(place: Place, arguments: tuple[str, ...], why: str) -> None:
+def test_words_that_cannot_be_used_are_refused(place: Place, arguments: tuple[str, ...], why: str) -> None:
     done, _ = place.run([], "Go.", *arguments)
 
     assert (done.code, len(done.err.splitlines())) == (2, 1)
@@ -262,7 +262,7 @@ def test_13_4_words_that_cannot_be_used_are_refused(place: Place, arguments: tup
 UUID = "123e4567-e89b-42d3-a456-426614174000"
 
 
-def test_13_4_the_id_of_a_run_can_be_chosen_and_the_run_is_found_by_it(place: Place) -> None:
+def test_the_id_of_a_run_can_be_chosen_and_the_run_is_found_by_it(place: Place) -> None:
     done, _ = place.run(["Hello."], "Say hello.", "--session-id", UUID, "--output-format", "json")
     again, (request,) = place.run(["And?"], "Go on.", "--resume", UUID, "--output-format", "json")
     last, _ = place.run(["Yes."], "Go on.", "--resume", "last", "--output-format", "json")
@@ -273,7 +273,7 @@ def test_13_4_the_id_of_a_run_can_be_chosen_and_the_run_is_found_by_it(place: Pl
     assert [path.name for path in (place.root / "runs").iterdir() if path.is_dir()] == [UUID]
 
 
-def test_13_4_a_fork_can_have_a_chosen_id(place: Place) -> None:
+def test_a_fork_can_have_a_chosen_id(place: Place) -> None:
     place.run(["Hello."], "Say hello.")
     done, _ = place.run(
         *(["And?"], "Go on.", "--resume", "last", "--fork-session"),
@@ -292,7 +292,7 @@ def test_13_4_a_fork_can_have_a_chosen_id(place: Place) -> None:
         (("--session-id", UUID), f"the session id {UUID} is in use"),
     ],
 )
-def test_13_4_an_id_that_cannot_be_had_is_refused(place: Place, arguments: tuple[str, ...], why: str) -> None:
+def test_an_id_that_cannot_be_had_is_refused(place: Place, arguments: tuple[str, ...], why: str) -> None:
     place.run(["Hello."], "Say hello.", "--session-id", UUID)
     done, _ = place.run([], "Go.", *arguments)
 
@@ -300,7 +300,7 @@ def test_13_4_an_id_that_cannot_be_had_is_refused(place: Place, arguments: tuple
     assert why in done.err
 
 
-def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
+def test_a_resumed_run_keeps_its_agent(place: Place) -> None:
     """CL-32; Behaviours (2), line 7. Mechanism: `read_beginning` reads the journal of the run."""
     critic = place.folder / ".claude" / "agents" / "critic.md"
     critic.parent.mkdir(parents=True)
@@ -325,7 +325,7 @@ def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
 # --- 13A: signals and resume ----------------------------------------------------------------------------------------------
 
 
-def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_on(place: Place) -> None:
+def test_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_on(place: Place) -> None:
     """The check of 13: SIGTERM exits 143, and `--resume` continues the turn. RC-18, RC-56; Behaviours (13), line 7."""
     asked = Asked(read("a.txt"), SILENCE)
     with (
@@ -350,7 +350,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
     assert done.result["session_id"] == session
 
 
-def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
+def test_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
     """RC-18."""
     asked = Asked(SILENCE)
     with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "json") as process:
@@ -367,7 +367,7 @@ def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
     assert texts_of(requests[0]) == ["What is it?", "Never mind."]
 
 
-def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
+def test_an_interrupt_reaches_a_tool(place: Place) -> None:
     """The tool itself sends the signal, so it is there when the signal comes."""
     pids: list[int] = []
 
@@ -385,8 +385,8 @@ def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
     assert done.result["terminal_reason"] == "aborted_tools"
 
 
-def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
-    """The repaired end of the conversation is printed behind the first line (13.10). Behaviours (10), line 4."""
+def test_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
+    """The repaired end of the conversation is printed behind the first line. Behaviours (10), line 4."""
     pids: list[int] = []
 
     def answer(_: ReceivedRequest) -> Answer:
@@ -415,7 +415,7 @@ def cut(place: Place) -> str:
     return session
 
 
-def test_10_23_what_is_said_to_go_on_may_be_another_text(place: Place) -> None:
+def test_what_is_said_to_go_on_may_be_another_text(place: Place) -> None:
     session = cut(place)
     with place.monkeypatch.context() as patch:
         patch.setenv("GREENROOM_RESUME_PROMPT", "  Where were we? ")
@@ -427,7 +427,7 @@ def test_10_23_what_is_said_to_go_on_may_be_another_text(place: Place) -> None:
     assert done.lines[1]["isSynthetic"]
 
 
-def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
+def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
     """Behaviours (10), line 6."""
     missing, _ = place.run([], "--resume", "20200101-000000-abcdef")
     place.run(["Done."], "Go.")
@@ -441,8 +441,8 @@ def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_wit
 # --- what comes after the answer ------------------------------------------------------------------------------------------
 
 
-def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
-    """The check of 13, by a background shell (6.70). RC-36; Behaviours (13), line 5."""
+def test_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
+    """The check of 13, by a background shell. RC-36; Behaviours (13), line 5."""
     bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
     done, requests = place.run(
         [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", "stream-json"
@@ -459,7 +459,7 @@ def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(pl
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
-def test_13_2_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str, place: Place) -> None:
+def test_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str, place: Place) -> None:
     bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
     done, _ = place.run(
         [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", output_format
@@ -486,7 +486,6 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> No
 
 
 def test_servers_of_the_command_line_are_there_from_the_first_line_on(place: Place) -> None:
-    """Agents 12, 13.10."""
     command, *arguments = warm_command(EVERYTHING)
     servers = {"mcpServers": {"all": {"command": command, "args": arguments}}}
     done, _ = place.run(
@@ -502,7 +501,6 @@ def test_servers_of_the_command_line_are_there_from_the_first_line_on(place: Pla
 
 
 def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(place: Place) -> None:
-    """Agents 12.6, 13.10."""
     server = {"command": sys.executable, "args": [str(EVERYTHING)]}
     (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"file": server}}))
     (place.folder / "more.json").write_text(json.dumps({"mcpServers": {"all": server}}))
@@ -570,7 +568,7 @@ def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
 # --- going on as before ----------------------------------------------------------------------------------------------
 
 
-def test_10_21_a_run_goes_on_with_its_agent_model_and_mode(place: Place) -> None:
+def test_a_run_goes_on_with_its_agent_model_and_mode(place: Place) -> None:
     agents = json.dumps({"critic": {"description": "Finds faults.", "prompt": "You criticize."}})
     (place.folder / ".greenroom").mkdir(exist_ok=True)
     definition = place.folder / ".greenroom" / "agents" / "critic.md"
@@ -589,14 +587,14 @@ def test_10_21_a_run_goes_on_with_its_agent_model_and_mode(place: Place) -> None
 
 
 @pytest.mark.parametrize("mode", ["plan", "bypassPermissions"])
-def test_10_21_some_modes_have_to_be_said_again(place: Place, mode: str) -> None:
+def test_some_modes_have_to_be_said_again(place: Place, mode: str) -> None:
     place.run(["One."], "Go.", "--permission-mode", mode)
     again, _ = place.run(["Two."], "On.", "--resume", "last", "--output-format", "stream-json")
     assert again.lines[0]["permissionMode"] == "default"
 
 
-def test_10_22_a_run_is_forked(place: Place) -> None:
-    """Agents 10.22: the other run stays as it is."""
+def test_a_run_is_forked(place: Place) -> None:
+    """The other run stays as it is."""
     place.run(["One."], "Go.")
     (first,) = (place.root / "runs").glob("2*")
     forked, (request,) = place.run(["Two."], "On.", "--resume", first.name, "--fork-session", "--output-format", "json")
@@ -607,7 +605,7 @@ def test_10_22_a_run_is_forked(place: Place) -> None:
     assert "--fork-session needs --resume" in refused.err
 
 
-def test_10_13_a_run_can_leave_nothing_behind(place: Place) -> None:
+def test_a_run_can_leave_nothing_behind(place: Place) -> None:
     """Behaviours (10), line 6. Mechanism: its folder is removed when it has ended."""
     done, _ = place.run(["Hello."], "Say hello.", "--no-session-persistence", "--output-format", "json")
     again, _ = place.run([], "Again.", "--resume", done.result["session_id"])
@@ -618,10 +616,7 @@ def test_10_13_a_run_can_leave_nothing_behind(place: Place) -> None:
     assert f"No conversation found with session ID: {done.result['session_id']}" in again.err
 
 
-def test_10_13_a_variable_keeps_runs_from_leaving_anything_behind(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Agents 10.13, 15."""
+def test_a_variable_keeps_runs_from_leaving_anything_behind(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GREENROOM_SKIP_PROMPT_HISTORY", "1")
 
     done, _ = place.run(["Hello."], "Say hello.")

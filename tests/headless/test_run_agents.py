@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.headless._background_wait import CEILING_VARIABLE
 from greenroom.headless._ending import Ending
 from greenroom.headless._event_printer import EventPrinter
@@ -29,27 +29,11 @@ from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.cli.place import Done, Place, end_of, texts_of
 from tests.cli.served import served
+from tests.headless.agent_calls import by_prompt, said_first, spawn
 from tests.session.teamwork import asked
 
 CHOSEN = ("--child-permission", "definition")  # else a line says what agents may do
 STREAM = ("--output-format", "stream-json", *CHOSEN)
-
-
-def said_first(request: ReceivedRequest) -> str:
-    content = request.body["messages"][0]["content"]
-    return content if isinstance(content, str) else str(content[0]["text"])
-
-
-def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> Answer:
-    return Answer(
-        [Call("Agent", {"description": f"do {prompt}", "prompt": prompt, **more}, id=call_id)],
-    )
-
-
-def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedRequest], ReplyLike]:
-    """Give each conversation its own replies, by what it was told first."""
-    left = {prompt: list(those) for prompt, those in replies.items()}
-    return lambda request: left[said_first(request)].pop(0)
 
 
 def child_lines(done: Done) -> list[dict[str, Any]]:
@@ -67,8 +51,8 @@ FIRST_TOLD: list[AnswerLike] = [
 ]
 
 
-def test_13_12_lines_of_a_child_have_the_id_of_its_call_and_hold_calls_only(place: Place) -> None:
-    """13.11, 13.12. Behaviours (13), line 2."""
+def test_lines_of_a_child_have_the_id_of_its_call_and_hold_calls_only(place: Place) -> None:
+    """Behaviours (13), line 2."""
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
     done, _ = place.run(script, "Go.", *STREAM)
 
@@ -91,7 +75,7 @@ def test_13_12_lines_of_a_child_have_the_id_of_its_call_and_hold_calls_only(plac
 
 
 @pytest.mark.parametrize("way", ["flag", "variable"])
-def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place: Place, way: str) -> None:
+def test_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place: Place, way: str) -> None:
     replies: dict[str, list[ReplyLike]] = {
         "Go.": [spawn("outer"), "Done."],
         "outer": [spawn("inner", call_id="toolu_inner"), "Outer done."],
@@ -110,7 +94,7 @@ def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place
     assert texts == [("toolu_inner", "Inner done."), ("toolu_agent", "Outer done.")]
 
 
-def test_13_17_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place: Place) -> None:
+def test_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place: Place) -> None:
     bash = Answer([Call("Bash", {"command": "curl http://localhost"}, id="toolu_b")])
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [bash, "I may not."]})
     done, _ = place.run(script, "Go.", *STREAM)
@@ -121,8 +105,8 @@ def test_13_17_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place:
     assert done.code == 0
 
 
-def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_end(place: Place) -> None:
-    """6.35 to 6.38, as they are printed."""
+def test_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_end(place: Place) -> None:
+    """As they are printed."""
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
     done, _ = place.run(script, "Go.", *STREAM)
 
@@ -153,7 +137,7 @@ def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_e
     }
 
 
-def test_13_16_an_agent_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
+def test_an_agent_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
     """RC-36: the run waits, hears and answers. Behaviours (13), line 5; Behaviours (9), line 6; Behaviours (6), line 8."""
     gate = trio.Event()
 
@@ -219,7 +203,7 @@ def test_a_ceiling_that_is_no_number_is_refused_before_anything_begins(place: Pl
     assert done.err == f"greenroom: {CEILING_VARIABLE} must be a number of milliseconds, 0 for no limit, got 'ten'\n"
 
 
-def test_1_88_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main(place: Place) -> None:
+def test_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main(place: Place) -> None:
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": ["It is 42."]})
     done, requests = place.run(script, "Go.", "--append-subagent-system-prompt", "Speak Latin.")
 
@@ -256,7 +240,7 @@ def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_agents_are_waited_for_names_what_is_given_up(place: Place, number: int, code: int) -> None:
-    """RC-36, 13.3: the answer is printed before, and nobody waits any longer."""
+    """RC-36: the answer is printed before, and nobody waits any longer."""
     never = StreamReply(ending="stall", events=0)
     script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
     with served(script) as server, place.started(server.url, "Go.", *STREAM) as process:
@@ -373,11 +357,7 @@ def run_in_virtual_time(
                     command="c",
                     is_background=True,
                 )
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(events.run)
-                nursery.start_soon(run.beat)
-                await run.work("Go.")
-                nursery.cancel_scope.cancel()
+            await run.work("Go.")
             took.append(trio.current_time() - began)
 
     run_virtual(go)
@@ -405,7 +385,7 @@ def play_main(request: ModelRequest) -> AnswerLike:
 
 
 def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result(tmp_path: Path) -> None:
-    """13.16. Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
+    """Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
     calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": lambda _: "42."}, is_slow=True)
 
     assert calls == [
@@ -419,7 +399,7 @@ def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result
     ]
 
 
-def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
+def test_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
     """RC-36. Mechanism: the ceiling counts from the answer, which is there after two requests of a second each."""
 
     rules: dict[str, Callable[[ModelRequest], AnswerLike]]
@@ -434,8 +414,8 @@ def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
     assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
 
 
-def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
-    """Mechanism: `HeadlessRun.beat`, beside the work."""
+def test_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
+    """Mechanism: `HeadlessRun.work` prints signs of life beside the turn."""
 
     def main(request: ModelRequest) -> AnswerLike:
         return "Done." if rounds_of(request) else Call("Agent", {"description": "d", "prompt": "look"})
@@ -448,8 +428,8 @@ def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("command_s", "heard"), [(16, 2), (30, 1)])
-def test_6_70_commands_have_some_seconds_from_the_last_agent_on(tmp_path: Path, command_s: float, heard: int) -> None:
-    """6.70, 19.9. The agent ends 14 s after the beginning."""
+def test_commands_have_some_seconds_from_the_last_agent_on(tmp_path: Path, command_s: float, heard: int) -> None:
+    """The agent ends 14 s after the beginning."""
     rules: dict[str, Callable[[ModelRequest], AnswerLike]]
     rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
     calls, took = run_in_virtual_time(tmp_path, rules, ceiling_s=60, command_s=command_s)
@@ -459,7 +439,7 @@ def test_6_70_commands_have_some_seconds_from_the_last_agent_on(tmp_path: Path, 
     assert took < 20
 
 
-def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
+def test_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
     """RC-36. Mechanism: what outlives the agent that started it is told to main."""
 
     def play_child(request: ModelRequest) -> AnswerLike:

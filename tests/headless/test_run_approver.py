@@ -1,4 +1,4 @@
-"""A tool of an MCP server that decides about calls of a headless run (agents 13.4, 13.5)."""
+"""A tool of an MCP server that decides about calls of a headless run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import Question
+from greenroom.agents import PermissionQuestion
 from greenroom.headless._tool_approver import ToolApprover
 from greenroom.mcp._peer import ToolInfo
 from greenroom.models import Answer, Call
@@ -17,14 +17,14 @@ from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Done, Place
-from tests.headless.test_run_hosted import result_of
+from tests.headless.agent_calls import result_of
 from tests.mcp.fakes import FakeServer, start, stdio
 from tests.mcp.warm import warm_command
 
 GATEKEEPER: Final = Path(__file__).with_name("gatekeeper.py")
 TOOL: Final = "mcp__gate__decide"
 WRITE: Final = Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")
-QUESTION: Final = Question(
+QUESTION: Final = PermissionQuestion(
     agent="a1", label="main", tool="Write", input={"p": 1}, verdict=Verdict(effect=Effect.ASK, reason="r"), call_id="c1"
 )
 
@@ -39,8 +39,8 @@ def asked_of(place: Place, answer: str, *more: str, tool: str = TOOL) -> tuple[D
     return done, requests, [json.loads(line) for line in lines]
 
 
-def test_13_4_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
-    """13.4: it is asked with `tool_name`, `input` and `tool_use_id`; the agent itself does not have it."""
+def test_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
+    """It is asked with `tool_name`, `input` and `tool_use_id`; the agent itself does not have it."""
     changed = {"file_path": "m.txt", "content": "changed\n"}
 
     done, requests, asked = asked_of(place, json.dumps({"behavior": "allow", "updatedInput": changed}))
@@ -52,8 +52,8 @@ def test_13_4_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
     assert done.result["permission_denials"] == []
 
 
-def test_13_5_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
-    """13.5: a refused call is in `permission_denials`; nothing is wrong with the run."""
+def test_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
+    """A refused call is in `permission_denials`; nothing is wrong with the run."""
     done, requests, _ = asked_of(place, '{"behavior": "deny", "message": "Not on this branch."}')
 
     assert (done.code, done.err) == (0, "")
@@ -73,7 +73,7 @@ def test_13_5_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
         ("die", "it was lost while it ran decide"),
     ],
 )
-def test_13_5_whatever_goes_wrong_is_a_refusal_with_one_line(place: Place, answer: str, why: str) -> None:
+def test_whatever_goes_wrong_is_a_refusal_with_one_line(place: Place, answer: str, why: str) -> None:
     done, requests, asked = asked_of(place, answer)
 
     assert (done.code, len(asked)) == (0, 1)
@@ -83,7 +83,7 @@ def test_13_5_whatever_goes_wrong_is_a_refusal_with_one_line(place: Place, answe
     assert not (place.folder / "m.txt").exists()
 
 
-def test_13_5_a_tool_that_there_is_not_refuses_and_says_which_there_are(place: Place) -> None:
+def test_a_tool_that_there_is_not_refuses_and_says_which_there_are(place: Place) -> None:
     done, requests, asked = asked_of(place, "{}", tool="mcp__gate__other")
 
     assert (done.code, asked) == (0, [])
@@ -92,7 +92,7 @@ def test_13_5_a_tool_that_there_is_not_refuses_and_says_which_there_are(place: P
     assert "unknown MCP tool mcp__gate__other" in result_of(requests[1])
 
 
-def test_13_5_a_server_that_cannot_be_started_is_named(place: Place) -> None:
+def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     servers = {"mcpServers": {"gate": {"command": "/nowhere/server"}}}
     flags = ("--permission-prompt-tool", TOOL, "--mcp-config", json.dumps(servers))
 
@@ -112,7 +112,7 @@ def test_a_name_that_no_tool_has_is_misuse(place: Place, name: str) -> None:
     assert "--permission-prompt-tool must be stdio, or the tool of an MCP server" in done.err
 
 
-async def test_13_5_a_tool_that_does_not_answer_in_time_refuses_and_is_cancelled(
+async def test_a_tool_that_does_not_answer_in_time_refuses_and_is_cancelled(
     autojump_clock: MockClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The deadline is that of every question; what is being connected is waited for."""
@@ -135,7 +135,7 @@ async def test_13_5_a_tool_that_does_not_answer_in_time_refuses_and_is_cancelled
     assert "did not decide about Write within 30 s" in capsys.readouterr().err
 
 
-async def test_13_5_the_same_fault_is_said_once(autojump_clock: MockClock, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_same_fault_is_said_once(autojump_clock: MockClock, capsys: pytest.CaptureFixture[str]) -> None:
     gate = FakeServer(ToolInfo(name="boom"))
     approver = ToolApprover("mcp__gate__boom")
     async with open_runtime() as runtime:

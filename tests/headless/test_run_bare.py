@@ -1,4 +1,4 @@
-"""`greenroom run --bare`: nothing is looked for, and what flags name counts (agents 2.7)."""
+"""`greenroom run --bare`: nothing is looked for, and what flags name counts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from greenroom.cli import main
 from greenroom.models import Call
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Done, Place
-
-AGENT = "---\nname: {name}\ndescription: Helps.\n---\nHelp.\n"
-SKILL = "---\ndescription: Tidies.\n---\nTidy.\n"
-
-
-def write(path: Path, content: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+from tests.headless.extension_files import AGENT, SKILL, write
 
 
 def hooks(log: Path) -> dict[str, object]:
@@ -51,7 +44,7 @@ def run(place: Place, *arguments: str) -> tuple[dict[str, Any], ReceivedRequest,
     return done.lines[0], request, done
 
 
-def test_2_7_nothing_is_looked_for(place: Place) -> None:
+def test_nothing_is_looked_for(place: Place) -> None:
     log = furnish(place)
     full, request, _ = run(place)
     assert {"ours", "theirs"} <= set(full["agents"])
@@ -73,7 +66,7 @@ def test_2_7_nothing_is_looked_for(place: Place) -> None:
     assert done.err == ""
 
 
-def test_2_7_what_flags_name_counts(place: Place) -> None:
+def test_what_flags_name_counts(place: Place) -> None:
     furnish(place)
     log = place.root / "given.log"
     given = {"hooks": hooks(log), "permissions": {"deny": ["Grep"]}}
@@ -94,7 +87,7 @@ def test_2_7_what_flags_name_counts(place: Place) -> None:
 
 
 @pytest.mark.parametrize("flags", [("--bare",), ("--bare", "--setting-sources", "")])
-def test_2_7_a_file_that_is_worked_on_brings_nothing_along(flags: tuple[str, ...], place: Place) -> None:
+def test_a_file_that_is_worked_on_brings_nothing_along(flags: tuple[str, ...], place: Place) -> None:
     write(place.folder / "deep/CLAUDE.md", "Use spaces.")
     write(place.folder / "deep/a.txt", "here\n")
     write(place.folder / "deep/.claude/skills/tidy/SKILL.md", SKILL)
@@ -106,7 +99,7 @@ def test_2_7_a_file_that_is_worked_on_brings_nothing_along(flags: tuple[str, ...
     assert "Skill" not in {tool["name"] for tool in requests[1].body["tools"]}
 
 
-def test_2_7_an_added_folder_brings_its_agents_and_skills(place: Place) -> None:
+def test_an_added_folder_brings_its_agents_and_skills(place: Place) -> None:
     other = place.root / "other"
     write(other / ".claude/agents/helper.md", AGENT.format(name="helper"))
     write(other / ".claude/skills/tidy/SKILL.md", SKILL)
@@ -121,7 +114,7 @@ def test_2_7_an_added_folder_brings_its_agents_and_skills(place: Place) -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("--bare",), ("--setting-sources", "")], ids=" ".join)
-def test_13_40_what_an_administrator_wants_comes_before_every_flag(
+def test_what_an_administrator_wants_comes_before_every_flag(
     flags: tuple[str, ...], place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managed = place.root / "managed"
@@ -139,7 +132,7 @@ def test_13_40_what_an_administrator_wants_comes_before_every_flag(
     assert "the mode is plan, set by an administrator, instead of acceptEdits" in done.err
 
 
-def test_13_40_a_policy_that_cannot_be_read_is_one_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_that_cannot_be_read_is_one_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     managed = place.root / "managed"
     monkeypatch.setenv("GREENROOM_MANAGED", str(managed))
     write(managed / "managed-settings.json", "{")
@@ -149,7 +142,7 @@ def test_13_40_a_policy_that_cannot_be_read_is_one_line(place: Place, monkeypatc
     assert (done.err.count("\n"), "managed-settings.json" in done.err) == (1, True)
 
 
-def test_13_40_a_swarm_is_held_to_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_swarm_is_held_to_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     managed = place.root / "managed"
     monkeypatch.setenv("GREENROOM_MANAGED", str(managed))
     monkeypatch.setenv("HOME", str(place.root / "home"))

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefined, ModelEnded, ModelRetried, ToolBegan, ToolEnded
+from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.headless._heartbeats import BEAT_S, Beats
 
 
@@ -25,7 +25,7 @@ def ended(call: str) -> ToolEnded:
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=5), st.integers(0, 300))
-def test_6_40_each_call_is_spoken_of_every_thirty_seconds_that_it_runs(starts_s: list[int], more_s: int) -> None:
+def test_each_call_is_spoken_of_every_thirty_seconds_that_it_runs(starts_s: list[int], more_s: int) -> None:
     """Mechanism: each call is due once more whenever it was spoken of."""
     beats, told = Beats("main"), dict.fromkeys(map(str, range(len(starts_s))), 0)
     last_s = max(starts_s) + more_s
@@ -40,7 +40,7 @@ def test_6_40_each_call_is_spoken_of_every_thirty_seconds_that_it_runs(starts_s:
     assert told == {str(number): (last_s - at) // 30 for number, at in enumerate(starts_s)}
 
 
-def test_6_40_only_calls_of_the_main_agents_turns_that_run() -> None:
+def test_only_calls_of_the_main_agents_turns_that_run() -> None:
     beats = Beats("main")
     for event in (began("a", actor="a1"), began("b", turn=0), began("c"), began("d"), ended("c")):
         beats.see(event, now_s=0)
@@ -52,7 +52,7 @@ def test_6_40_only_calls_of_the_main_agents_turns_that_run() -> None:
     assert beats.due_s == math.inf
 
 
-def test_6_40_of_a_call_that_started_an_agent_its_type_and_its_retry_are_said() -> None:
+def test_of_a_call_that_started_an_agent_its_type_and_its_retry_are_said() -> None:
     beats = Beats("main")
     beats.see(began("toolu_1", "Agent"), now_s=0)
     defined = AgentDefined(actor="a1", definition="Explore", model="m", transcript="", agent="a1", call="toolu_1")

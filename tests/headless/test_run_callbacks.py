@@ -1,4 +1,4 @@
-"""Hooks that the program itself is asked at: given with `initialize`, called with `hook_callback` (agents 13.21, 13.22)."""
+"""Hooks that the program itself is asked at: given with `initialize`, called with `hook_callback`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ import pytest
 
 from greenroom.models import Answer, Call
 from tests.cli.place import Place
-from tests.headless.test_run_agents import by_prompt, spawn
-from tests.headless.test_run_control import Talk, talking
+from tests.headless.agent_calls import by_prompt, spawn
+from tests.headless.hook_flags import group, is_callback
+from tests.headless.talk import Talk, talking
 
 READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_r")])
 
 
-def group(*ids: str, **more: Any) -> dict[str, Any]:
-    return {"hookCallbackIds": [*ids], **more}
-
-
 def answer(talk: Talk, question: dict[str, Any], **values: Any) -> None:
     talk.decide(question, **values)
-
-
-def is_callback(line: dict[str, Any]) -> bool:
-    return bool(line["type"] == "control_request" and line["request"]["subtype"] == "hook_callback")
 
 
 def deny(reason: str) -> dict[str, Any]:
@@ -31,7 +24,7 @@ def deny(reason: str) -> dict[str, Any]:
     return {"hookSpecificOutput": decided}
 
 
-def test_13_22_the_program_is_asked_at_its_hooks_and_decides(place: Place) -> None:
+def test_the_program_is_asked_at_its_hooks_and_decides(place: Place) -> None:
     with talking(place, [READ, "I may not."]) as (talk, requests):
         hooks = {"PreToolUse": [group("hook_0", matcher="Read"), group("hook_1", matcher="Bash")]}
         assert talk.ask("initialize", hooks=hooks)["subtype"] == "success"
@@ -51,7 +44,7 @@ def test_13_22_the_program_is_asked_at_its_hooks_and_decides(place: Place) -> No
     assert len([one for one in talk.heard if is_callback(one)]) == 1
 
 
-def test_13_22_it_is_asked_for_agents_that_begin_later_too(place: Place) -> None:
+def test_it_is_asked_for_agents_that_begin_later_too(place: Place) -> None:
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [READ, "It is 42."]})
     with talking(place, script, "--include-hook-events") as (talk, _):
         talk.ask("initialize", hooks={"PostToolUse": [group("after", matcher="Read")], "Stop": [group("end")]})
@@ -74,7 +67,7 @@ def test_13_22_it_is_asked_for_agents_that_begin_later_too(place: Place) -> None
     ]
 
 
-def test_3_11_a_program_that_does_not_answer_in_time_has_refused_the_call(place: Place) -> None:
+def test_a_program_that_does_not_answer_in_time_has_refused_the_call(place: Place) -> None:
     with talking(place, [READ, "I may not."]) as (talk, requests):
         talk.ask("initialize", hooks={"PreToolUse": [group("slow", timeout=0.05)]})
         talk.say("Go.")
@@ -90,7 +83,7 @@ def test_3_11_a_program_that_does_not_answer_in_time_has_refused_the_call(place:
 
 
 @pytest.mark.parametrize("way", ["error", "leaves"])
-def test_13_22_a_program_that_cannot_say_decides_nothing(place: Place, way: str) -> None:
+def test_a_program_that_cannot_say_decides_nothing(place: Place, way: str) -> None:
     with talking(place, [READ, "It is 42."]) as (talk, _):
         talk.ask("initialize", hooks={"PreToolUse": [group("broken")]})
         talk.say("Go.")
@@ -118,7 +111,7 @@ def test_13_22_a_program_that_cannot_say_decides_nothing(place: Place, way: str)
         ({"PreToolUse": [group("a", matcher="(")]}, "matcher"),
     ],
 )
-def test_13_21_hooks_that_cannot_be_used_are_refused_with_one_line(place: Place, hooks: object, why: str) -> None:
+def test_hooks_that_cannot_be_used_are_refused_with_one_line(place: Place, hooks: object, why: str) -> None:
     with talking(place, []) as (talk, _):
         answered = talk.ask("initialize", hooks=hooks)
         talk.close()

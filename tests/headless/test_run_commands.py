@@ -1,4 +1,4 @@
-"""What `greenroom run` takes a prompt that begins with `/` for, and which run it goes on with (agents 4.41, 10.20, 13.30)."""
+"""What `greenroom run` takes a prompt that begins with `/` for, and which run it goes on with."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from greenroom.agents import CONTINUE
 from greenroom.models import Answer, Call
 from greenroom.testing import ErrorReply
 from tests.cli.place import Asked, Place, texts_of
-from tests.headless.test_run_callbacks import group, is_callback
-from tests.headless.test_run_control import talking
+from tests.headless.hook_flags import group, is_callback
+from tests.headless.talk import talking
 
 STREAM = ("--output-format", "stream-json")
 
@@ -27,7 +27,7 @@ def said_in(request: Any) -> str:
     return json.dumps(request.body["messages"])
 
 
-def test_13_30_a_prompt_compacts_the_conversation_of_an_earlier_run(place: Place) -> None:
+def test_a_prompt_compacts_the_conversation_of_an_earlier_run(place: Place) -> None:
     place.run(["Hello, Ada."], "My name is Ada.")
     done, requests = place.run(["<summary>She is Ada.</summary>"], "/compact keep the names", "--resume", "last")
 
@@ -41,7 +41,7 @@ def test_13_30_a_prompt_compacts_the_conversation_of_an_earlier_run(place: Place
     assert "My name is Ada." not in said_in(requests[0])
 
 
-def test_13_30_a_program_compacts_between_two_prompts(place: Place) -> None:
+def test_a_program_compacts_between_two_prompts(place: Place) -> None:
     lines = [{"type": "user", "message": {"role": "user", "content": one}} for one in ("One.", "/compact", "Two.")]
     script = ["first", "<summary>It began.</summary>", "second"]
     done, requests = place.run(
@@ -54,7 +54,7 @@ def test_13_30_a_program_compacts_between_two_prompts(place: Place) -> None:
     assert "One." not in said_in(requests[2])
 
 
-def test_13_30_a_compaction_that_comes_in_a_turn_waits_for_its_end_and_keeps_its_place(place: Place) -> None:
+def test_a_compaction_that_comes_in_a_turn_waits_for_its_end_and_keeps_its_place(place: Place) -> None:
     """What is said behind it stays behind it, and each has its own result."""
     script = Asked("first", "<summary>It began.</summary>", "second")
     with talking(place, script) as (talk, requests):
@@ -73,7 +73,7 @@ def test_13_30_a_compaction_that_comes_in_a_turn_waits_for_its_end_and_keeps_its
     assert "It began." in said_in(requests[2])
 
 
-def test_13_30_what_cannot_be_compacted_is_said_in_one_line(place: Place) -> None:
+def test_what_cannot_be_compacted_is_said_in_one_line(place: Place) -> None:
     done, _ = place.run([], "/compact")
     assert (done.code, done.err) == (1, "greenroom: there is nothing to compact: the conversation has not begun\n")
 
@@ -150,7 +150,7 @@ def test_a_folder_that_is_added_in_a_turn_waits_for_its_end_and_keeps_its_place(
 
 
 @pytest.mark.parametrize("prompt", ["/fix it", "/compact", "/add-dir ..", "/mcp__a__b c"])
-def test_4_41_without_slash_commands_such_a_prompt_is_text(place: Place, prompt: str) -> None:
+def test_without_slash_commands_such_a_prompt_is_text(place: Place, prompt: str) -> None:
     """There are no skills either: neither on the list nor as a tool."""
     write_skill(place, "fix")
     done, requests = place.run(["Done."], prompt, *STREAM, "--disable-slash-commands")
@@ -163,7 +163,7 @@ def test_4_41_without_slash_commands_such_a_prompt_is_text(place: Place, prompt:
     assert done.lines[0]["slash_commands"] == ["add-dir", "compact", "fix"]
 
 
-def test_10_20_continue_goes_on_with_the_last_run(place: Place) -> None:
+def test_continue_goes_on_with_the_last_run(place: Place) -> None:
     place.run(["one"], "First.")
     _, requests = place.run(["two"], "Second.", "-c")
     assert "First." in said_in(requests[0])
@@ -175,7 +175,7 @@ def test_10_20_continue_goes_on_with_the_last_run(place: Place) -> None:
     assert "cannot be combined" in done.err
 
 
-def test_10_20_there_has_to_be_a_run_to_go_on_with(place: Place) -> None:
+def test_there_has_to_be_a_run_to_go_on_with(place: Place) -> None:
     done, _ = place.run([], "Go.", "--continue")
 
     assert done.code == 2
@@ -191,7 +191,7 @@ def test_10_20_there_has_to_be_a_run_to_go_on_with(place: Place) -> None:
         ((), "You are a careful engineer."),
     ],
 )
-def test_2_24_the_setting_agent_names_the_main_agent_and_the_flag_wins(
+def test_the_setting_agent_names_the_main_agent_and_the_flag_wins(
     place: Place, flags: tuple[str, ...], who: str
 ) -> None:
     """A run that is gone on with keeps the one that it had, whatever the settings say then."""
@@ -208,7 +208,7 @@ def test_2_24_the_setting_agent_names_the_main_agent_and_the_flag_wins(
     assert requests[0].body["system"][0]["text"].startswith(who)
 
 
-def test_2_24_an_agent_of_the_settings_that_is_not_there_is_one_line(place: Place) -> None:
+def test_an_agent_of_the_settings_that_is_not_there_is_one_line(place: Place) -> None:
     done, _ = place.run([], "Go.", "--settings", '{"agent": "nobody"}')
 
     assert (done.code, done.err.count("\n")) == (2, 1)

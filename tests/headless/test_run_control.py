@@ -1,22 +1,17 @@
-"""A program that talks to a headless run: the lines of both, and a conversation through real pipes (agents 13C)."""
+"""A program that talks to a headless run: the lines of both, and a conversation through real pipes."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from threading import Timer
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import CONTINUE, Question
+from greenroom.agents import CONTINUE, PermissionQuestion
 from greenroom.core import UsageError
 from greenroom.headless._protocol import (
     Answered,
@@ -32,10 +27,11 @@ from greenroom.headless._protocol import (
 from greenroom.models import Answer, Call
 from greenroom.permissions import Allow, Deny, Effect, Mode, Scope, Update, Verdict
 from greenroom.testing import ReceivedRequest, StreamReply
-from greenroom.testing._messages_script import ReplyLike, Script
+from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Asked as Scripted
-from tests.cli.place import Place, Process, end_of, texts_of
+from tests.cli.place import Place, end_of, texts_of
 from tests.cli.served import served
+from tests.headless.talk import talking
 from tests.mcp.real import EVERYTHING
 from tests.mcp.warm import warm_command
 
@@ -52,7 +48,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4).map(lambda one: json.dumps(one).encode()) | st.binary(max_size=20))
-def test_13_20_any_line_is_read_or_refused_with_one_line(line: bytes) -> None:
+def test_any_line_is_read_or_refused_with_one_line(line: bytes) -> None:
     """Mechanism: what a program writes never ends a run with a trace."""
     try:
         said = read_line(line)
@@ -66,7 +62,7 @@ def test_13_20_any_line_is_read_or_refused_with_one_line(line: bytes) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["behavior", "updatedInput", "updatedPermissions", "message"]), VALUES))
-def test_13_22_an_answer_that_cannot_be_read_is_a_refusal(values: dict[str, Any]) -> None:
+def test_an_answer_that_cannot_be_read_is_a_refusal(values: dict[str, Any]) -> None:
     decided = read_decision(Answered("r1", values))
 
     assert isinstance(decided, Allow) == (
@@ -76,7 +72,7 @@ def test_13_22_an_answer_that_cannot_be_read_is_a_refusal(values: dict[str, Any]
     )
 
 
-def test_13_22_decisions_carry_input_and_lasting_changes() -> None:
+def test_decisions_carry_input_and_lasting_changes() -> None:
     update = {"type": "setMode", "destination": "session", "mode": "acceptEdits"}
     allowed = {"behavior": "allow", "updatedInput": {"a": 1}, "updatedPermissions": [update]}
 
@@ -91,7 +87,7 @@ def test_13_22_decisions_carry_input_and_lasting_changes() -> None:
     ("content", "text"),
     [("Go.", "Go."), ([{"type": "text", "text": "Go"}, {"type": "text", "text": "on."}], "Go\non.")],
 )
-def test_13_1_a_message_of_the_user_is_text_or_blocks_of_text(content: object, text: str) -> None:
+def test_a_message_of_the_user_is_text_or_blocks_of_text(content: object, text: str) -> None:
     line = {"type": "user", "message": {"role": "user", "content": content}, "uuid": "u1"}
 
     assert read_line(json.dumps(line).encode()) == UserSaid(text, "u1")
@@ -120,10 +116,11 @@ def test_a_line_that_means_nothing_here_is_passed_over(line: bytes) -> None:
     assert read_line(line) is None
 
 
-def test_13_20_answers_and_questions_have_the_documented_shape() -> None:
-    """13.20, 13.22, 9.14."""
+def test_answers_and_questions_have_the_documented_shape() -> None:
     verdict = Verdict(effect=Effect.ASK, reason="it writes", blocked_path="/etc/x")
-    question = Question(agent="a2", label="Explore", tool="Write", input={"p": 1}, verdict=verdict, call_id="toolu_1")
+    question = PermissionQuestion(
+        agent="a2", label="Explore", tool="Write", input={"p": 1}, verdict=verdict, call_id="toolu_1"
+    )
 
     assert success("r1", {"a": 1}) == {
         "type": "control_response",
@@ -158,87 +155,8 @@ def test_13_20_answers_and_questions_have_the_documented_shape() -> None:
 # --- conversations ------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class Talk:
-    """The program's side of a run."""
-
-    process: Process
-    heard: list[dict[str, Any]] = attrs.field(factory=list)
-    servers: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = attrs.field(factory=dict)
-    """MCP servers of the program: each answers a message, or does not (None)."""
-
-    def put(self, line: Mapping[str, Any] | str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
-        self.process.stdin.flush()
-
-    def say(self, text: str, uuid: str = "") -> None:
-        self.put({"type": "user", "message": {"role": "user", "content": text}, "uuid": uuid})
-
-    def ask(self, subtype: str, **values: Any) -> dict[str, Any]:
-        """Make a request and return the answer."""
-        request = f"{subtype}-{len(self.heard)}"
-        self.put({"type": "control_request", "request_id": request, "request": {"subtype": subtype, **values}})
-        line = self.hear(lambda one: one["type"] == "control_response" and one["response"]["request_id"] == request)
-        answer: dict[str, Any] = line["response"]
-        return answer
-
-    def decide(self, question: Mapping[str, Any], **decision: Any) -> None:
-        response = {"subtype": "success", "request_id": question["request_id"], "response": decision}
-        self.put({"type": "control_response", "response": response})
-
-    def hear(self, is_it: Callable[[dict[str, Any]], bool] | str) -> dict[str, Any]:
-        """Return the next line of a type, or that something holds of."""
-        assert self.process.stdout is not None
-        for text in self.process.stdout:
-            line: dict[str, Any] = json.loads(text)
-            self.heard.append(line)
-            self._serve(line)
-            if line["type"] == is_it if isinstance(is_it, str) else is_it(line):
-                return line
-        raise AssertionError(f"the run ended: {self.process.communicate()}; it said {self.heard}")
-
-    def _serve(self, line: Mapping[str, Any]) -> None:
-        request = line.get("request") or {}
-        server = self.servers.get(request.get("server_name", ""))
-        if line["type"] == "control_request" and server is not None:
-            answer = server(request["message"])
-            if answer is not None:
-                self.decide(line, mcp_response=answer)
-
-    def hear_results(self, number: int) -> list[dict[str, Any]]:
-        """Return the results so far, which are so many at least; others lines may stand between them."""
-        while len(found := [one for one in self.heard if one["type"] == "result"]) < number:
-            self.hear("result")
-        return found
-
-    def close(self) -> tuple[int, str]:
-        """End standard input, and return the exit code and what was on standard error."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.stdin = None
-        out, err = self.process.communicate(timeout=50)
-        self.heard.extend(map(json.loads, out.splitlines()))
-        return self.process.wait(), err
-
-    def results(self) -> list[dict[str, Any]]:
-        return [one for one in self.heard if one["type"] == "result"]
-
-
-@contextmanager
-def talking(place: Place, script: Script, *arguments: str) -> Iterator[tuple[Talk, list[ReceivedRequest]]]:
-    flags = ("--input-format", "stream-json", "--output-format", "stream-json", *arguments)
-    with served(script) as server, place.started(server.url, *flags, stdin=subprocess.PIPE) as process:
-        limit = Timer(50, process.kill)
-        limit.start()
-        try:
-            yield Talk(process), server.requests
-        finally:
-            limit.cancel()
-
-
-def test_13_1_prompts_come_on_standard_input_and_each_has_its_result(place: Place) -> None:
-    """13.1, 13.2: one session, a turn and a result for each message, and the end of standard input is the end."""
+def test_prompts_come_on_standard_input_and_each_has_its_result(place: Place) -> None:
+    """One session, a turn and a result for each message, and the end of standard input is the end."""
     with talking(place, ["One.", "Two."]) as (talk, requests):
         talk.say("First.")
         assert talk.hear("result")["result"] == "One."
@@ -254,10 +172,8 @@ def test_13_1_prompts_come_on_standard_input_and_each_has_its_result(place: Plac
 
 
 @pytest.mark.parametrize(("switch", "texts"), [("1", [CONTINUE]), ("0", [])])
-def test_10_23_with_the_switch_a_turn_that_was_cut_goes_on_by_itself(
-    place: Place, switch: str, texts: list[str]
-) -> None:
-    """10.23: else the first message takes its place."""
+def test_with_the_switch_a_turn_that_was_cut_goes_on_by_itself(place: Place, switch: str, texts: list[str]) -> None:
+    """Else the first message takes its place."""
     asked = Scripted(StreamReply(ending="stall", events=0))
     with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "stream-json") as process:
         asked.wait(1)
@@ -276,8 +192,7 @@ def test_10_23_with_the_switch_a_turn_that_was_cut_goes_on_by_itself(
     assert [result["result"] for result in talk.results()][-1] == "Enough."
 
 
-def test_13_23_initialize_says_what_there_is(place: Place) -> None:
-    """13.23, 9.14."""
+def test_initialize_says_what_there_is(place: Place) -> None:
     with talking(place, []) as (talk, _):
         answer = talk.ask("initialize", hooks=None)
         again = talk.ask("initialize", forwardSubagentText=True)
@@ -296,8 +211,8 @@ def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     assert "unknown control request 'dance'; expected one of: initialize, interrupt," in unknown["error"]
 
 
-def test_9_14_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_is_taken_up_next(place: Place) -> None:
-    """9.14, 9.11. Behaviours (13), line 6."""
+def test_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_is_taken_up_next(place: Place) -> None:
+    """Behaviours (13), line 6."""
     silence = StreamReply(ending="stall", events=0)
     with talking(place, [silence, "After."]) as (talk, requests):
         talk.say("First.")
@@ -319,8 +234,8 @@ def test_9_14_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_
     assert code == 0
 
 
-def test_13_11_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
-    """13.4, 13.11: one that begins a turn before it, one during a turn before the request that it is part of."""
+def test_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
+    """One that begins a turn before it, one during a turn before the request that it is part of."""
     bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
     with talking(place, [bash, "Both.", "Three."], "--allowed-tools", "Bash", "--replay-user-messages") as (talk, _):
         os.mkfifo(place.folder / "pipe")
@@ -358,7 +273,7 @@ def test_13_11_messages_are_repeated_where_they_are_taken_up(place: Place) -> No
     assert all(one["uuid"] for one in talk.heard if one.get("isReplay"))
 
 
-def test_13_11_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(place: Place) -> None:
+def test_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(place: Place) -> None:
     silence = StreamReply(ending="stall", events=0)
     with talking(place, [silence, "After."], "--replay-user-messages") as (talk, requests):
         talk.say("First.", "u1")
@@ -373,7 +288,7 @@ def test_13_11_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(plac
     assert [kind for kind in kinds if kind in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
 
 
-def test_13_11_without_the_flag_nothing_is_repeated(place: Place) -> None:
+def test_without_the_flag_nothing_is_repeated(place: Place) -> None:
     with talking(place, ["One."]) as (talk, _):
         talk.say("First.", "u1")
         talk.hear("result")
@@ -382,7 +297,7 @@ def test_13_11_without_the_flag_nothing_is_repeated(place: Place) -> None:
     assert [one["type"] for one in talk.heard] == ["system", "assistant", "result"]
 
 
-def test_9_14_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
+def test_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
     silence = StreamReply(ending="stall", events=0)
     with talking(place, [silence]) as (talk, requests):
         talk.say("First.")
@@ -397,8 +312,8 @@ def test_9_14_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
     assert (code, len(talk.results())) == (1, 1)
 
 
-def test_9_9_a_message_during_a_batch_is_in_the_next_request(place: Place) -> None:
-    """Agents 9.9; a person's message that is attached to a turn has no result of its own."""
+def test_a_message_during_a_batch_is_in_the_next_request(place: Place) -> None:
+    """A person's message that is attached to a turn has no result of its own."""
     bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
     with talking(place, [bash, "Both."], "--allowed-tools", "Bash") as (talk, requests):
         os.mkfifo(place.folder / "pipe")
@@ -415,8 +330,8 @@ def test_9_9_a_message_during_a_batch_is_in_the_next_request(place: Place) -> No
     assert [result["result"] for result in talk.results()] == ["Both."]
 
 
-def test_13_22_the_program_decides_about_calls_of_main_and_of_children(place: Place) -> None:
-    """13.22, 19.8: `agent_id` names the child that asks; what was changed in the input runs."""
+def test_the_program_decides_about_calls_of_main_and_of_children(place: Place) -> None:
+    """`agent_id` names the child that asks; what was changed in the input runs."""
 
     def write(name: str, call_id: str) -> Answer:
         return Answer([Call("Write", {"file_path": name, "content": "new\n"}, id=call_id)])
@@ -454,7 +369,7 @@ def test_13_22_the_program_decides_about_calls_of_main_and_of_children(place: Pl
     assert [one["tool_use_id"] for one in result["permission_denials"]] == ["toolu_m"]
 
 
-def test_13_22_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_input_ends(place: Place) -> None:
+def test_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_input_ends(place: Place) -> None:
     write = Answer([Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")])
     with talking(place, [write, write, "Refused."], "--permission-prompt-tool", "stdio") as (talk, _):
         talk.say("Go.")
@@ -471,8 +386,8 @@ def test_13_22_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_i
     assert not (place.folder / "m.txt").exists()
 
 
-def test_13_21_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None:
-    """12.1, 12.7, 13.21: what they offer comes and goes with them; a prompt of theirs is a command."""
+def test_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None:
+    """What they offer comes and goes with them; a prompt of theirs is a command."""
     command, *arguments = warm_command(EVERYTHING)
     server = {"mcpServers": {"all": {"command": command, "args": arguments}}}
     with talking(place, ["It is kind.", "done"], "--mcp-config", json.dumps(server)) as (talk, requests):
@@ -507,8 +422,8 @@ def test_13_21_servers_are_shown_connected_anew_and_switched_off(place: Place) -
     assert code == 0
 
 
-def test_13_21_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
-    """13.21, 6.38: a task that the program stops is `stopped` on the stream, and main hears of it."""
+def test_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
+    """A task that the program stops is `stopped` on the stream, and main hears of it."""
 
     def script(request: ReceivedRequest) -> ReplyLike:
         if request.body["messages"][0]["content"][0]["text"] == "child":
@@ -542,7 +457,7 @@ def test_13_21_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
     assert unknown["error"] == "No task found with ID: a0"
 
 
-def test_13_21_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> None:
+def test_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> None:
     """By the uuid that it gave, or that the repetition has; a dry run says what would be; bad requests are one line."""
     settings = json.dumps({"fileCheckpointingEnabled": True, "permissions": {"allow": ["Write"]}})
     calls = [Answer([Call("Write", {"file_path": f"{n}.txt", "content": "1\n2\n"}, id=f"toolu_{n}")]) for n in "xy"]
@@ -572,7 +487,7 @@ def test_13_21_files_are_set_back_to_a_message_that_a_program_names(place: Place
     assert {one["error"].partition(",")[0] for one in wrong} == {"rewind_files needs user_message_id"}
 
 
-def test_13_21_without_the_setting_nothing_can_be_set_back(place: Place) -> None:
+def test_without_the_setting_nothing_can_be_set_back(place: Place) -> None:
     with talking(place, ["One."]) as (talk, _):
         talk.say("First.", "m1")
         talk.hear_results(1)

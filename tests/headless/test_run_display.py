@@ -1,4 +1,4 @@
-"""Hooks of `MessageDisplay` in `greenroom run`: what is printed is what they want shown, in every format (agents 3, table)."""
+"""Hooks of `MessageDisplay` in `greenroom run`: what is printed is what they want shown, in every format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from greenroom.headless._event_printer import as_shown
 from greenroom.models import Answer, Call, Say
 from tests.cli.place import Place
-from tests.headless.test_run_hooks import hooks
+from tests.headless.hook_flags import hooks
 
 HIDE = (
     "import json, sys; told = json.load(sys.stdin); text = told['delta'].replace('key-123', 'key-***'); "

@@ -1,4 +1,4 @@
-"""What MCP servers ask, put before the user of the program that talks to a run: what travels on the pipes (agents 13C)."""
+"""What MCP servers ask, put before the user of the program that talks to a run: what travels on the pipes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from greenroom.terminal._output import note
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import Script
 from tests.cli.place import Place
-from tests.headless.test_run_control import Talk, talking
-from tests.headless.test_run_hosted import result_of
+from tests.headless.agent_calls import result_of
+from tests.headless.talk import Talk, talking
 from tests.mcp.fakes import FORM, PAGE
-from tests.mcp.test_elicitation import ASKING
-from tests.mcp.warm import warm_command
+from tests.mcp.warm import ASKING, warm_command
 
 ALLOWED = ("--allowed-tools", "mcp__desk")
 
@@ -148,7 +147,7 @@ def test_an_interrupt_withdraws_the_question(place: Place) -> None:
     assert withdrawn["request_id"] == asked["request_id"]
 
 
-def test_13_5_without_a_program_nobody_is_asked(place: Place) -> None:
+def test_without_a_program_nobody_is_asked(place: Place) -> None:
     done, requests = place.run([call("reserve"), "Done."], "Go.", *ALLOWED, "--mcp-config", server())
 
     assert (done.code, done.out) == (0, "Done.\n")

@@ -1,4 +1,4 @@
-"""Agents that a program gives in `initialize` (agents 13.21): they are there for the first turn, as those of `--agents`."""
+"""Agents that a program gives in `initialize`: they are there for the first turn, as those of `--agents`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from greenroom.models import Answer, Call
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place
-from tests.headless.test_run_control import talking
+from tests.headless.talk import talking
 
 CRITIC = {"description": "Finds what is wrong.", "prompt": "You are the critic of this house.", "tools": ["Read"]}
 
@@ -34,7 +34,7 @@ def crew_of_two(request: ReceivedRequest) -> ReplyLike:
     return replies[rounds]
 
 
-def test_13_21_agents_of_the_program_are_listed_and_can_be_started(place: Place) -> None:
+def test_agents_of_the_program_are_listed_and_can_be_started(place: Place) -> None:
     with talking(place, crew_of_two, "--child-permission", "definition") as (talk, requests):
         answer = talk.ask("initialize", agents={"critic": CRITIC})
         talk.say("Go.")
@@ -50,7 +50,7 @@ def test_13_21_agents_of_the_program_are_listed_and_can_be_started(place: Place)
     assert {one["name"] for one in child.body["tools"]} == {"Read"}
 
 
-def test_13_21_they_come_before_those_of_flags_and_the_latest_before_all(place: Place) -> None:
+def test_they_come_before_those_of_flags_and_the_latest_before_all(place: Place) -> None:
     """A program that connects anew says the same again: nothing changes then."""
     flags = {"critic": CRITIC | {"description": "Of the flag."}, "other": {"description": "Another.", "prompt": "p"}}
     with talking(place, ["One.", "Two."], "--agents", json.dumps(flags)) as (talk, requests):
@@ -70,7 +70,7 @@ def test_13_21_they_come_before_those_of_flags_and_the_latest_before_all(place: 
     assert requests[0].body["tools"] == requests[1].body["tools"]
 
 
-def test_13_21_where_the_main_agent_has_begun_its_next_request_has_them(place: Place) -> None:
+def test_where_the_main_agent_has_begun_its_next_request_has_them(place: Place) -> None:
     with talking(place, ["One.", "Two."]) as (talk, requests):
         talk.say("Go.")
         talk.hear("result")
@@ -92,9 +92,7 @@ def test_13_21_where_the_main_agent_has_begun_its_next_request_has_them(place: P
         ({"agents": {"good": CRITIC}, "sdkMcpServers": 3}, "sdkMcpServers must be a list of names"),
     ],
 )
-def test_13_21_agents_that_cannot_be_used_are_refused_all_of_them(
-    place: Place, given: Mapping[str, Any], why: str
-) -> None:
+def test_agents_that_cannot_be_used_are_refused_all_of_them(place: Place, given: Mapping[str, Any], why: str) -> None:
     with talking(place, ["One."]) as (talk, requests):
         refused = talk.ask("initialize", **given)
         talk.say("Go.")
@@ -107,7 +105,7 @@ def test_13_21_agents_that_cannot_be_used_are_refused_all_of_them(
     assert "- good:" not in agent_tool(requests[0])
 
 
-def test_13_21_what_is_odd_in_one_is_said_and_it_counts(place: Place) -> None:
+def test_what_is_odd_in_one_is_said_and_it_counts(place: Place) -> None:
     with talking(place, ["One."]) as (talk, requests):
         talk.ask("initialize", agents={"critic": CRITIC | {"colour": "red"}})
         talk.say("Go.")

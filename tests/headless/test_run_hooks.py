@@ -1,4 +1,4 @@
-"""`greenroom run --include-hook-events`: what hooks do while they do it (agents 13.17)."""
+"""`greenroom run --include-hook-events`: what hooks do while they do it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,17 @@ import pytest
 
 from greenroom.models import Answer, Call
 from tests.cli.place import Done, Place
+from tests.headless.hook_flags import hooks
 
 STREAM = ("--output-format", "stream-json")
 READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
-
-
-def hooks(**commands: str) -> tuple[str, str]:
-    """Return the flag that has a command run at each of some moments."""
-    entries = {name: [{"hooks": [{"type": "command", "command": one}]}] for name, one in commands.items()}
-    return "--settings", json.dumps({"hooks": entries})
 
 
 def hook_lines(done: Done) -> list[dict[str, Any]]:
     return [line for line in done.lines if str(line.get("subtype")).startswith("hook_")]
 
 
-def test_13_17_a_hook_has_its_beginning_and_its_end_with_the_documented_fields(place: Place) -> None:
+def test_a_hook_has_its_beginning_and_its_end_with_the_documented_fields(place: Place) -> None:
     flags = hooks(PreToolUse="cat > /dev/null; echo seen", Stop="echo bye >&2")
     done, _ = place.run([READ, "It is 42."], "What is it?", *STREAM, "--include-hook-events", *flags)
 
@@ -43,7 +38,7 @@ def test_13_17_a_hook_has_its_beginning_and_its_end_with_the_documented_fields(p
     assert [done.lines[0]["subtype"], done.lines[-1]["type"]] == ["init", "result"]
 
 
-def test_13_17_a_hook_that_blocks_is_an_error_on_the_stream(place: Place) -> None:
+def test_a_hook_that_blocks_is_an_error_on_the_stream(place: Place) -> None:
     flags = hooks(PreToolUse="echo 'not today' >&2; exit 2")
     done, _ = place.run([READ, "I may not."], "What is it?", *STREAM, "--include-hook-events", *flags)
 
@@ -53,8 +48,8 @@ def test_13_17_a_hook_that_blocks_is_an_error_on_the_stream(place: Place) -> Non
     ]
 
 
-def test_13_10_the_hooks_of_the_beginning_come_behind_init_and_those_of_the_end_are_left_out(place: Place) -> None:
-    """13.2: the result is the last line."""
+def test_the_hooks_of_the_beginning_come_behind_init_and_those_of_the_end_are_left_out(place: Place) -> None:
+    """The result is the last line."""
     flags = hooks(SessionStart="echo welcome", SessionEnd="echo farewell; echo ran > ended.txt")
     done, _ = place.run(["Hello."], "Say hello.", *STREAM, "--include-hook-events", *flags)
 
@@ -69,28 +64,28 @@ def test_13_10_the_hooks_of_the_beginning_come_behind_init_and_those_of_the_end_
     assert (place.folder / "ended.txt").is_file()
 
 
-def test_13_17_without_the_flag_hooks_are_not_shown(place: Place) -> None:
+def test_without_the_flag_hooks_are_not_shown(place: Place) -> None:
     done, _ = place.run(["Hello."], "Say hello.", *STREAM, *hooks(Stop="echo bye"))
 
     assert (done.code, hook_lines(done)) == (0, [])
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
-def test_13_17_only_a_stream_has_room_for_them(place: Place, output_format: str) -> None:
+def test_only_a_stream_has_room_for_them(place: Place, output_format: str) -> None:
     done, _ = place.run([], "Go.", "--include-hook-events", "--output-format", output_format)
 
     assert (done.code, done.out) == (2, "")
     assert done.err == "greenroom: --include-hook-events needs --output-format stream-json\n"
 
 
-def test_3_33_what_a_hook_says_to_people_is_a_line_on_standard_error(place: Place) -> None:
+def test_what_a_hook_says_to_people_is_a_line_on_standard_error(place: Place) -> None:
     said = json.dumps({"systemMessage": "the disk is nearly full"})
     done, _ = place.run(["It is 42."], "What is it?", *hooks(Stop=f"echo {shlex.quote(said)}"))
 
     assert done == Done(0, "It is 42.\n", "greenroom: note: Stop: the disk is nearly full\n")
 
 
-def test_3_39_a_turn_that_stop_hooks_kept_going_ends_with_a_warning(place: Place) -> None:
+def test_a_turn_that_stop_hooks_kept_going_ends_with_a_warning(place: Place) -> None:
     """Behaviours (3), line 4, as a person sees it."""
     done, _ = place.run(["No."] * 9, "What is it?", *hooks(Stop="echo more >&2; exit 2"))
 
@@ -100,7 +95,7 @@ def test_3_39_a_turn_that_stop_hooks_kept_going_ends_with_a_warning(place: Place
 
 
 def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
-    """13.40: what counts at once and what does not; a broken one counts for nothing. What trust would take is said at the end."""
+    """What counts at once and what does not; a broken one counts for nothing. What trust would take is said at the end."""
 
     def edit(content: str) -> Answer:
         command = f"mkdir -p .greenroom; printf %s {shlex.quote(content)} > .greenroom/settings.json; sleep 3"
@@ -117,7 +112,7 @@ def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
     assert third.startswith(f"greenroom: note: {file}: ignored: model: this has no effect until the project is trusted")
 
 
-def test_3_36_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gone_on_with(place: Place) -> None:
+def test_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gone_on_with(place: Place) -> None:
     answer = place.folder / "answer.json"
 
     def say(permission: str) -> None:

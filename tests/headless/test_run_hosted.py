@@ -1,4 +1,4 @@
-"""MCP servers that live in the program which talks to a run: what travels on the two pipes (agents 13.21, 13.22)."""
+"""MCP servers that live in the program which talks to a run: what travels on the two pipes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.place import Place, texts_of
-from tests.headless.test_run_control import Talk, talking
+from tests.headless.agent_calls import result_of
+from tests.headless.talk import Talk, talking
 from tests.mcp.fakes import FakePeers, FakeServer, http, start
 
 ALLOWED = ("--allowed-tools", "mcp__tiny")
@@ -70,13 +71,6 @@ def shout(text: str = "hello") -> Answer:
     return Answer([Call("mcp__tiny__shout", {"text": text}, id="toolu_1")])
 
 
-def result_of(request: ReceivedRequest) -> str:
-    """Return what the model reads of the last call."""
-    (block,) = [one for one in request.body["messages"][-1]["content"] if one["type"] == "tool_result"]
-    content = block["content"]
-    return content if isinstance(content, str) else "".join(block["text"] for block in content)
-
-
 def sent(talk: Talk) -> list[Mapping[str, Any]]:
     """Return what was said to servers of the program."""
     requests = [one["request"] for one in talk.heard if one["type"] == "control_request"]
@@ -99,8 +93,8 @@ def until(talk: Talk, is_so: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_13_22_a_server_that_the_program_names_has_its_tools_in_the_first_turn(place: Place, is_given: bool) -> None:
-    """Named by `initialize`, or on the command line; 12.9: the turn waits for it."""
+def test_a_server_that_the_program_names_has_its_tools_in_the_first_turn(place: Place, is_given: bool) -> None:
+    """Named by `initialize`, or on the command line; the turn waits for it."""
     tiny = Tiny()
     arguments = (*ALLOWED, "--mcp-config", SDK) if is_given else ALLOWED
     with talking(place, [shout(), "It shouted."], *arguments) as (talk, requests):
@@ -126,7 +120,7 @@ def test_13_22_a_server_that_the_program_names_has_its_tools_in_the_first_turn(p
     assert talk.heard[0]["subtype"] == "init"
 
 
-def test_13_22_a_prompt_on_the_command_line_waits_for_them_too(place: Place) -> None:
+def test_a_prompt_on_the_command_line_waits_for_them_too(place: Place) -> None:
     with talking(place, [shout(), "It shouted."], "Shout.", *ALLOWED, "--mcp-config", SDK) as (talk, requests):
         talk.servers["tiny"] = Tiny()
         talk.hear_results(1)
@@ -138,7 +132,7 @@ def test_13_22_a_prompt_on_the_command_line_waits_for_them_too(place: Place) -> 
 
 
 @pytest.mark.parametrize("arguments", [(), ("--agent", "shouter")])
-def test_13_22_an_agent_may_have_nothing_but_what_the_program_brings(place: Place, arguments: tuple[str, ...]) -> None:
+def test_an_agent_may_have_nothing_but_what_the_program_brings(place: Place, arguments: tuple[str, ...]) -> None:
     """Where no file is read, too; a list of tools may name servers that come later, and nothing is said of them."""
     shouter = {"description": "Shouts.", "prompt": "Shout.", "tools": ["mcp__tiny"]}
     given = ("--agents", json.dumps({"shouter": shouter}), "--setting-sources", "")
@@ -153,7 +147,7 @@ def test_13_22_an_agent_may_have_nothing_but_what_the_program_brings(place: Plac
     assert ("Bash" in names) == (not arguments)
 
 
-def test_13_21_what_a_server_says_by_itself_is_heard(place: Place) -> None:
+def test_what_a_server_says_by_itself_is_heard(place: Place) -> None:
     """Its tools change, and it asks where the work is done: the answer to that is a message to it."""
     tiny = Tiny()
     with serving(place, tiny, ["One.", "Two."]) as (talk, requests):
@@ -179,7 +173,7 @@ def test_13_21_what_a_server_says_by_itself_is_heard(place: Place) -> None:
     assert ["mcp__tiny__whisper" in one for one in offered] == [False, True]
 
 
-def test_13_22_a_call_that_is_cut_is_cancelled_at_the_server_and_withdrawn(place: Place) -> None:
+def test_a_call_that_is_cut_is_cancelled_at_the_server_and_withdrawn(place: Place) -> None:
     tiny = Tiny(is_silent=True)
     with serving(place, tiny, [shout(), "Again."], *ALLOWED) as (talk, _):
         talk.say("Shout.")
@@ -221,9 +215,7 @@ def test_13_22_a_call_that_is_cut_is_cancelled_at_the_server_and_withdrawn(place
         ),
     ],
 )
-def test_13_22_whatever_the_program_answers_a_call_has_a_result(
-    place: Place, response: dict[str, Any], why: str
-) -> None:
+def test_whatever_the_program_answers_a_call_has_a_result(place: Place, response: dict[str, Any], why: str) -> None:
     tiny = Tiny(is_silent=True)
     with serving(place, tiny, [shout(), "I see."], *ALLOWED) as (talk, requests):
         talk.say("Shout.")
@@ -235,7 +227,7 @@ def test_13_22_whatever_the_program_answers_a_call_has_a_result(
     assert (code, result_of(requests[1])) == (0, why)
 
 
-def test_13_22_when_standard_input_ends_the_servers_of_the_program_are_lost(place: Place) -> None:
+def test_when_standard_input_ends_the_servers_of_the_program_are_lost(place: Place) -> None:
     tiny = Tiny(is_silent=True)
     with serving(place, tiny, [shout(), "I see."], *ALLOWED) as (talk, requests):
         talk.say("Shout.")
@@ -246,7 +238,7 @@ def test_13_22_when_standard_input_ends_the_servers_of_the_program_are_lost(plac
     assert "the program does not listen any more" in result_of(requests[1])
 
 
-def test_13_22_a_server_that_never_answers_keeps_a_turn_waiting_for_its_deadline_alone(place: Place) -> None:
+def test_a_server_that_never_answers_keeps_a_turn_waiting_for_its_deadline_alone(place: Place) -> None:
     with talking(place, ["Fine."], "--settings", '{"mcp": {"start_timeout_s": 1}}') as (talk, _):
         talk.ask("initialize", sdkMcpServers=["mute"])
         talk.say("Go.")
@@ -260,7 +252,7 @@ def test_13_22_a_server_that_never_answers_keeps_a_turn_waiting_for_its_deadline
     assert len(tries) <= 1  # what lives in a program is not tried again; on a slow machine the SDK is not there in time
 
 
-def test_13_21_servers_of_the_program_are_switched_off_and_connected_anew(place: Place) -> None:
+def test_servers_of_the_program_are_switched_off_and_connected_anew(place: Place) -> None:
     tiny = Tiny()
     with serving(place, tiny, ["One.", "Two."]) as (talk, requests):
         talk.ask("mcp_toggle", serverName="tiny", enabled=False)
@@ -278,7 +270,7 @@ def test_13_21_servers_of_the_program_are_switched_off_and_connected_anew(place:
     assert nobody["error"] == "the server is not connected"
 
 
-def test_12_15_children_reach_servers_of_the_program(place: Place) -> None:
+def test_children_reach_servers_of_the_program(place: Place) -> None:
     def script(request: ReceivedRequest) -> ReplyLike:
         rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
         if request.body["messages"][0]["content"][0]["text"] == "child":
@@ -294,7 +286,7 @@ def test_12_15_children_reach_servers_of_the_program(place: Place) -> None:
     assert any("I heard OF THE CHILD." in str(request.body["messages"]) for request in requests)
 
 
-def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) -> None:
+def test_what_cannot_be_done_says_why_and_changes_nothing(place: Place) -> None:
     with talking(place, []) as (talk, _):
         talk.servers["tiny"] = Tiny()
         wrong = [
@@ -325,7 +317,7 @@ def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) ->
     ]
 
 
-def test_13_21_a_name_stands_for_one_server(place: Place) -> None:
+def test_a_name_stands_for_one_server(place: Place) -> None:
     given = json.dumps({"mcpServers": {"all": {"command": "no-such-program-at-all"}}})
     with talking(place, [], "--mcp-config", given) as (talk, _):
         taken = talk.ask("initialize", sdkMcpServers=["tiny", "all"])
@@ -346,7 +338,6 @@ def test_a_reserved_name_on_the_command_line_is_one_line(place: Place) -> None:
 
 
 def test_without_a_program_at_the_other_end_such_an_entry_is_left_out_and_named(place: Place) -> None:
-    """12.6."""
     done, _ = place.run(["Fine."], "Go.", "--mcp-config", SDK, "--output-format", "stream-json")
 
     first = json.loads(done.out.splitlines()[0])
@@ -379,7 +370,6 @@ def test_the_texts_of_a_talk_are_still_prompts(place: Place) -> None:
 
 
 async def test_where_an_administrator_names_the_servers_the_program_brings_none(autojump_clock: MockClock) -> None:
-    """12.4."""
 
     async def nobody(_: object) -> None:
         raise AssertionError
@@ -394,7 +384,7 @@ async def test_where_an_administrator_names_the_servers_the_program_brings_none(
 
 
 async def test_what_settings_deny_is_no_server_of_the_programs_either(autojump_clock: MockClock) -> None:
-    """13.40: what is denied is denied, whoever brings it; what is allowed is about programs and addresses."""
+    """What is denied is denied, whoever brings it; what is allowed is about programs and addresses."""
 
     async def nobody(_: object) -> None:
         raise AssertionError
@@ -411,8 +401,8 @@ async def test_what_settings_deny_is_no_server_of_the_programs_either(autojump_c
         assert [state.name for state in servers.states()] == ["other"]
 
 
-def test_6_67_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(place: Place) -> None:
-    """6.35, 6.38, 13.16: the program answers when it likes, and withdraws nothing."""
+def test_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(place: Place) -> None:
+    """The program answers when it likes, and withdraws nothing."""
     env = {"GREENROOM_AUTO_BACKGROUND_TASKS": "1", "GREENROOM_MCP_AUTO_BACKGROUND_MS": "50"}
     tiny = Tiny(is_silent=True)
     with talking(place, [shout(), "I wait.", "I have it."], *ALLOWED, "--settings", json.dumps({"env": env})) as (
@@ -443,7 +433,7 @@ def test_6_67_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_tu
     assert not any(one["type"] == "control_cancel_request" for one in talk.heard)
 
 
-def test_13_22_a_program_that_leaves_while_its_server_is_being_connected_holds_nothing_up(place: Place) -> None:
+def test_a_program_that_leaves_while_its_server_is_being_connected_holds_nothing_up(place: Place) -> None:
     with talking(place, ["Fine."], "--settings", '{"mcp": {"start_timeout_s": 1000}}') as (talk, _):
         talk.ask("initialize", sdkMcpServers=["mute"])
         talk.say("Go.")

@@ -13,20 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import TurnBegan
-from greenroom.agents import (
+from greenroom.agents import Answer, Appended, Denial, OutOfTurns, PromptBlocked, StoppedByHook
+from greenroom.agents.events import (
     AgentDefined,
-    Answer,
-    Appended,
     CompactBegan,
     CompactEnded,
-    Denial,
     ModelBegan,
     ModelEnded,
     ModelRetried,
-    OutOfTurns,
     PermissionDenied,
-    PromptBlocked,
-    StoppedByHook,
     ToolBegan,
 )
 from greenroom.core import Event, InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
@@ -43,7 +38,8 @@ from greenroom.headless._stream_json import (
     result_line,
 )
 from greenroom.headless._usage_meter import Meter
-from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin, channel
+from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin
+from greenroom.inbox._origin import channel
 from greenroom.models import (
     RETRYABLE,
     Block,
@@ -92,8 +88,8 @@ APPENDED = st.one_of(
 
 
 @given(APPENDED, st.none() | st.just("toolu_1"), st.booleans())
-def test_13_11_every_line_says_who_where_and_which(one: Appended, parent: str | None, with_text: bool) -> None:
-    """13.10 to 13.12: a child's lines have its call's id, and nothing but calls unless its text is wanted.
+def test_every_line_says_who_where_and_which(one: Appended, parent: str | None, with_text: bool) -> None:
+    """A child's lines have its call's id, and nothing but calls unless its text is wanted.
 
     The prompt alone is left out of main's. Behaviours (13), line 2.
     """
@@ -120,7 +116,7 @@ def test_13_11_every_line_says_who_where_and_which(one: Appended, parent: str | 
     st.lists(TEXTS, min_size=1, max_size=4, unique=True),
     st.dictionaries(TEXTS, st.dictionaries(TEXTS, TEXTS), min_size=1, max_size=3),
 )
-def test_13_11_what_programs_read_of_a_result_is_on_the_line_of_that_result(
+def test_what_programs_read_of_a_result_is_on_the_line_of_that_result(
     calls: list[str], data: dict[str, dict[str, str]]
 ) -> None:
     """Mechanism: a line with `tool_use_result` has one block, and the blocks together are the message's."""
@@ -138,20 +134,20 @@ def test_13_11_what_programs_read_of_a_result_is_on_the_line_of_that_result(
     assert {call: values for call, values in found.items() if values is not None} == attached
 
 
-def test_13_11_an_answer_that_was_cut_off_is_marked() -> None:
+def test_an_answer_that_was_cut_off_is_marked() -> None:
     (line,) = message_lines(said(TextBlock("a"), stop_reason=None), session="s1", new_id=lambda: "u2")
 
     assert line["aborted"] is True
     assert line["message"]["stop_reason"] is None
 
 
-def test_13_11_what_no_person_said_is_marked() -> None:
+def test_what_no_person_said_is_marked() -> None:
     (line,) = message_lines(told(TextBlock("go on"), is_hidden=True), session="s1", new_id=lambda: "u2")
 
     assert line["isSynthetic"] is True
 
 
-def test_13_10_init_has_the_documented_keys() -> None:
+def test_init_has_the_documented_keys() -> None:
     opening = Opening(
         session="s1", cwd="/w", model="m", permission_mode="plan", version="1", api_key_source="none", tools=("Read",)
     )
@@ -199,10 +195,9 @@ def exceeded(limit: Limited) -> BudgetExceeded:
         (TurnKilled("a1", who="host", why="SIGINT", partial="so far"), "error_during_execution", "aborted_streaming"),
     ],
 )
-def test_13_13_how_a_turn_ended_is_told_in_the_documented_words(
+def test_how_a_turn_ended_is_told_in_the_documented_words(
     error: TurnFailed | TurnKilled, subtype: str, reason: str
 ) -> None:
-    """13.13, 13.14."""
     ending = ended_badly(error)
     line = result_line(ending, Counts(), session="s", uuid="u")
 
@@ -213,13 +208,13 @@ def test_13_13_how_a_turn_ended_is_told_in_the_documented_words(
     assert "result" not in line
 
 
-def test_13_14_a_turn_that_was_ended_in_its_tools_says_so() -> None:
+def test_a_turn_that_was_ended_in_its_tools_says_so() -> None:
     ending = ended_badly(TurnKilled("a1", who="host", why="x"), was_in_tools=True)
 
     assert (ending.reason, ending.error) == ("aborted_tools", INTERRUPTED)
 
 
-def test_13_13_a_success_has_a_result_and_no_errors() -> None:
+def test_a_success_has_a_result_and_no_errors() -> None:
     ending = ended_well(Answer(text="Done.", usage=Usage(), rounds=2, stop_reason="end_turn"))
     denials = [Denial(tool="Write", call="toolu_1", input={"file_path": "a"})]
     counts = Counts(duration_ms=5, api_ms=3, rounds=2, usage=Usage(1, 2, 3, 4), denials=denials)
@@ -242,7 +237,7 @@ def test_13_13_a_success_has_a_result_and_no_errors() -> None:
     assert "origin" not in line
 
 
-def test_13_15_the_cost_is_that_of_all_models_and_unknown_where_one_has_no_price() -> None:
+def test_the_cost_is_that_of_all_models_and_unknown_where_one_has_no_price() -> None:
     both = {"a": Usage(1, 1), "b": Usage(2, 2)}
     priced = Counts(by_model=both, cost_usd={"a": Decimal("0.1"), "b": Decimal("0.2")})
     half = Counts(by_model=both, cost_usd={"a": Decimal("0.1")})
@@ -257,7 +252,7 @@ def test_13_15_the_cost_is_that_of_all_models_and_unknown_where_one_has_no_price
     assert line["modelUsage"]["b"]["costUSD"] is None
 
 
-def test_13_16_a_follow_up_says_where_it_came_from() -> None:
+def test_a_follow_up_says_where_it_came_from() -> None:
     line = result_line(Ending(subtype="success"), Counts(), session="s", uuid="u", origin=TASK_NOTIFICATION)
 
     assert line["origin"] == {"kind": "task-notification"}
@@ -274,16 +269,14 @@ def test_13_16_a_follow_up_says_where_it_came_from() -> None:
         ("the build is red", channel("ci"), {"kind": "channel", "server": "ci"}),
     ],
 )
-def test_13_16_the_first_message_says_what_led_to_a_turn(
-    text: str, origin: Origin, shown: Mapping[str, str] | None
-) -> None:
+def test_the_first_message_says_what_led_to_a_turn(text: str, origin: Origin, shown: Mapping[str, str] | None) -> None:
     led = origin_of(attrs.evolve(told(TextBlock(text)), origin=origin))
 
     assert (None if led is None else led.to_json()) == shown
 
 
 @pytest.mark.parametrize("kind", sorted(RETRYABLE))
-def test_13_18_every_kind_of_error_has_a_documented_category(kind: str) -> None:
+def test_every_kind_of_error_has_a_documented_category(kind: str) -> None:
     documented = (
         "authentication_failed oauth_org_not_allowed billing_error rate_limit overloaded invalid_request "
         "model_not_found server_error max_output_tokens unknown"
@@ -295,7 +288,7 @@ def test_13_18_every_kind_of_error_has_a_documented_category(kind: str) -> None:
     assert (line["error"], line["message"]["model"]) == (error_category(kind), "<synthetic>")
 
 
-def test_13_17_refused_calls_and_compactions_are_told() -> None:
+def test_refused_calls_and_compactions_are_told() -> None:
     place: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
     (denied,) = event_lines(PermissionDenied(call="c1", tool="Bash", reason="no", **place))
     (begun,) = event_lines(CompactBegan(trigger="auto", tokens=9, **place))
@@ -330,7 +323,7 @@ ROUNDS = st.lists(st.tuples(st.sampled_from(["a1", "a2"]), st.integers(0, 9), st
 
 
 @given(ROUNDS)
-def test_13_15_usage_is_the_main_agents_and_the_rest_everybodys(rounds: list[tuple[str, int, int]]) -> None:
+def test_usage_is_the_main_agents_and_the_rest_everybodys(rounds: list[tuple[str, int, int]]) -> None:
     """RC-81."""
     clock = [0.0]
     recorder = Recorder(lambda: clock[0])
@@ -383,7 +376,7 @@ def test_what_runs_beside_a_turn_costs_and_is_no_part_of_the_turn() -> None:
     assert waits.waited_s("a1", clock[0]) == 2
 
 
-def test_13_17_a_request_that_is_tried_again_has_a_line_and_is_waited_for_from_then_on() -> None:
+def test_a_request_that_is_tried_again_has_a_line_and_is_waited_for_from_then_on() -> None:
     """Attempts are counted as retries there: the first request is none."""
     about: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
     event = ModelRetried(attempt=2, attempts=8, delay_s=8.25, status=529, error="overloaded", **about)
@@ -406,7 +399,7 @@ def test_13_17_a_request_that_is_tried_again_has_a_line_and_is_waited_for_from_t
     assert [waits.waited_s("a1", now) for now in (4.0, 12.25)] == [0.0, 1.0]
 
 
-def test_13_4_a_rule_about_a_tool_that_is_not_there_is_noticed() -> None:
+def test_a_rule_about_a_tool_that_is_not_there_is_noticed() -> None:
     rules = ["Read", "read", "Raed(x)", "mcp__a__b", "mcp__*", "Bash(git *)"]
 
     assert unknown_tools(rules, ["Read", "Bash"]) == ["Raed"]

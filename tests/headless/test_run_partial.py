@@ -1,4 +1,4 @@
-"""`greenroom run --include-partial-messages`: answers as they come (agents 13.17)."""
+"""`greenroom run --include-partial-messages`: answers as they come."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from greenroom.models import Answer, Call, Say, Think, Usage
 from greenroom.testing import StreamReply
 from greenroom.testing._messages_script import ReplyLike, events_of
 from tests.cli.place import Done, Place
-from tests.headless.test_run_agents import by_prompt, spawn
+from tests.headless.agent_calls import by_prompt, spawn
 
 STREAM = ("--output-format", "stream-json")
 PARTIAL = (*STREAM, "--include-partial-messages")
@@ -32,7 +32,7 @@ def sent(*answers: Any) -> list[dict[str, Any]]:
     return [event for answer in answers for event in events_of(StreamReply(answer=answer)) if event["type"] != "ping"]
 
 
-def test_13_17_the_providers_events_come_as_they_are_before_the_message_that_they_come_to(place: Place) -> None:
+def test_the_providers_events_come_as_they_are_before_the_message_that_they_come_to(place: Place) -> None:
     done, _ = place.run([Answer(LOOK), "It is 42."], "What is it?", *PARTIAL)
 
     assert (done.code, done.err) == (0, "")
@@ -45,14 +45,14 @@ def test_13_17_the_providers_events_come_as_they_are_before_the_message_that_the
     assert {line["session_id"] for line in done.lines} == {done.lines[0]["session_id"]}
 
 
-def test_13_17_without_the_flag_there_are_none(place: Place) -> None:
+def test_without_the_flag_there_are_none(place: Place) -> None:
     done, _ = place.run(["Hello."], "Say hello.", *STREAM)
 
     assert [line["type"] for line in done.lines] == ["system", "assistant", "result"]
 
 
 @pytest.mark.parametrize("is_shown", [True, False])
-def test_13_12_those_of_a_child_are_shown_where_its_text_is(place: Place, is_shown: bool) -> None:
+def test_those_of_a_child_are_shown_where_its_text_is(place: Place, is_shown: bool) -> None:
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": ["It is 42."]})
     done, _ = place.run(script, "Go.", *PARTIAL, *(["--forward-subagent-text"] if is_shown else []))
 
@@ -61,7 +61,7 @@ def test_13_12_those_of_a_child_are_shown_where_its_text_is(place: Place, is_sho
     assert events(done) == sent(spawn("look"), "Done.")
 
 
-def test_13_17_a_request_that_is_sent_again_begins_anew(place: Place) -> None:
+def test_a_request_that_is_sent_again_begins_anew(place: Place) -> None:
     broken = StreamReply(answer="Hel", ending="cut", events=5)
     done, _ = place.run([broken, "Hello."], "Say hello.", *PARTIAL)
 
@@ -72,7 +72,7 @@ def test_13_17_a_request_that_is_sent_again_begins_anew(place: Place) -> None:
     assert events(done)[-len(sent("Hello.")) :] == sent("Hello.")
 
 
-def test_13_17_what_is_asked_beside_the_turns_rounds_is_not_shown(place: Place) -> None:
+def test_what_is_asked_beside_the_turns_rounds_is_not_shown(place: Place) -> None:
     """A summary for a compaction is no message of the conversation that a program follows."""
     place.monkeypatch.setenv("GREENROOM_AUTO_COMPACT_WINDOW", "50000")
     look: ReplyLike = StreamReply(answer=Answer(LOOK), usage=Usage(input_tokens=49_000, output_tokens=100))
@@ -85,7 +85,7 @@ def test_13_17_what_is_asked_beside_the_turns_rounds_is_not_shown(place: Place) 
 
 
 @pytest.mark.parametrize("way", ["playbook", "recorded"])
-def test_13_17_models_without_a_provider_have_events_too(place: Place, way: str) -> None:
+def test_models_without_a_provider_have_events_too(place: Place, way: str) -> None:
     arguments = ["--model", "playbook"]
     if way == "recorded":
         place.run(["It is 42."], "What is it?", "--record")
@@ -99,7 +99,7 @@ def test_13_17_models_without_a_provider_have_events_too(place: Place, way: str)
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
-def test_13_17_only_a_stream_has_room_for_them(place: Place, output_format: str) -> None:
+def test_only_a_stream_has_room_for_them(place: Place, output_format: str) -> None:
     done, _ = place.run([], "Go.", "--include-partial-messages", "--output-format", output_format)
 
     assert (done.code, done.out) == (2, "")

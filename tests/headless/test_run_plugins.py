@@ -9,8 +9,8 @@ import pytest
 
 from greenroom.cli import main
 from tests.cli.place import Place
-from tests.core.test_plugins import plugin
-from tests.headless.test_run_bare import AGENT, SKILL, write
+from tests.core.plugin_folders import plugin
+from tests.headless.extension_files import AGENT, SKILL, write
 
 
 def kit(folder: Path) -> Path:
@@ -19,7 +19,7 @@ def kit(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("flags", [(), ("--bare",)], ids=" ".join)
-def test_13_10_the_first_line_lists_them_and_what_is_wrong(flags: tuple[str, ...], place: Place) -> None:
+def test_the_first_line_lists_them_and_what_is_wrong(flags: tuple[str, ...], place: Place) -> None:
     folder = kit(place.root / "kit")
     stream = ("--output-format", "stream-json")
     done, _ = place.run(["Fine."], "Go.", *flags, *stream, "--plugin-dir", str(folder), "--plugin-dir", "missing")
@@ -36,7 +36,7 @@ def test_13_10_the_first_line_lists_them_and_what_is_wrong(flags: tuple[str, ...
     assert line.endswith("plugin 'missing' not loaded: the folder does not exist; name one that holds a plugin")
 
 
-def test_13_10_without_mistakes_there_are_no_errors(place: Place) -> None:
+def test_without_mistakes_there_are_no_errors(place: Place) -> None:
     folder = kit(place.root / "kit")
     write(place.root / "home/.greenroom/settings.json", {"plugins": [str(folder)]})
     done, _ = place.run(["Fine."], "Go.", "--output-format", "stream-json")

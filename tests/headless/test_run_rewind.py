@@ -35,7 +35,7 @@ def ran(place: Place) -> tuple[Path, str]:
     return first_message(place)
 
 
-def test_13_21_files_are_set_back_from_a_shell_and_it_is_on_record(place: Place) -> None:
+def test_files_are_set_back_from_a_shell_and_it_is_on_record(place: Place) -> None:
     run, message = ran(place)
     done, requests = place.run([], "--resume", "last", "--rewind-files", message)
     again, _ = place.run([], "--resume", run.name, "--rewind-files", message, "--output-format", "json")
@@ -49,7 +49,7 @@ def test_13_21_files_are_set_back_from_a_shell_and_it_is_on_record(place: Place)
     assert [one.text for one in check_journal(entries, folds=FOLDS)] == []
 
 
-def test_13_21_what_cannot_be_set_back_is_an_error(place: Place) -> None:
+def test_what_cannot_be_set_back_is_an_error(place: Place) -> None:
     _, message = ran(place)
     (place.folder / "made.txt").unlink()
     (place.folder / "made.txt").mkdir()
@@ -70,7 +70,7 @@ def test_13_21_what_cannot_be_set_back_is_an_error(place: Place) -> None:
         (("--resume", "20200101-000000-abcdef", "--rewind-files", "m1"), "No conversation found with session ID"),
     ],
 )
-def test_13_21_a_mistake_is_one_line(place: Place, arguments: tuple[str, ...], why: str) -> None:
+def test_a_mistake_is_one_line(place: Place, arguments: tuple[str, ...], why: str) -> None:
     ran(place)
     done, _ = place.run([], *arguments)
 
@@ -79,7 +79,7 @@ def test_13_21_a_mistake_is_one_line(place: Place, arguments: tuple[str, ...], w
     assert len(done.err.splitlines()) == 1
 
 
-def test_13_21_a_run_that_kept_nothing_says_so(place: Place) -> None:
+def test_a_run_that_kept_nothing_says_so(place: Place) -> None:
     place.run(["Done."], "Go.")
     done, _ = place.run([], "--resume", "last", "--rewind-files", first_message(place)[1])
 
@@ -87,7 +87,7 @@ def test_13_21_a_run_that_kept_nothing_says_so(place: Place) -> None:
     assert "File rewinding is not enabled: nothing was kept; set fileCheckpointingEnabled" in done.err
 
 
-def test_13_21_a_run_that_goes_on_elsewhere_is_left_alone(place: Place) -> None:
+def test_a_run_that_goes_on_elsewhere_is_left_alone(place: Place) -> None:
     run, message = ran(place)
     with hold_run(run):
         done, _ = place.run([], "--resume", "last", "--rewind-files", message)

@@ -10,8 +10,8 @@ import pytest
 from greenroom.cli import main
 from greenroom.models import Answer, Call
 from tests.cli.place import Place, texts_of
-from tests.headless.test_run_control import talking
-from tests.headless.test_run_hooks import hooks
+from tests.headless.hook_flags import hooks
+from tests.headless.talk import talking
 
 NOTE = "cat >> told.jsonl; echo >> told.jsonl"
 
@@ -84,7 +84,7 @@ def test_flags_that_make_no_sense_are_one_line(place: Place, arguments: tuple[st
 
 
 def test_a_program_adds_a_folder_while_the_run_lasts(place: Place) -> None:
-    """13.21, `register_repo_root`."""
+    """`register_repo_root`."""
     other = place.root / "other"
     other.mkdir()
     (other / "a.txt").write_text("found it")

@@ -1,4 +1,4 @@
-"""`greenroom run --json-schema`: an answer that a program can read (agents 13.4, 13.13)."""
+"""`greenroom run --json-schema`: an answer that a program can read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def results_of(request: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("output_format", ["json", "stream-json"])
-def test_13_13_what_the_model_gives_is_beside_the_result(place: Place, output_format: str) -> None:
+def test_what_the_model_gives_is_beside_the_result(place: Place, output_format: str) -> None:
     done, (first, second) = place.run(
         [give(RIGHT), "It is 42."], "What is it?", *FLAGS, "--output-format", output_format
     )
@@ -43,7 +43,7 @@ def test_13_13_what_the_model_gives_is_beside_the_result(place: Place, output_fo
     assert results_of(second)[0]["is_error"] is False
 
 
-def test_13_13_an_answer_that_does_not_fit_is_refused_with_what_is_wrong(place: Place) -> None:
+def test_an_answer_that_does_not_fit_is_refused_with_what_is_wrong(place: Place) -> None:
     done, (_, second, _) = place.run([give({"answer": "many"}), give(RIGHT), "Done."], "What is it?", *FLAGS, *JSON)
 
     assert (done.code, done.result["structured_output"]) == (0, RIGHT)
@@ -52,7 +52,7 @@ def test_13_13_an_answer_that_does_not_fit_is_refused_with_what_is_wrong(place: 
     assert "answer: expected an integer, got 'many'" in refused["content"]
 
 
-def test_13_13_a_model_that_only_talks_is_told_to_give_it(place: Place) -> None:
+def test_a_model_that_only_talks_is_told_to_give_it(place: Place) -> None:
     done, requests = place.run(["It is 42.", give(RIGHT), "Done."], "What is it?", *FLAGS, *JSON)
 
     assert (done.code, done.result["structured_output"]) == (0, RIGHT)
@@ -61,7 +61,7 @@ def test_13_13_a_model_that_only_talks_is_told_to_give_it(place: Place) -> None:
 
 
 @pytest.mark.parametrize("way", ["talks", "errs"])
-def test_13_13_one_that_cannot_be_brought_to_it_is_an_error_of_its_own(place: Place, way: str) -> None:
+def test_one_that_cannot_be_brought_to_it_is_an_error_of_its_own(place: Place, way: str) -> None:
     reply = "It is 42." if way == "talks" else give({})
     done, _ = place.run([reply] * (MAX_RETRIES + 1), "What is it?", *FLAGS, *JSON)
 
@@ -72,7 +72,7 @@ def test_13_13_one_that_cannot_be_brought_to_it_is_an_error_of_its_own(place: Pl
     assert "structured_output" not in done.result
 
 
-def test_13_4_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts_cannot(place: Place) -> None:
+def test_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts_cannot(place: Place) -> None:
     agents = json.dumps({"critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Agent"]}})
     spawn = Answer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
     done, requests = place.run(
@@ -85,7 +85,7 @@ def test_13_4_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts
     assert "StructuredOutput" not in offered[1]
 
 
-def test_13_4_agents_of_the_same_tools_and_rules_cannot_give_it_either(place: Place) -> None:
+def test_agents_of_the_same_tools_and_rules_cannot_give_it_either(place: Place) -> None:
     """Mechanism: agents of one kind share a set of tools."""
     alike = ("--settings", '{"child_permission": "inherit"}', "--setting-sources", "")
     spawn = Answer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
@@ -96,7 +96,7 @@ def test_13_4_agents_of_the_same_tools_and_rules_cannot_give_it_either(place: Pl
     assert ["StructuredOutput" in names for names in offered] == [True, False, True, True]
 
 
-def test_13_13_without_a_schema_there_is_nothing_of_it(place: Place) -> None:
+def test_without_a_schema_there_is_nothing_of_it(place: Place) -> None:
     done, (request,) = place.run(["It is 42."], "What is it?", *JSON)
 
     assert "structured_output" not in done.result
@@ -109,7 +109,7 @@ def refused(place: Place, *arguments: str) -> Done:
     return done
 
 
-def test_13_4_schemas_that_cannot_be_used_are_refused(place: Place) -> None:
+def test_schemas_that_cannot_be_used_are_refused(place: Place) -> None:
     assert "needs --output-format json or stream-json" in refused(place, *FLAGS).err
     assert "has to be that of an object" in refused(place, "--json-schema", '{"type": "string"}', *JSON).err
     assert (

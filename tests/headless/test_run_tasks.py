@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefined, AgentSummarized, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
+from greenroom.agents.events import (
+    AgentDefined,
+    AgentSummarized,
+    ModelEnded,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolBegan,
+)
 from greenroom.core import Event, UsageError
 from greenroom.headless._background_wait import (
     CEILING_S,
@@ -32,7 +39,7 @@ FIELDS = {
     "task_notification": {"task_id", "tool_use_id", "status", "output_file", "summary", "usage"},
     "background_tasks_changed": {"tasks"},
 }
-"""Agents 6.35 to 6.39: the keys that a line may have beside `type` and `subtype`."""
+"""The keys that a line may have beside `type` and `subtype`."""
 
 
 def began(task: str, *, is_background: bool = True, run: int = 1, call: str = "c1") -> TaskBegan:
@@ -92,15 +99,14 @@ def lives(draw: st.DrawFn) -> list[Event]:
 
 
 @given(lives())
-def test_6_35_each_line_has_the_documented_fields(events: list[Event]) -> None:
-    """6.35 to 6.39."""
+def test_each_line_has_the_documented_fields(events: list[Event]) -> None:
     for line in lines_of(events):
         assert line["type"] == "system"
         assert set(line) - {"type", "subtype"} <= FIELDS[line["subtype"]]
 
 
 @given(lives())
-def test_6_38_what_was_announced_has_one_end_and_nothing_else_has(events: list[Event]) -> None:
+def test_what_was_announced_has_one_end_and_nothing_else_has(events: list[Event]) -> None:
     """Mechanism: a command that a call waits for is not announced, and a run is announced once."""
     open_runs: set[str] = set()
     for line in lines_of(events):
@@ -118,7 +124,7 @@ def test_6_38_what_was_announced_has_one_end_and_nothing_else_has(events: list[E
 
 
 @given(lives())
-def test_6_39_the_set_of_what_runs_in_the_background_is_whole_and_said_when_it_changes(events: list[Event]) -> None:
+def test_the_set_of_what_runs_in_the_background_is_whole_and_said_when_it_changes(events: list[Event]) -> None:
     """Mechanism: the line replaces the one before; nothing is said at the start."""
     lines, live, said = TaskLines(Path("/t")), set[str](), list[Any]()
     for number, event in enumerate(events):
@@ -138,7 +144,7 @@ def test_6_39_the_set_of_what_runs_in_the_background_is_whole_and_said_when_it_c
     assert all(before != after for before, after in zip([set(), *said], said, strict=False))
 
 
-def test_6_36_a_command_that_is_moved_is_announced_then() -> None:
+def test_a_command_that_is_moved_is_announced_then() -> None:
     started, changed = lines_of([began("b1", is_background=False), TaskMoved(actor="main", task="b1")])
 
     assert started == {
@@ -153,7 +159,7 @@ def test_6_36_a_command_that_is_moved_is_announced_then() -> None:
     assert changed["tasks"] == [{"task_id": "b1", "task_type": "local_bash", "description": "do b1"}]
 
 
-def test_6_37_an_agent_that_is_moved_is_updated() -> None:
+def test_an_agent_that_is_moved_is_updated() -> None:
     lines = lines_of([began("a1", is_background=False), TaskMoved(actor="main", task="a1")])
 
     assert lines[1] == {
@@ -164,8 +170,8 @@ def test_6_37_an_agent_that_is_moved_is_updated() -> None:
     }
 
 
-def test_6_38_an_agent_that_failed_and_one_that_was_killed() -> None:
-    """6.3, 6.37, 6.38: `stopped` stands for killed, and only in the notification."""
+def test_an_agent_that_failed_and_one_that_was_killed() -> None:
+    """`stopped` stands for killed, and only in the notification."""
     events = [began("a1"), began("a2", call=""), ended("a1", "failed", error="no"), ended("a2", "killed")]
     shown = [line for line in lines_of(events) if line["subtype"] in {"task_updated", "task_notification"}]
 
@@ -187,7 +193,7 @@ def test_6_38_an_agent_that_failed_and_one_that_was_killed() -> None:
     assert shown[3]["summary"] == 'Agent "do a2" was stopped'
 
 
-def test_6_36_what_an_agent_says_it_is_doing_is_in_its_progress_from_then_on() -> None:
+def test_what_an_agent_says_it_is_doing_is_in_its_progress_from_then_on() -> None:
     defined = AgentDefined(actor="a1", definition="Explore", model="m", transcript="", agent="a1", call="c1")
     called = ToolBegan(actor="a1", turn=1, round=1, call="x", tool="Read", summary="a.txt")
     said = AgentSummarized(actor="a1", text="Reading the parser's tests")
@@ -197,8 +203,8 @@ def test_6_36_what_an_agent_says_it_is_doing_is_in_its_progress_from_then_on() -
     assert progress == [(None, "Read"), (said.text, "Read"), (said.text, "Read")]
 
 
-def test_6_37_a_wait_for_permission_is_said_and_is_no_work() -> None:
-    """CL-12; 6.37: `total_paused_ms` is what it is after each wait, and no duration has it in it."""
+def test_a_wait_for_permission_is_said_and_is_no_work() -> None:
+    """CL-12: `total_paused_ms` is what it is after each wait, and no duration has it in it."""
     about: dict[str, Any] = {"actor": "a1", "turn": 1, "round": 1, "tool": "Bash"}
 
     def asked(call: str) -> PermissionAsked:
@@ -216,8 +222,8 @@ def test_6_37_a_wait_for_permission_is_said_and_is_no_work() -> None:
     assert shown[-1]["usage"]["duration_ms"] == 20_000
 
 
-def test_6_36_progress_counts_the_latest_input_and_all_output_of_the_turns_of_this_run() -> None:
-    """6.36, 6.80; what runs beside the turns is no progress, and a later run of the agent has another actor."""
+def test_progress_counts_the_latest_input_and_all_output_of_the_turns_of_this_run() -> None:
+    """What runs beside the turns is no progress, and a later run of the agent has another actor."""
 
     def answered(actor: str, turn: int, read: int, wrote: int) -> ModelEnded:
         return ModelEnded(
@@ -262,7 +268,7 @@ SECONDS = st.integers(0, 30).map(float)
     SECONDS,
     SECONDS | st.just(math.inf),
 )
-def test_6_70_a_run_stays_no_longer_than_it_may_and_leaves_no_turn(
+def test_a_run_stays_no_longer_than_it_may_and_leaves_no_turn(
     moment: Moment, answered_s: float, alone_s: float, ceiling_s: float
 ) -> None:
     """RC-36. Mechanism: a turn is never cut, agents have the ceiling, commands some seconds behind the last agent."""
@@ -295,17 +301,17 @@ def test_6_70_a_run_stays_no_longer_than_it_may_and_leaves_no_turn(
     ],
     ids=["nothing", "a turn", "an agent", "an agent too long", "a command", "too long", "after agents", "in the end"],
 )
-def test_6_70_an_answer_at_0_with_a_ceiling_of_20(moment: Moment, alone_s: float, latest: float | None) -> None:
+def test_an_answer_at_0_with_a_ceiling_of_20(moment: Moment, alone_s: float, latest: float | None) -> None:
     assert latest_s(moment, answered_s=0, alone_s=alone_s, ceiling_s=20) == latest
 
 
-def test_6_70_the_ceiling_is_ten_minutes_unless_the_variable_says_otherwise() -> None:
+def test_the_ceiling_is_ten_minutes_unless_the_variable_says_otherwise() -> None:
     assert read_ceiling({}) == CEILING_S == 600
     assert read_ceiling({CEILING_VARIABLE: " 1500 "}) == 1.5
     assert read_ceiling({CEILING_VARIABLE: "0"}) == math.inf
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "ten", "\u0661"])
-def test_6_70_a_ceiling_that_is_no_number_of_milliseconds_is_refused(text: str) -> None:
+def test_a_ceiling_that_is_no_number_of_milliseconds_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=CEILING_VARIABLE):
         read_ceiling({CEILING_VARIABLE: text})

@@ -40,7 +40,7 @@ def test_the_name_may_be_left_out(said: list[str], read: list[str]) -> None:
     assert with_values(said) == read
 
 
-def test_11_15_the_run_works_in_its_worktree_and_leaves_it_there_locked(place: Place, project: Path) -> None:
+def test_the_run_works_in_its_worktree_and_leaves_it_there_locked(place: Place, project: Path) -> None:
     done, requests = place.run(
         [WRITE, "Done."], "-w", "feature", "Write it.", *AS_EDITOR, "--output-format", "stream-json"
     )

@@ -210,7 +210,7 @@ def test_a_question_of_a_server_is_answered_by_an_action_and_the_fields_of_its_f
     )
     assert read("", event, exit_code=2, stderr="no").block_reason == "no"
     both = read(specific(event, action="accept", content=form), event, exit_code=2, stderr="no")
-    assert (both.blocks, both.extras.reply) == (True, None)  # agents 3.31
+    assert (both.blocks, both.extras.reply) == (True, None)
 
 
 @pytest.mark.parametrize(

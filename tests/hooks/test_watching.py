@@ -1,4 +1,4 @@
-"""Whoever watches hears of each run of a handler from its beginning to its end (agents 13.17)."""
+"""Whoever watches hears of each run of a handler from its beginning to its end."""
 
 from __future__ import annotations
 

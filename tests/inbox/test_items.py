@@ -11,22 +11,21 @@ from hypothesis import strategies as st
 from greenroom.core import UsageError
 from greenroom.inbox import (
     COORDINATOR,
-    HIGHEST,
     HUMAN,
-    ROUTES,
     SCHEDULE,
     TASK_NOTIFICATION,
     EntryKind,
     InboxItem,
-    InboxSource,
     Origin,
     OriginKind,
     aborts,
-    channel,
     late_answer,
     make_item,
     peer,
 )
+from greenroom.inbox._inbox_items import HIGHEST
+from greenroom.inbox._origin import channel
+from greenroom.inbox._routes import ROUTES, InboxSource
 from greenroom.mailbox import Lane
 
 OTHERS = [peer("mate"), channel("ci"), COORDINATOR, SCHEDULE, TASK_NOTIFICATION, Origin(OriginKind.UNCLASSIFIED)]
@@ -44,7 +43,6 @@ def made(
 
 
 def test_there_are_four_kinds_and_every_source_has_its_route() -> None:
-    """Agents 9.2 and 9.4."""
     assert set(EntryKind) == {"prompt", "bash", "task-notification", "orphaned-permission"}
     assert set(ROUTES) == set(InboxSource)
     assert {route.kind for route in ROUTES.values()} == set(EntryKind)
@@ -79,7 +77,7 @@ def test_a_bash_entry_is_the_command_behind_the_mark() -> None:
 
 
 def test_nothing_but_a_person_consents() -> None:
-    """Agents 0.4: a message from another agent is never the user's consent."""
+    """A message from another agent is never the user's consent."""
     assert [kind for kind in OriginKind if Origin(kind).is_consent] == [OriginKind.HUMAN]
 
 
@@ -116,7 +114,6 @@ def test_what_the_runtime_says_is_for_the_model_only() -> None:
 
 
 def test_an_origin_is_written_as_the_output_formats_have_it() -> None:
-    """Agents 13.16."""
     assert [one.to_json() for one in (HUMAN, channel("ci"), peer("mate"), SCHEDULE)] == [
         {"kind": "human"},
         {"kind": "channel", "server": "ci"},

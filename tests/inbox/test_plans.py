@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from greenroom.inbox import (
     HUMAN,
-    MAX_CHARS,
     SCHEDULE,
     TASK_NOTIFICATION,
     EntryKind,
     InboxItem,
     Origin,
     WaitingEntry,
-    channel,
     late_answer,
     make_item,
     peer,
@@ -27,6 +25,8 @@ from greenroom.inbox import (
     plan_messages,
     plan_turn,
 )
+from greenroom.inbox._origin import channel
+from greenroom.inbox._turn_plans import MAX_CHARS
 from greenroom.mailbox import Envelope, Lane, Lease, Mailbox
 
 TEXTS = st.sampled_from(["Go.", "And then?", "/deploy", "!ls"])

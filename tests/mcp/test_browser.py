@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -27,15 +26,9 @@ pytestmark = [
     pytest.mark.slow,  # a Python that imports the SDK takes a second to start
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
+    pytest.mark.usefixtures("collected_here"),
 ]
 S = ServerStatus
-
-
-@pytest.fixture(autouse=True)
-def collected_here() -> Iterator[None]:
-    """Let those generators go while their warnings are ignored."""
-    yield
-    gc.collect()
 
 
 @attrs.define

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from greenroom.actors import Behavior, Context, Down, Signal, State
 from greenroom.core import IllegalTransition, InlineBlocking, Ports, UsageError
 from greenroom.mcp import (
     EVENTS,
-    FOLDS,
     CallFailed,
     McpClosed,
     McpConnected,
@@ -36,7 +36,7 @@ from greenroom.mcp._events import McpEvent
 from greenroom.mcp._peer import ToolInfo
 from greenroom.mcp._server_lifecycle import TRANSITIONS, plan_retry
 from greenroom.mcp._server_sources import DisabledServer
-from greenroom.mcp._server_view import McpView
+from greenroom.mcp._server_view import FOLDS, McpView
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import ECHO, FakePeers, FakeServer, http, listen, start, stdio
 
@@ -268,6 +268,36 @@ async def test_tools_are_read_again_when_the_server_says_so(virtual_time: None) 
         await trio.sleep(1)
     assert seen == [2, 3]
     assert [event.tools for event in events if isinstance(event, McpToolsChanged)] == [3]
+
+
+async def test_server_whose_tools_always_change_is_read_ever_more_rarely(virtual_time: None) -> None:
+    a, lists = FakeServer(), 0
+
+    async with open_runtime() as runtime, trio.open_nursery() as nursery:
+        events = listen(runtime)
+        servers = await start(runtime, http("a"), a=a)
+        await servers.wait_settled()
+
+        async def change() -> None:
+            for number in itertools.count():
+                a.tools = (ToolInfo(name=f"t{number}"),)
+                assert a.peer is not None
+                a.peer.changed.set()
+                await trio.sleep(0.1)
+
+        nursery.start_soon(change)
+        await trio.sleep(600)
+        nursery.cancel_scope.cancel()
+        lists = sum(isinstance(event, McpToolsChanged) for event in events)
+
+        await trio.sleep(120)  # it is calm again, and a change counts at once
+        a.tools = (ToolInfo(name="last"),)
+        assert a.peer is not None
+        a.peer.changed.set()
+        await trio.sleep(1)
+        assert [tool.name for tool in servers.tools] == ["mcp__a__last"]
+
+    assert 10 < lists < 20
 
 
 async def test_the_journal_says_how_every_server_stands(virtual_time: None) -> None:

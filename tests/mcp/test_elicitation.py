@@ -1,4 +1,4 @@
-"""What servers ask a person in the middle of a call: real servers in both protocols, and the clocks that stand still (agents 6.67)."""
+"""What servers ask a person in the middle of a call: real servers in both protocols, and the clocks that stand still."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ from greenroom.testing import run_virtual
 from greenroom.tools import ToolError, open_processes
 from tests.mcp.fakes import ASK, FORM, PAGE, SLOW, FakeServer, http, start
 from tests.mcp.real import BOUND_S, Session, until
-from tests.mcp.warm import warm_command
+from tests.mcp.warm import ASKING, warm_command
 
-ASKING = Path(__file__).with_name("asking.py")
 ACCEPT = ElicitationAction.ACCEPT
 ANN = ElicitationAnswer(action=ACCEPT, content={"name": "Ann", "seats": 2})
 
@@ -291,9 +290,7 @@ QUESTIONS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40)), max_size
 
 
 @given(QUESTIONS, st.integers(0, 30))
-def test_6_67_a_call_ends_when_the_time_without_a_question_is_over(
-    questions: list[tuple[int, int]], began: int
-) -> None:
+def test_a_call_ends_when_the_time_without_a_question_is_over(questions: list[tuple[int, int]], began: int) -> None:
     """Whenever questions come and go, side by side too, before the call has begun or not: of its 30 s none is a person's."""
 
     async def scenario() -> float:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import trio
 
-from greenroom.mcp import Http, McpServers, ServerConfig, ServerStatus
+from greenroom.mcp import Http, ServerStatus
 from greenroom.mcp._sdk import login_wanted
 from greenroom.tools import ToolError
+from tests.mcp.over_http import KINDS, answering, config_of, until_changed
 from tests.mcp.real import BOUND_S, free_port, listening, session, until
 
 pytestmark = [
@@ -23,21 +20,9 @@ pytestmark = [
     # client/streamable_http.py and client/sse.py. It can go when they are closed there.
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
+    pytest.mark.usefixtures("collected_here"),
 ]
-KINDS = ["streamable-http", "sse", "ws"]
 S = ServerStatus
-
-
-@pytest.fixture(autouse=True)
-def collected_here() -> Iterator[None]:
-    """Let those generators go while their warnings are ignored."""
-    yield
-    gc.collect()
-
-
-def config_of(url: str, kind: str = "", *, name: str = "far", **headers: str) -> ServerConfig:
-    dialects: dict[str, Literal["sse", "ws"]] = {"sse": "sse", "ws": "ws"}
-    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialects.get(kind, "http")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,21 +50,6 @@ async def test_a_server_answers_learns_dies_and_comes_back(tmp_path: Path, kind:
             (echo,) = [each for each in had if each.name == "mcp__far__echo"]
             with trio.fail_after(BOUND_S):
                 assert (await echo.server.call("echo", {"text": "again"})).parts
-
-
-async def until_changed(servers: McpServers, is_so: Callable[[], bool]) -> None:
-    """Wait until something about the servers has changed so."""
-    done = trio.Event()
-
-    def look() -> None:
-        if is_so():
-            done.set()
-
-    stop = servers.on_change(look)
-    look()
-    with trio.fail_after(BOUND_S):
-        await done.wait()
-    stop()
 
 
 async def test_a_server_that_wants_a_login_is_not_asked_again(tmp_path: Path) -> None:
@@ -119,21 +89,3 @@ async def test_leaving_a_session_does_not_wait_for_a_server_that_hangs(tmp_path:
             nursery.cancel_scope.cancel()
             began = trio.current_time()
     assert trio.current_time() - began < 5
-
-
-@asynccontextmanager
-async def answering(status: int, reason: str) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Answer every request with a status and nothing else; gives the address, and the requests so far."""
-    asked: list[bytes] = []
-
-    async def answer(stream: trio.SocketStream) -> None:
-        async with stream:
-            asked.append(await stream.receive_some())
-            await stream.send_all(
-                f"HTTP/1.1 {status} {reason}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
-            )
-
-    async with trio.open_nursery() as nursery:
-        (listener,) = await nursery.start(partial(trio.serve_tcp, answer, 0, host="127.0.0.1"))
-        yield f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp", asked
-        nursery.cancel_scope.cancel()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import stat
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,16 +29,10 @@ pytestmark = [
     pytest.mark.slow,  # a Python that imports the SDK takes a second to start
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
+    pytest.mark.usefixtures("collected_here"),
 ]
 GUARDED = Path(__file__).with_name("guarded.py")
 SECRET = "s3cret-of-the-client"
-
-
-@pytest.fixture(autouse=True)
-def collected_here() -> Iterator[None]:
-    """Let those generators go while their warnings are ignored."""
-    yield
-    gc.collect()
 
 
 @attrs.define(eq=False)

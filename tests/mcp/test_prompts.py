@@ -27,11 +27,10 @@ from greenroom.mcp._peer import PromptArgument, PromptInfo
 from greenroom.mcp._server_prompts import fill_in
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import FakeServer, http, listen, start
+from tests.mcp.over_http import KINDS, config_of, until_changed
 from tests.mcp.real import BOUND_S, Session, everything, listening, session
-from tests.mcp.test_http import KINDS, collected_here, config_of, until_changed
 
-__all__ = ["collected_here"]  # a fixture
-
+pytestmark = pytest.mark.usefixtures("collected_here")
 TITLE, BODY = PromptArgument(name="title", is_required=True), PromptArgument(name="body")
 NOTE = PromptInfo(name="note it", description="Take a note", arguments=(TITLE, BODY))
 

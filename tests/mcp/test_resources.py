@@ -18,9 +18,9 @@ from greenroom.mcp._peer import ResourceInfo
 from greenroom.mcp._resources import LIST_RESOURCES, READ_RESOURCE
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError
+from tests.mcp.contexts import context
 from tests.mcp.fakes import FakeServer, http, start
 from tests.mcp.real import BOUND_S, everything, session
-from tests.mcp.test_tools import context
 
 
 def tools_of(session: McpServers, own: McpServers | None = None, **fields: Any) -> dict[str, ResourceTool]:

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from greenroom.core.sources import Kind
 from greenroom.mcp import Http, ServerConfig, ServerRules, ServerScope, Stdio, read_server_rules
 from greenroom.mcp._server_rules import ServerPattern
-from tests.mcp.test_sources import Files, commands, files, servers
-
-__all__ = ["files"]  # fixtures
+from tests.mcp.project_files import Files, commands, servers
 
 PROGRAM = ServerConfig(name="a", way=Stdio(command="npx", args=("-y", "it")))
 ADDRESS = ServerConfig(name="b", way=Http(url="https://mcp.example.com/x"))

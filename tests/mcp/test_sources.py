@@ -6,25 +6,16 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core.sources import Kind, Plugin, find_places, read_plugin
-from greenroom.mcp import (
-    FoundServers,
-    Http,
-    McpSettings,
-    ServerScope,
-    Stdio,
-    find_servers,
-    parse_server,
-    with_environment,
-)
+from greenroom.core.sources import Kind, read_plugin
+from greenroom.mcp import Http, McpSettings, ServerScope, Stdio, parse_server, with_environment
 from greenroom.mcp._configs import OAuth
 from greenroom.mcp._entry_parser import ParsedServer
+from tests.mcp.project_files import Files, commands, servers
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -182,41 +173,6 @@ def test_what_has_no_effect_is_said() -> None:
 # --- all places -------------------------------------------------------------------------------------------------------
 
 
-class Files:
-    """A project with a home beside it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.root = folder / "project"
-        self.cwd = self.root / "deep"
-        for one in (self.home, self.cwd, self.root / ".git"):
-            one.mkdir(parents=True)
-
-    def write(self, path: str, values: object) -> None:
-        start = self.home if path.startswith("~/") else self.root
-        file = start / path.removeprefix("~/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(values if isinstance(values, str) else json.dumps(values), encoding="utf-8")
-
-    def find(self, *, plugins: tuple[Plugin, ...] = (), managed: tuple[Path, ...] = (), **options: Any) -> FoundServers:
-        environ = {"HOME": str(self.home), "TOKEN": "t"}
-        places = find_places(self.cwd, environ=environ, plugins=plugins, managed=managed)
-        return find_servers(places, environ=environ, **options)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
-
-
-def servers(**commands: str) -> dict[str, object]:
-    return {"mcpServers": {name: {"command": command} for name, command in commands.items()}}
-
-
-def commands(found: FoundServers) -> dict[str, str]:
-    return {one.name: one.way.command for one in found.configs if isinstance(one.way, Stdio)}
-
-
 def test_the_nearest_whose_it_is_wins(files: Files) -> None:
     files.write("~/.claude.json", {**servers(a="user", u="user"), "projects": {str(files.root): servers(a="local")}})
     files.write("~/.greenroom/settings.json", servers(u="own user"))
@@ -301,7 +257,7 @@ def test_plugins_and_administrators(files: Files, tmp_path: Path) -> None:
 
 
 def test_a_program_of_a_plugin_is_given_its_folders(files: Files, tmp_path: Path) -> None:
-    """Agents 3.13: as variables too; what the entry itself says of one counts."""
+    """As variables too; what the entry itself says of one counts."""
     plugin = tmp_path / "kit"
     plugin.mkdir()
     entries = {"s": {"command": "x", "env": {"CLAUDE_PLUGIN_DATA": "mine"}}, "h": {"type": "http", "url": "http://h"}}

@@ -116,7 +116,7 @@ async def test_a_cancelled_call_is_cancelled_there_too(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_asks_a_person_is_refused_at_once(tmp_path: Path) -> None:
-    """6.67: no call waits for a dialog here, so none is kept from moving to the background by one."""
+    """No call waits for a dialog here, so none is kept from moving to the background by one."""
     async with session(tmp_path, everything()) as one:
         assert (await one.call("confirm")).startswith("nobody was asked: ")
 

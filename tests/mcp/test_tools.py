@@ -16,23 +16,20 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import IMAGE_TYPES, InlineBlocking, escape_text
+from greenroom.core import IMAGE_TYPES, escape_text
 from greenroom.hooks import HookRunner, HookServices, HookSource, merge_hooks, parse_hooks
 from greenroom.hooks.inputs import HookContext, StopInput
 from greenroom.mcp import CallFailed, McpSettings, ServerDown, names_tool, tool_name
 from greenroom.mcp._call_results import Shown, render
 from greenroom.mcp._peer import BinaryPart, CallResult, LinkPart, ResourcePart, TextPart, ToolInfo
 from greenroom.supervisor import open_runtime
-from greenroom.tools import ToolContext, ToolError, ToolSet
-from tests.core.test_images import png
+from greenroom.tools import ToolError, ToolSet
+from tests.core.images import png
+from tests.mcp.contexts import context
 from tests.mcp.fakes import FakeServer, http, start, stdio
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = st.text(min_size=1, max_size=200)
-
-
-def context(folder: Path = Path("/")) -> ToolContext:
-    return ToolContext(cwd=folder, roots=(folder,), actor="a1", tool_use_id="t1", blocking=InlineBlocking())
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -216,7 +213,7 @@ async def call(runtime_tools: tuple[Any, ...], name: str, values: dict[str, Any]
 
 
 async def test_a_call_waits_where_there_is_no_table_of_tasks(virtual_time: None, tmp_path: Path) -> None:
-    """6.67: that the main agent calls is not enough for a call to be moved."""
+    """That the main agent calls is not enough for a call to be moved."""
     async with open_runtime() as runtime:
         servers = await start(runtime, stdio("a"), folder=tmp_path, a=FakeServer(ToolInfo(name="work")))
         await servers.wait_settled()

@@ -31,6 +31,8 @@ _SDK: Final = (
     *("mcp.server.streamable_http_manager", "anyio._backends._asyncio", "uvicorn.loops.auto"),
     *("uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.on"),
 )
+ASKING: Final = Path(__file__).with_name("asking.py")
+"""A server that asks the user: see there."""
 _LENGTH: Final = struct.Struct("!I")
 
 

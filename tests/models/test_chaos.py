@@ -93,7 +93,7 @@ async def test_a_request_fails_twice_and_then_goes_through(
 
 
 async def test_a_request_that_was_changed_between_two_attempts_fails_no_more_often() -> None:
-    """Agents 7.48: it goes out as another one, and its attempts are counted on."""
+    """It goes out as another one, and its attempts are counted on."""
     model = chaotic(playbook(), 7, always(overloaded=1.0))
 
     first = await outcome(model, request("a"))

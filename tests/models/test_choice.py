@@ -61,7 +61,7 @@ def test_the_choice_is_allowed_or_the_parents_and_tells_when_it_is_another(
 def test_a_fork_stays_on_its_parents_model(
     parent: str, environment: str | None, call: str | None, definition: str | None, names: ModelNames
 ) -> None:
-    """20.17: a fork shares the parent's prefix, and a cached prefix belongs to one model."""
+    """A fork shares the parent's prefix, and a cached prefix belongs to one model."""
     choice = choose_model(
         parent=parent, environment=environment, call=call, definition=definition, names=names, is_fork=True
     )

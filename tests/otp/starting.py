@@ -114,7 +114,7 @@ async def children_may_start_side_by_side() -> None:
     async with runtime() as opened:
         async with trio.open_nursery() as nursery:
             for name in "abc":
-                nursery.start_soon(opened.spawn, Logged, log, name, 10.0)
+                nursery.start_soon(functools.partial(opened.spawn, Logged, log, name, 10.0))
 
         assert sorted(log) == ["+a", "+b", "+c"]
         assert trio.current_time() == 10

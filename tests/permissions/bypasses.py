@@ -643,6 +643,8 @@ BROKEN: Final = (
     "case x in",
     "case x in a) pwd",
     "case x in a pwd;; esac",
+    "cat <((pwd) | case x in a) pwd;; esac)",
+    "pwd >((pwd) | case x in a) pwd;; esac)",
     "case in a) pwd;; esac",
     "select x in a; pwd",
     "until pwd",

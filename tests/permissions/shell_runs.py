@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
 
@@ -63,7 +64,7 @@ _SYNTAX: Final = (
 """What bash prints about a script that it refuses."""
 
 _VALUED: Final = (
-    "cut -[bcdf]|nl -[bdfhilnsvw]|head -[cn]|tail -[cn]|grep -[ABCDdem]|rg -[ABCdEegjmMrtT]|tree -[LPI]|uniq -[fsw]|stat -c|du -[dtB]|"
+    "cut -[bcdf]|nl -[bdfhilnsvw]|head -[cn]|tail -[cn]|grep -[ABCDdem]|rg -[ABCdEegjmMrtT]|tree -[LPI]|tree -rL|uniq -[fsw]|stat -c|du -[dtB]|"
     "diff -[UCILWxFSD]|sort -[ktS]|find -name|find -maxdepth|ls -[ITw]|file -F"
 )
 """Options whose value is no path, by the manual pages of the programs."""
@@ -302,11 +303,20 @@ def _wrong_unasked(ran: Ran) -> Iterable[str]:
         name, *arguments = program.split(" ")
         if name in WRITERS:
             yield f"it ran {program}"
-        if _FORBIDDEN.get(name, frozenset()) & set(arguments):
+        if _FORBIDDEN.get(name, frozenset()) & _options(name, arguments):
             yield f"it ran {program}"
     if ran.is_broken:
         yield "bash refuses it"
 
+
+def _options(name: str, arguments: list[str]) -> set[str]:
+    """Return the arguments that are not the value of the option before them."""
+    valued = _TAKING_VALUES.get(name, frozenset())
+    return {text for before, text in pairwise(["", *arguments]) if before not in valued}
+
+
+_TAKING_VALUES: Final = {"tree": frozenset(("-L", "-P", "-I", "-rL"))}
+"""Options whose value is the next argument, whatever it looks like: `tree -L -l` is refused by tree as an invalid level."""
 
 _FORBIDDEN: Final = {
     "ls": {"-L", "-rL"},

@@ -291,11 +291,11 @@ def test_what_may_become_a_denied_command_is_asked_in_every_mode(command: str) -
         ("mcp__a__b(force:true)", {"force": {"true": 1}}, ALLOW),
     ],
 )
-def test_1_131_a_parameter_rule_looks_at_one_scalar_input(rule: str, values: dict[str, Any], effect: str) -> None:
+def test_a_parameter_rule_looks_at_one_scalar_input(rule: str, values: dict[str, Any], effect: str) -> None:
     assert call(rule.partition("(")[0], values, policy(deny=[rule], mode=Mode.BYPASS)).effect.value == effect
 
 
-def test_1_123_a_bare_deny_hides_the_tool_and_a_scoped_one_does_not() -> None:
+def test_a_bare_deny_hides_the_tool_and_a_scoped_one_does_not() -> None:
     held = policy(deny=["WebFetch", "Bash(rm *)", "mcp__a"])
 
     assert hidden_tools(held, ["WebFetch", "Bash", "Read", "mcp__a__b"]) == {"WebFetch", "mcp__a__b"}
@@ -316,7 +316,7 @@ def test_a_hook_that_allows_spares_the_question() -> None:
     assert call("Bash", {"command": "rm -rf /"}, policy(), hook=Effect.ALLOW).effect is Effect.ASK
 
 
-def test_1_129_a_link_is_allowed_by_both_its_names_and_denied_by_either() -> None:
+def test_a_link_is_allowed_by_both_its_names_and_denied_by_either() -> None:
     links = {f"{CWD}/link": "/etc/shadow"}
 
     assert call("Read", {"file_path": "link"}, policy(), links=links).effect is Effect.ASK
@@ -359,14 +359,14 @@ def test_a_policy_knows_which_tools_it_always_allows(tool: str, held: Policy, al
         (policy(deny=["Read(//etc/shadow)"]), "/etc/shadow", True),
     ],
 )
-def test_1_129_a_search_leaves_out_what_rules_keep_from_being_read(held: Policy, path: str, *, is_hidden: bool) -> None:
+def test_a_search_leaves_out_what_rules_keep_from_being_read(held: Policy, path: str, *, is_hidden: bool) -> None:
     hides = files_hidden_from("Grep", held, CWD)
     assert hides is not None
     assert hides(path) is is_hidden
 
 
 @pytest.mark.parametrize("held", [policy(), policy(deny=["Bash(rm *)", "Edit(a)"], allow=["Read(b)"])])
-def test_1_129_without_such_rules_nothing_is_left_out(held: Policy) -> None:
+def test_without_such_rules_nothing_is_left_out(held: Policy) -> None:
     assert files_hidden_from("Grep", held, CWD) is None
 
 
@@ -385,10 +385,8 @@ def test_1_129_without_such_rules_nothing_is_left_out(held: Policy) -> None:
         ("git log", "allow"),
     ],
 )
-def test_1_129_a_command_that_searches_folders_is_asked_about_where_files_may_not_be_read(
-    command: str, effect: str
-) -> None:
-    """It cannot be told to leave them out; without such a rule it runs as what only reads (1.128)."""
+def test_a_command_that_searches_folders_is_asked_about_where_files_may_not_be_read(command: str, effect: str) -> None:
+    """It cannot be told to leave them out; without such a rule it runs as what only reads."""
     assert bash(command, policy(deny=["Read(.env)"])).effect.value == effect
     assert bash(command, policy(deny=["Edit(.env)"])).effect.value == "allow"
     assert bash(command, policy(deny=["Read(.env)"], allow=["Bash(grep *)", "Bash(cd *)"])).effect.value == (
@@ -424,13 +422,13 @@ async def test_the_disk_is_asked_where_links_lead(tmp_path: Any) -> None:
     assert (await check(reading("../project/./plain"), InlineBlocking())).paths == (f"{cwd}/plain",)
 
 
-def test_1_111_in_auto_a_classifier_is_asked_and_for_ask_rules_a_person() -> None:
+def test_in_auto_a_classifier_is_asked_and_for_ask_rules_a_person() -> None:
     assert bash("npm test", policy(mode=Mode.AUTO)).reviewer == "classifier"
     assert bash("npm test", policy(ask=["Bash(npm *)"], mode=Mode.AUTO)).reviewer == "person"
     assert bash("rm -rf /", policy(mode=Mode.AUTO)).reviewer == "person"
 
 
-def test_7_46_in_auto_what_goes_to_another_session_is_reviewed_and_mail_inside_is_not() -> None:
+def test_in_auto_what_goes_to_another_session_is_reviewed_and_mail_inside_is_not() -> None:
     far, near = {"to": "session:20261120-225103-k3f9qz", "message": "x"}, {"to": "main", "message": "x"}
     held = policy(mode=Mode.AUTO)
 

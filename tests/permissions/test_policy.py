@@ -37,7 +37,7 @@ def merged(*settings: tuple[Source, dict[str, Any]], mode: Mode | None = None) -
     return made, [str(one) for one in problems]
 
 
-def test_1_120_rules_of_all_sources_add_up_and_the_mode_of_the_first_counts() -> None:
+def test_rules_of_all_sources_add_up_and_the_mode_of_the_first_counts() -> None:
     local = Source(scope=Scope.LOCAL, root=CWD)
     held, problems = merged(
         (USER, {"allow": ["Bash(npm test)"], "defaultMode": "plan"}),
@@ -52,7 +52,7 @@ def test_1_120_rules_of_all_sources_add_up_and_the_mode_of_the_first_counts() ->
     assert merged((local, {"defaultMode": "plan"}), mode=Mode.DONT_ASK)[0].mode is Mode.DONT_ASK
 
 
-def test_1_133_an_untrusted_workspace_only_takes_away() -> None:
+def test_an_untrusted_workspace_only_takes_away() -> None:
     wild = Source(scope=Scope.PROJECT, name=".claude/settings.json", root=CWD, is_trusted=False)
     values = {
         "allow": ["Bash"],
@@ -113,13 +113,13 @@ def test_a_bad_deny_rule_asks_about_all_that_it_could_mean_and_a_bad_allow_rule_
     assert problem is not None
 
 
-def test_1_131_an_allow_rule_cannot_name_a_parameter() -> None:
+def test_an_allow_rule_cannot_name_a_parameter() -> None:
     assert parse_rule("Agent(model:opus)", Effect.ALLOW, CLAUDE)[0] is None
     assert parse_rule("Agent(plugin:reviewer)", Effect.ALLOW, CLAUDE)[0] is not None
 
 
 @pytest.mark.parametrize("parent", list(Mode))
-def test_1_45_the_mode_of_a_child(parent: Mode) -> None:
+def test_the_mode_of_a_child(parent: Mode) -> None:
     """Behaviours (1), line 4."""
     for definition, may_bypass in itertools.product([None, Mode.PLAN, Mode.BYPASS], [True, False]):
         says = None if definition is Mode.BYPASS and not may_bypass else definition
@@ -133,7 +133,7 @@ def test_1_45_the_mode_of_a_child(parent: Mode) -> None:
         assert of("clamped") == (parent if wins else says or parent)
 
 
-def test_20_21_a_definition_cannot_bypass_where_the_user_did_not() -> None:
+def test_a_definition_cannot_bypass_where_the_user_did_not() -> None:
     child, problems = Policy(mode=Mode.DEFAULT, home=HOME).for_child(Mode.BYPASS)
     assert (child.mode, len(problems)) == (Mode.ACCEPT_EDITS, 1)
 
@@ -157,7 +157,7 @@ def test_a_mode_is_read_by_its_name() -> None:
             parse_mode(wrong)
 
 
-def test_1_134_updates_have_the_form_that_hosts_know() -> None:
+def test_updates_have_the_form_that_hosts_know() -> None:
     update = Update(kind="addRules", destination=Scope.LOCAL, rules=("Bash(npm test)", "Read"))
 
     assert update.to_json() == {
@@ -172,7 +172,7 @@ def test_1_134_updates_have_the_form_that_hosts_know() -> None:
             read_update(wrong)
 
 
-def test_1_132_a_lasting_answer_says_what_the_file_is_to_hold() -> None:
+def test_a_lasting_answer_says_what_the_file_is_to_hold() -> None:
     verdict = bash("npm run build && git status && make all", policy())
     before = {"model": "opus", "permissions": {"allow": ["Bash(make all *)"], "deny": ["Read(.env)"]}}
 

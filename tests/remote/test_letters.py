@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from trio_websocket import ConnectionClosed, ConnectionRejected, wrap_client_stream
 
 from greenroom.core import PeerError, UsageError, open_bare_nursery
-from greenroom.remote import MAX_CHARACTERS, Letter, LetterRefused, open_letterbox, send_letter
-from greenroom.remote._letters import MAX_CONNECTIONS, MAX_FRAME, read_letter
+from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
+from greenroom.remote._letters import MAX_CHARACTERS, MAX_CONNECTIONS, MAX_FRAME, read_letter
 
 TOKEN = "t0ken"
 LETTER = Letter(id="1", sender="me", text="Hello.")
@@ -64,7 +64,7 @@ async def speak(port: int, frame: str | bytes, *more: tuple[bytes, bytes]) -> An
 
 
 async def test_a_letter_is_taken_once_however_often_it_is_sent() -> None:
-    """Agents 7.105: repeats are dropped, and their sender is told that it is there."""
+    """Repeats are dropped, and their sender is told that it is there."""
     async with open_box() as box:
         for _ in range(3):
             await send_letter(LETTER, port=box.port, token=TOKEN)

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import trio
 
 from greenroom.agents import AgentDefinition, AgentState, CanUseTool
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import Event, Ports, event_of
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.teams import Member
+from greenroom.teams import Member, Team
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -37,7 +37,7 @@ allowed-tools:
 
 Audit the authentication flow and return only correctness risks.
 """
-"""A skill of the reference (agents 20.2)."""
+"""A skill of the reference."""
 
 
 def agent(prompt: str, **more: Any) -> Call:
@@ -159,7 +159,7 @@ async def open_teamwork(
 
 def main_messages(session: Session) -> list[str]:
     """Return what main's conversation holds, a text for each message."""
-    home = session.agents.crew.main_home
+    home = session.agents.pool.main_home
     assert home is not None
     assert home.conversation is not None
     return [
@@ -219,3 +219,29 @@ def make_build(folder: Path, seconds: float = math.inf) -> Tool:
         return "It builds."
 
     return build
+
+
+@tool(name="Linger", read_only=True)
+async def linger(seconds: int) -> str:
+    """Take a while.
+
+    Args:
+        seconds: How long.
+    """
+    await trio.sleep(seconds)
+    return "waited"
+
+
+def member(team: Team, name: str) -> Any:
+    """Return a member by its name."""
+    return team.roster.members[name]
+
+
+def mail_texts(team: Team, name: str) -> list[str]:
+    """Return what others said to a member that stands in its conversation; that they have nothing to do is left out."""
+    return [text for text in notices_of(team, name) if "idle_notification" not in text]
+
+
+def notices_of(team: Team, name: str) -> list[str]:
+    """Return all that a member was told by others, or of them."""
+    return [text for text in texts_of(member(team, name).home) if text.startswith("<teammate-message")]

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionDenied, Question, ToolBegan
-from greenroom.agents.crew import FORK
-from greenroom.agents.definitions import find_manual
+from greenroom.agents import AgentDefinition, PermissionQuestion
+from greenroom.agents.definitions._builtin_definitions import find_manual
+from greenroom.agents.events import PermissionDenied, ToolBegan
+from greenroom.agents.subagents import FORK
 from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow
@@ -57,7 +58,7 @@ def recorded(session: Session, *kinds: type[Event]) -> list[Any]:
 async def test_the_guide_reads_the_documentation_and_nothing_else_outside(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 20.28: it is usable by a call. Mechanism: `more_roots` of its definition."""
+    """It is usable by a call. Mechanism: `more_roots` of its definition."""
     manual = find_manual()
     assert manual is not None
     secret = tmp_path / "secret"
@@ -88,14 +89,14 @@ async def test_the_guide_reads_the_documentation_and_nothing_else_outside(
 async def test_the_helper_for_the_status_line_asks_before_it_changes_the_users_settings(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents 20.28. Mechanism: the one file is in reach, and protected as all of that folder is."""
+    """Mechanism: the one file is in reach, and protected as all of that folder is."""
     settings = tmp_path / "home" / ".claude" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text("{}")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     questions: list[str] = []
 
-    async def allow(question: Question) -> Allow:
+    async def allow(question: PermissionQuestion) -> Allow:
         questions.append(question.tool)
         return Allow()
 
@@ -118,7 +119,7 @@ async def test_the_helper_for_the_status_line_asks_before_it_changes_the_users_s
 async def test_variables_take_built_in_agents_away(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents 1.81; 1.21: without the general agent a type is needed."""
+    """Without the general agent a type is needed."""
     env = {"GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS": "1"}
     call = agent("look", subagent_type="Explore")
     async with open_teamwork(tmp_path, in_order(call), settings={"env": env}) as session:
@@ -232,7 +233,7 @@ async def test_the_variable_for_models_beats_the_call(
 async def test_the_variable_for_models_leaves_a_fork_on_its_parents_prefix(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (20), line 13; agents 20.17."""
+    """Behaviours (20), line 13."""
     requests: list[ModelRequest] = []
 
     def fork(request: ModelRequest) -> AnswerLike:
@@ -263,7 +264,7 @@ async def test_a_hook_that_ends_with_2_stops_a_spawn_and_is_read(tmp_path: Path)
     settings = {"hooks": {"PreToolUse": [{"matcher": "Agent", "hooks": [handler]}]}}
     async with open_teamwork(tmp_path, in_order(agent("look", **BACK)), settings=settings, wait_s=0.0) as session:
         await session.run("go")
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
 
     assert "no agents on a Friday" in main_messages(session)[2]
     assert recorded(session, TaskBegan) == []
@@ -272,7 +273,7 @@ async def test_a_hook_that_ends_with_2_stops_a_spawn_and_is_read(tmp_path: Path)
 async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (20), line 6; agents 1.27: a start is allowed unless a rule or a hook speaks."""
+    """Behaviours (20), line 6: a start is allowed unless a rule or a hook speaks."""
     tools: list[list[str]] = []
     questions: list[str] = []
 
@@ -280,7 +281,7 @@ async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
         tools.append([one.name for one in request.tools])
         return in_order(agent("look"))(request)
 
-    async def asks(question: Question) -> Allow:
+    async def asks(question: PermissionQuestion) -> Allow:
         questions.append(question.tool)
         return Allow()
 
@@ -301,7 +302,7 @@ async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
 async def test_a_definition_cannot_switch_permissions_off_for_itself(
     tmp_path: Path, mode: str, *, is_free: bool
 ) -> None:
-    """Behaviours (20), line 7; agents 20.21. Mechanism: `Policy.for_child` takes the mode only where the user enabled it."""
+    """Behaviours (20), line 7. Mechanism: `Policy.for_child` takes the mode only where the user enabled it."""
     read: dict[str, list[str]] = {"wild": [], "plain": []}
 
     def page(request: ModelRequest) -> AnswerLike:
@@ -380,7 +381,7 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
     ) as session:
         await session.run("go")
         one = session.agents.definitions["code-reviewer"]
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
         assert session.problems == ()
 
     assert (one.effort, one.max_turns) == ("medium", 50)
@@ -390,11 +391,11 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
     assert "No risks." in main_messages(session)[2]
 
 
-# --- finding faults: each question of agents 20.61 is answered without a debugger (Behaviours (20), line 15) -------------
+# --- finding faults: each question is answered without a debugger (Behaviours (20), line 15) -------------
 
 
 async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 1: somebody waited for it with TaskOutput, so its end was told already."""
+    """Behaviours (20), line 15: somebody waited for it with TaskOutput, so its end was told already."""
 
     def main(request: ModelRequest) -> AnswerLike:
         text = last_texts(request)
@@ -413,7 +414,7 @@ async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_c
 
 
 async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 2."""
+    """Behaviours (20), line 15."""
     messages = [Call("SendMessage", {"to": to, "message": "hello"}) for to in ("critik", "a" + 16 * "0")]
     calls = in_order(agent("dig", name="critic", **BACK), messages)
     async with open_teamwork(tmp_path, calls) as session:
@@ -426,7 +427,7 @@ async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autoju
 
 
 async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 3."""
+    """Behaviours (20), line 15."""
     kinds = {
         "narrow": {"description": "d", "prompt": "p", "tools": ["Read", "Gerp"]},
         "needy": {"description": "d", "prompt": "p", "requiredMcpServers": ["github"]},
@@ -444,7 +445,7 @@ async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, au
 
 
 async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 4; 20.62: the `mode` of a call overrides nothing."""
+    """Behaviours (20), line 15: the `mode` of a call overrides nothing."""
     planner = {"description": "d", "prompt": "p", "permissionMode": "plan"}
     page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "Refused.")
     call = agent("do", subagent_type="planner", mode="bypassPermissions")
@@ -471,7 +472,7 @@ async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autoju
 async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
     tmp_path: Path, autojump_clock: MockClock, setting: dict[str, Any], call: dict[str, Any], says: str
 ) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 5."""
+    """Behaviours (20), line 15."""
     async with open_teamwork(tmp_path, in_order(agent("dig", **call)), settings={"delegation": setting}) as session:
         await session.run("go")
         await session.wait_quiet()
@@ -483,7 +484,7 @@ async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
 async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 6."""
+    """Behaviours (20), line 15."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folder = tmp_path / "project" / ".claude" / "skills"
     (tmp_path / "project" / ".git").mkdir(parents=True)
@@ -506,7 +507,7 @@ async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
 
 
 async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 7."""
+    """Behaviours (20), line 15."""
     make_repository(tmp_path / "project")
     pages = {"general-purpose": in_order(Call("Write", {"file_path": "new.py", "content": "x"}), "Done.")}
     async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=0.0) as session:
@@ -520,7 +521,7 @@ async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Pat
 
 
 async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15; agents 20.61, row 8: the state is that of the task, and it is final before anything is cleaned up."""
+    """Behaviours (20), line 15: the state is that of the task, and it is final before anything is cleaned up."""
 
     def main(request: ModelRequest) -> AnswerLike:
         text = last_texts(request)

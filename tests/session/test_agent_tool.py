@@ -9,7 +9,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import FORK, PLACEHOLDER
+from greenroom.agents.subagents import FORK
+from greenroom.agents.subagents._fork import PLACEHOLDER
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import TaskEnded, TaskNotice
@@ -80,7 +81,7 @@ async def test_the_end_of_a_turn_takes_the_child_along_that_it_waits_for(
             nursery.start_soon(_ignore_kill, session)
             await trio.sleep(15)
             session.interrupt("enough")
-        assert session.agents.crew.running == 0
+        assert session.agents.pool.running == 0
         await session.wait_quiet()
         before = len(main_messages(session))
         await session.run("and now?")
@@ -433,11 +434,11 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
     main = in_order(agent("parent", run_in_background=True), "Fine.")
     async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=10.0) as session:
         await session.run("go")
-        assert len(session.agents.crew.members) >= 1
+        assert len(session.agents.pool.subagents) >= 1
         await trio.sleep(5)
         session.tasks.kill_all("enough")
         await session.wait_quiet()
-        assert session.agents.crew.running == 0
+        assert session.agents.pool.running == 0
 
     assert {one.split("<status>")[1].split("<")[0] for one in notices(session)} == {"killed"}
     assert violations(session) == []
@@ -445,12 +446,12 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
 
 @pytest.mark.parametrize("rule", ["Agent(general-purpose)", "Task(general-purpose)"])
 async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
-    """Behaviours (1), line 2; Behaviours (20), line 5; agents 1.1: by its former name too."""
+    """Behaviours (1), line 2; Behaviours (20), line 5: by its former name too."""
     settings = {"permissions": {"deny": [rule]}}
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
         await session.run("go")
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
 
     text = main_messages(session)[2]
     assert "Report on" not in text
@@ -462,7 +463,7 @@ async def test_a_list_that_means_no_tool_refuses_the_agent(tmp_path: Path, autoj
     agents = {"typo": {"description": "x", "prompt": "x", "tools": ["Grpe"]}}
     async with open_teamwork(tmp_path, in_order(agent("a", subagent_type="typo")), agents=agents) as session:
         await session.run("go")
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
 
     assert "would be spawned with zero tools — refusing" in main_messages(session)[2]
     assert "Grpe" in main_messages(session)[2]
@@ -513,7 +514,7 @@ async def test_usage_adds_up_when_agents_were_released(tmp_path: Path, autojump_
         await session.wait_quiet()
         before = session.usage
         await trio.sleep(5)
-        assert session.agents.crew.members == {}
+        assert session.agents.pool.subagents == {}
         assert session.usage == before
         assert before.total > 0
 
@@ -526,10 +527,10 @@ async def test_what_is_looked_at_is_kept(tmp_path: Path, autojump_clock: MockClo
         handle.retain = True
         await handle.wait_finished()
         await trio.sleep(10)
-        assert handle.id in session.agents.crew.members
+        assert handle.id in session.agents.pool.subagents
         handle.retain = False
         await trio.sleep(10)
-        assert handle.id not in session.agents.crew.members
+        assert handle.id not in session.agents.pool.subagents
         await handle.resume("and more")  # from its transcript
         result = await handle.wait_finished()
 
@@ -577,7 +578,7 @@ async def test_one_call_ends_an_agent_by_its_id_its_name_or_its_handle(
 
 
 async def test_what_a_person_stopped_no_model_goes_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 6.51: a person's stop is final for models."""
+    """A person's stop is final for models."""
     main = after_launch("Waiting.", "I see.", lambda found: Call("SendMessage", {"to": found, "message": "go on"}))
     pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=20.0) as session:  # type: ignore[arg-type]
@@ -620,7 +621,7 @@ async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, a
     """RC-19: notices take no place of the capacity."""
     async with open_teamwork(tmp_path, in_order(otherwise="Noted."), wait_s=0.0) as session:
         for n in range(1_200):
-            session.agents.crew.deliver(
+            session.agents.pool.deliver(
                 TaskNotice(task_id=f"b{n:08}", output_file="/out", status="completed", summary="done", owner="")
             )
         await session.wait_quiet()

@@ -10,6 +10,7 @@ import trio
 
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
+from greenroom.tasks import KeptWorktree
 from greenroom.tools import tool
 from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
@@ -52,7 +53,7 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
     ) as session:
         with trio.fail_after(30):
             await session.run("go")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     place, branch = where[1].split()[:2]
     assert Path(place).parent == project / ".greenroom" / "worktrees"
@@ -61,9 +62,9 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
     assert trees(project) == []
     assert branches(project) == ["main"]
     assert "worktreePath" not in main_messages(session)[2]
-    assert folders(session, f"agent-{member.id}") == {place}  # agents 10.4
+    assert folders(session, f"agent-{member.id}") == {place}
     assert folders(session, "main") == {str(project)}
-    assert member.task.worktree == ""
+    assert member.task.worktree is None
     assert violations(session) == []
 
 
@@ -72,20 +73,20 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
 async def test_what_was_changed_is_kept_and_told(
     command: str, in_background: bool, tmp_path: Path, project: Path
 ) -> None:
-    """Behaviours (11), line 2; agents 1.60, 6.20, 20.43: path and branch, in the result or the notice."""
+    """Behaviours (11), line 2: path and branch, in the result or the notice."""
     main = in_order(agent("change", isolation="worktree", run_in_background=in_background))
     pages = {"general-purpose": in_order(bash(command), "Changed.")}
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, settings=FREE) as session:
         with trio.fail_after(30):
             await session.run("go")
             await session.wait_quiet()
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     (tree,) = trees(project)
     assert (tree / "new.txt").read_text() == "new\n"
     assert not (project / "new.txt").exists()
     assert git(project, "status", "--porcelain") == ""
-    assert (member.task.worktree, member.task.worktree_branch) == (str(tree), f"worktree-{tree.name}")
+    assert member.task.worktree == KeptWorktree(str(tree), f"worktree-{tree.name}")
     told = notices(session)[0] if in_background else main_messages(session)[2]
     assert str(tree) in told
     assert f"worktree-{tree.name}" in told
@@ -94,7 +95,7 @@ async def test_what_was_changed_is_kept_and_told(
 
 
 async def test_an_agent_is_kept_out_of_the_main_checkout(tmp_path: Path, project: Path) -> None:
-    """Behaviours (11), line 3; agents 11.12: whatever the mode allows; in its own tree it works as it likes."""
+    """Behaviours (11), line 3: whatever the mode allows; in its own tree it works as it likes."""
     read: list[str] = []
     calls = [
         bash(f"cd {project} && git reset --hard"),
@@ -121,7 +122,7 @@ async def test_an_agent_is_kept_out_of_the_main_checkout(tmp_path: Path, project
     assert "calls of this agent were refused: Bash (3 times)" in main_messages(session)[2]
 
 
-async def test_10_3_the_record_of_an_agent_has_the_names_that_others_read(tmp_path: Path, project: Path) -> None:
+async def test_the_record_of_an_agent_has_the_names_that_others_read(tmp_path: Path, project: Path) -> None:
     """What kind it is, what for, which call started it, and the worktree that was kept."""
 
     def child(request: ModelRequest) -> AnswerLike:
@@ -132,7 +133,7 @@ async def test_10_3_the_record_of_an_agent_has_the_names_that_others_read(tmp_pa
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, settings=FREE) as session:
         with trio.fail_after(30):
             await session.run("go")
-        members = list(session.agents.crew.members.values())
+        members = list(session.agents.pool.subagents.values())
 
     (tree,) = trees(project)
     records = []
@@ -184,8 +185,8 @@ async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path:
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=(hold_on,)) as session:
         with trio.fail_after(30):
             await session.run("go")
-            outer, inner = session.agents.crew.members.values()
-            worktrees = session.agents.crew.places.worktrees
+            outer, inner = session.agents.pool.subagents.values()
+            worktrees = session.agents.pool.worktrees.worktrees
             assert worktrees is not None
             assert outer.task.is_settled
             assert trees(project) == [outer.home.cwd]
@@ -203,7 +204,6 @@ async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path:
 
 
 async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, project: Path) -> None:
-    """Agents 1.99."""
     told: list[str] = []
 
     def main(request: ModelRequest) -> AnswerLike:
@@ -219,7 +219,7 @@ async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, p
         with trio.fail_after(30):
             await session.run("go")
             await session.wait_quiet()
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     place = project / ".greenroom" / "worktrees" / f"agent-{member.id[:8]}"
     assert f"You work in a worktree of your own, {place}" in told[0]
@@ -242,7 +242,7 @@ async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, p
 async def test_a_refused_call_leaves_nothing_behind(
     more: dict[str, str], settings: dict[str, object], why: str, tmp_path: Path, project: Path
 ) -> None:
-    """Behaviours (20), line 5; agents 1.26: neither worktree nor branch, task or name."""
+    """Behaviours (20), line 5: neither worktree nor branch, task or name."""
     agents = {
         "tooless": {"description": "None", "prompt": "None.", "tools": ["Grpe"]},
         "needy": {"description": "Needs", "prompt": "Needs.", "requiredMcpServers": ["nowhere"]},
@@ -251,8 +251,8 @@ async def test_a_refused_call_leaves_nothing_behind(
     async with open_teamwork(tmp_path, main, wait_s=0, settings=settings, agents=agents) as session:
         with trio.fail_after(60):
             await session.run("go")
-        crew = session.agents.crew
-        assert (crew.spawned, crew.running, dict(crew.names), session.tasks.all()) == (0, 0, {}, [])
+        pool = session.agents.pool
+        assert (pool.spawned, pool.running, dict(pool.names), session.tasks.all()) == (0, 0, {}, [])
 
     assert why in main_messages(session)[2]
     assert trees(project) == []
@@ -264,7 +264,7 @@ async def test_without_a_repository_no_agent_starts(tmp_path: Path) -> None:
     async with open_teamwork(tmp_path, in_order(agent("go", isolation="worktree")), wait_s=0) as session:
         with trio.fail_after(30):
             await session.run("go")
-        assert session.agents.crew.spawned == 0
+        assert session.agents.pool.spawned == 0
 
     text = main_messages(session)[2]
     assert "is not in a git repository" in text
@@ -272,7 +272,7 @@ async def test_without_a_repository_no_agent_starts(tmp_path: Path) -> None:
 
 
 async def test_who_goes_on_after_its_clean_worktree_went_gets_another_one(tmp_path: Path, project: Path) -> None:
-    """Agents 6.58: the same place, and what it changes there is kept and told."""
+    """The same place, and what it changes there is kept and told."""
 
     def child(request: ModelRequest) -> AnswerLike:
         text = last_texts(request)

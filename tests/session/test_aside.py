@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
+from greenroom.agents.events import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
 from greenroom.models._scripted import ScriptStep
@@ -21,9 +21,7 @@ from greenroom.testing import check_cache_prefixes, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, fold, read_journal
-from tests.session.test_permissions import home, project, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import write
 
 USED = Usage(input_tokens=100, output_tokens=10)
 
@@ -230,7 +228,7 @@ async def test_a_session_without_memory_says_so(project: Path, autojump_clock: M
 async def test_an_agent_in_the_background_says_what_it_does_where_the_settings_say_so(
     project: Path, autojump_clock: MockClock, is_on: bool
 ) -> None:
-    """6.81: from a 30 s timer, stopped at the end."""
+    """From a 30 s timer, stopped at the end."""
     summary = ["Waiting for a whole minute"] if is_on else []
     script = [ScriptStep(answer=[Call("Wait")], wait_s=5), *summary, "Waited."]
     settings = {"agent_progress_summaries": is_on}

@@ -1,4 +1,4 @@
-"""Sessions in the mode auto: who reviews a call, what the reviewer reads, and what becomes of the call (agents 1.27, 1.111, 3.37)."""
+"""Sessions in the mode auto: who reviews a call, what the reviewer reads, and what becomes of the call."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    AgentDefinition,
-    ForkEnded,
-    PermissionAnswered,
-    PermissionAsked,
-    PermissionDenied,
-    PermissionReviewed,
-)
-from greenroom.agents.review import AutoModeEnded, BlockCount
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import ForkEnded, PermissionAnswered, PermissionAsked, PermissionDenied, PermissionReviewed
+from greenroom.agents.review import AutoModeEnded
+from greenroom.agents.review._block_count import BlockCount
 from greenroom.core import ProviderError, SettingsError, TurnFailed, event_of
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, Usage
 from greenroom.models._scripted import ScriptStep
@@ -30,9 +25,7 @@ from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, fold, read_journal
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import results, said, write
 
 ALLOW = '{"verdict": "allow"}'
 PUSH = Call("Bash", {"command": "git push origin main"})
@@ -91,7 +84,7 @@ async def test_a_call_that_the_reviewer_allows_runs_and_nobody_is_asked(project:
 async def test_a_call_that_it_blocks_has_a_result_that_says_why_and_the_agent_goes_on(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.49: a refusal ends nothing."""
+    """A refusal ends nothing."""
     async with opened(project, [PUSH, "I leave the push to you."], [block()]) as (session, _):
         assert (await session.run("Finish it.")).text == "I leave the push to you."
         (reviewed,) = seen(session, PermissionReviewed)
@@ -106,7 +99,7 @@ async def test_a_call_that_it_blocks_has_a_result_that_says_why_and_the_agent_go
 
 
 async def test_what_needs_no_question_is_not_reviewed_and_rules_go_first(project: Path) -> None:
-    """Agents 1.111, 1.122: reads, edits in the project and narrow allow rules run; deny and ask rules come before the reviewer."""
+    """Reads, edits in the project and narrow allow rules run; deny and ask rules come before the reviewer."""
     write(project / "a.txt", "a")
     calls = [
         Call("Read", {"file_path": "a.txt"}),
@@ -136,7 +129,6 @@ async def test_broad_allow_rules_do_not_let_a_call_past_the_reviewer(project: Pa
 
 
 async def test_a_protected_path_is_reviewed(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.114."""
     call = Call("Write", {"file_path": ".git/hooks/pre-commit", "content": "x"})
     async with opened(project, [call, "done"], [block("it changes a hook of the repository")]) as (session, _):
         await session.run("Go.")
@@ -187,7 +179,7 @@ async def test_a_model_that_gives_an_id_twice_hides_no_call_from_the_reviewer(
 
 
 async def test_what_the_runtime_and_other_agents_say_is_no_word_of_the_users(project: Path) -> None:
-    """Agents 0.4: only the user's word is consent; a command line of the user's counts without what it printed."""
+    """Only the user's word is consent; a command line of the user's counts without what it printed."""
     hook = {"type": "command", "command": "echo HOOKTEXT"}
     settings = {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
     async with opened(project, ["Fine.", PUSH, "done"], [block()], settings=settings) as (session, model):
@@ -243,7 +235,7 @@ async def test_a_bad_setting_is_said_before_anything_begins(project: Path, autoj
 
 
 async def test_a_hook_adds_what_the_reviewer_may_know_of_a_result(project: Path) -> None:
-    """Agents 3.37: `classifierContext` of PostToolUse."""
+    """`classifierContext` of PostToolUse."""
     write(project / "a.txt", "a")
     told = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "classifierContext": "a.txt is ours"}}
     hook = {"type": "command", "command": f"echo '{json.dumps(told)}'"}
@@ -378,9 +370,9 @@ async def test_a_mode_that_changes_during_a_review_counts(project: Path, autojum
 async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 0.4, 7.91: the review began before the user's word, and does not outlive it."""
+    """The review began before the user's word, and does not outlive it."""
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         refusals = Refusals()
         home.replace(refusals=refusals)
@@ -485,7 +477,7 @@ async def test_a_person_who_says_auto_again_ends_the_pause(project: Path) -> Non
 
 
 async def test_hooks_hear_of_a_block_and_may_let_the_model_try_again(project: Path) -> None:
-    """Agents 3.37: PermissionDenied, `retry`."""
+    """PermissionDenied, `retry`."""
     told = {"hookSpecificOutput": {"hookEventName": "PermissionDenied", "retry": True}}
     hook = {"type": "command", "command": f"cat > denied.json; echo '{json.dumps(told)}'"}
     settings = {"hooks": {"PermissionDenied": [{"hooks": [hook]}]}}
@@ -549,7 +541,7 @@ async def test_a_call_that_a_person_allows_after_a_restart_is_not_reviewed(proje
 
 
 async def test_a_fork_of_an_agent_in_auto_is_reviewed_as_that_is(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.46: elsewhere what a fork asks goes to its parent's person; here there is a reviewer for both."""
+    """Elsewhere what a fork asks goes to its parent's person; here there is a reviewer for both."""
     async with opened(project, ["Fine.", PUSH, "I could not push."], [block()]) as (session, model):
         await session.run("Never push.")
         task = await session.spawn("fork", "Push it.", background=True)

@@ -18,7 +18,7 @@ from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.crew import make_folder
+from tests.session.small_team import make_folder
 
 
 class FailingDisk:
@@ -146,7 +146,7 @@ async def test_what_a_project_sets_and_may_not_yet_is_said(folder: Path) -> None
 
 @pytest.mark.parametrize("name", [".mcp.json", ".greenroom/settings.json", ".greenroom/settings.local.json"])
 async def test_an_untrusted_project_starts_no_server(folder: Path, name: str) -> None:
-    """1.133: what its files would run does not run; neither does it take the name of a server of the user's."""
+    """What its files would run does not run; neither does it take the name of a server of the user's."""
     ran = folder.parent / "ran"
     path = folder / name
     path.parent.mkdir(exist_ok=True)

@@ -13,8 +13,7 @@ from trio.testing import MockClock
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from tests.session.teamwork import agent, asked, in_order, make_build, open_teamwork, violations
-from tests.session.test_lineage import linger
+from tests.session.teamwork import agent, asked, in_order, linger, make_build, open_teamwork, violations
 
 
 def interrupt(session: Session) -> object:

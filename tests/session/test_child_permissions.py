@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import Question
+from greenroom.agents import PermissionQuestion
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.permissions import Allow, Deny, Receipt, Scope, Update
 from greenroom.session import Session, open_session
@@ -23,17 +23,17 @@ WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 ASKS = {"child_permission": "inherit"}
 
 
-async def _allow(question: Question) -> Allow | Deny | None:
+async def _allow(question: PermissionQuestion) -> Allow | Deny | None:
     return Allow()
 
 
 async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.48, 19.8: its question reaches the host, which knows whose it is."""
-    asked: list[Question] = []
+    """Its question reaches the host, which knows whose it is."""
+    asked: list[PermissionQuestion] = []
 
-    async def can_use_tool(question: Question) -> Allow:
+    async def can_use_tool(question: PermissionQuestion) -> Allow:
         asked.append(question)
         return Allow()
 
@@ -44,7 +44,7 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
     ) as session:
         await session.run("go")
         await session.wait_quiet()
-        (child,) = session.agents.crew.members
+        (child,) = session.agents.pool.subagents
 
     assert [(one.agent, one.label, one.tool) for one in asked] == [(child, "general-purpose", "Write")]
     assert (tmp_path / "project" / "a.txt").read_text() == "a"
@@ -55,9 +55,9 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
 async def test_what_a_child_waits_for_a_permission_is_no_work_of_its(
     tmp_path: Path, autojump_clock: MockClock, is_background: bool
 ) -> None:
-    """CL-12; agents 6.5: in its result, in its notice and on record. Mechanism: `Progress` counts what it waited."""
+    """CL-12: in its result, in its notice and on record. Mechanism: `Progress` counts what it waited."""
 
-    async def can_use_tool(question: Question) -> Allow:
+    async def can_use_tool(question: PermissionQuestion) -> Allow:
         await trio.sleep(60)
         return Allow()
 
@@ -83,9 +83,9 @@ async def test_what_a_child_waits_for_a_permission_is_no_work_of_its(
 async def test_a_refusal_does_not_end_the_child_and_is_told_with_its_result(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-101; agents 1.49: the child goes on, and a report that hides the refusal is put right."""
+    """RC-101: the child goes on, and a report that hides the refusal is put right."""
 
-    async def can_use_tool(question: Question) -> Deny:
+    async def can_use_tool(question: PermissionQuestion) -> Deny:
         return Deny(message="not today")
 
     def child(request: ModelRequest) -> AnswerLike:
@@ -128,7 +128,7 @@ async def test_nobody_answers_and_the_refusal_comes_at_the_deadline(tmp_path: Pa
 def _waiting(folder: Path, main: Callable[[ModelRequest], AnswerLike], child: Any, **options: Any) -> Any:
     """Open a session whose questions wait in the queue, for 60 s."""
     from greenroom.agents import AgentDefinition
-    from greenroom.agents.crew import AGENT_TOOLS
+    from greenroom.agents.subagents import AGENT_TOOLS
     from greenroom.tools.builtin import STANDARD_TOOLS
 
     (folder / "project").mkdir(exist_ok=True)
@@ -205,7 +205,7 @@ def _writes(request: ModelRequest) -> AnswerLike:
 async def test_a_lasting_answer_counts_for_the_whole_session(
     kind: str, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.46, 1.48: for the one that asked, for those that run, forks too, for later ones, and for main."""
+    """For the one that asked, for those that run, forks too, for later ones, and for main."""
 
     def main(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
@@ -234,10 +234,10 @@ async def test_a_lasting_answer_counts_for_the_whole_session(
 
 
 async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.46: the mode `bubble`, whatever the parent's edits may do unasked."""
-    asked: list[Question] = []
+    """The mode `bubble`, whatever the parent's edits may do unasked."""
+    asked: list[PermissionQuestion] = []
 
-    async def can_use_tool(question: Question) -> Allow:
+    async def can_use_tool(question: PermissionQuestion) -> Allow:
         asked.append(question)
         return Allow()
 
@@ -260,7 +260,7 @@ async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, 
     ) as session:
         await session.run("go")
         await session.wait_quiet()
-        (fork,) = session.agents.crew.members.values()
+        (fork,) = session.agents.pool.subagents.values()
 
     assert [(one.agent, one.label, one.tool) for one in asked] == [(fork.id, "fork", "Write")]
     assert (tmp_path / "project" / "a.txt").exists()

@@ -14,7 +14,7 @@ from greenroom.session import EVENTS, FOLDS, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import LEAD, MATE
+from tests.session.small_team import LEAD, MATE
 
 SUMMARY = "<summary>We spoke.</summary>"
 
@@ -112,7 +112,7 @@ async def test_the_mates_that_live_are_told_of_after_a_compaction(tmp_path: Path
 
 
 async def test_instructions_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """13.31: they are re-read from disk."""
+    """They are re-read from disk."""
     monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "their_home"))
     project = tmp_path / "project"

@@ -14,8 +14,9 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS
-from greenroom.agents.delegation import COORDINATOR_PROMPT, COORDINATOR_TOOLS, SessionMode, about_workers, session_mode
+from greenroom.agents.delegation import COORDINATOR_PROMPT, COORDINATOR_TOOLS, about_workers, session_mode
+from greenroom.agents.delegation._coordinator import SessionMode
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Fork, Session, open_session, read_beginning
 from greenroom.testing import virtual_ports
@@ -121,7 +122,7 @@ async def test_a_coordinator_has_its_tools_though_the_program_gave_none(
 async def test_the_coordinators_prompt_takes_the_place_of_the_definitions(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 8.3, 8.7: it is told what workers have, and where their folder is."""
+    """It is told what workers have, and where their folder is."""
     main = Kept(in_order("Hello."))
     settings = {**ON, "permissions": {"deny": ["WebFetch", "Glob"]}}
     async with opened(tmp_path, main, settings=settings) as session:
@@ -147,7 +148,7 @@ async def test_what_a_coordinator_is_told_is_what_a_worker_has(tmp_path: Path, a
 
 
 async def test_a_text_of_the_settings_goes_before_the_built_in_one(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 8.3: override, coordinator, agent."""
+    """Override, coordinator, agent."""
     main = Kept(in_order("Hello."))
     settings = {"delegation": {"coordinator": True, "coordinator_prompt": "You lead the harvest."}}
     async with opened(tmp_path, main, settings=settings) as session:
@@ -185,7 +186,7 @@ def test_the_prompt_holds_every_obligation(row: str, words: tuple[str, ...]) -> 
 async def test_workers_run_in_the_background_with_their_own_model_whatever_the_call_says(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (8), line 2; agents 1.44."""
+    """Behaviours (8), line 2."""
     calls = [agent("a", subagent_type="worker", run_in_background=False, model="opus"), agent("b", name="second")]
     main, worker = Kept(in_order(calls, "They run.")), Kept(echo)
     async with opened(tmp_path, main, worker=worker) as session:
@@ -244,7 +245,7 @@ async def test_simple_workers_have_three_tools(tmp_path: Path, autojump_clock: M
 async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (8), line 7; the message's origin is `coordinator` (agents 13.16)."""
+    """Behaviours (8), line 7; the message's origin is `coordinator`."""
 
     def main(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
@@ -265,7 +266,7 @@ async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     async with opened(tmp_path, main, worker=worker, permission_mode="bypassPermissions") as session:
         await session.run("Go.")
         await session.wait_quiet()
-        (worker_id,) = session.agents.crew.members
+        (worker_id,) = session.agents.pool.subagents
         transcript = session.run_folder / "transcripts" / f"agent-{worker_id}.jsonl"
 
     last = notices(session)[-1]
@@ -384,7 +385,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
     async with opened(tmp_path, in_order(agent("look"), "It runs."), settings=None) as session:
         await session.run("Go.")
         await session.wait_quiet()
-        (worker_id,) = session.agents.crew.members
+        (worker_id,) = session.agents.pool.subagents
     assert read_beginning(session.run_folder).mode == "coordinator"
     assert not any("coordinator" in one for one in session.problems)
 

@@ -16,11 +16,11 @@ from greenroom.cli import main
 from greenroom.core import Event, field_names
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, FOLDS
-from greenroom.teams import CreateItem
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, Codec, World
+from tests.session.plans import PLAN, deciding
 from tests.session.teamwork import in_order, kind, mail, open_teamwork
-from tests.session.test_team_plans import PLAN, deciding
 
 CODEC: Final = Codec(EVENTS)
 VALUES: Final = st.one_of(

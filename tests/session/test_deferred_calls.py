@@ -1,4 +1,4 @@
-"""Calls that a hook puts off: the turn ends with them, and the program goes on, in this process or a later one (agents 3.36)."""
+"""Calls that a hook puts off: the turn ends with them, and the program goes on, in this process or a later one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from greenroom.agents import TOOL_DEFERRED, TOOL_UNAVAILABLE, CallDeferred, ToolBegan
+from greenroom.agents import TOOL_UNAVAILABLE
+from greenroom.agents._rounds import TOOL_DEFERRED
+from greenroom.agents.events import CallDeferred, ToolBegan
 from greenroom.core import TurnFailed
 from greenroom.models import AnswerLike, Call, ScriptedModel
 from greenroom.session import Session, open_session
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import hook
+from tests.session.scripted import results, said, write
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"}, id="toolu_a")
 
@@ -145,7 +145,6 @@ async def test_a_tool_that_is_not_there_leaves_it_as_it_is(project: Path) -> Non
 
 
 async def test_what_denies_beats_what_puts_off(project: Path) -> None:
-    """Agents 3.35."""
     answers(project, "defer")
     settings = hook("PreToolUse", f"cat {project}/answer.json", "echo no >&2; exit 2")
     async with open_session(

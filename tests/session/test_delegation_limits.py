@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import Note
-from greenroom.agents.crew import Member
+from greenroom.agents.subagents import Subagent
 from greenroom.core import JournalBusy, JournalError, TurnFailed
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import TaskHandle
@@ -64,7 +64,7 @@ async def test_a_model_that_always_spawns_comes_to_an_end(
     async with open_teamwork(tmp_path, page, pages={"general-purpose": page}) as session:
         events = session.events()
         running = [0]
-        members = session.agents.crew.members
+        members = session.agents.pool.subagents
         session.runtime.recorder.listen(
             lambda _: running.append(sum(one.is_running and one.ref is not None for one in members.values()))
         )
@@ -72,7 +72,7 @@ async def test_a_model_that_always_spawns_comes_to_an_end(
         await session.wait_quiet()
 
     ended = [event async for event in events if isinstance(event, TaskEnded)]
-    assert len(ended) == len(depths) - 1 == session.agents.crew.spawned
+    assert len(ended) == len(depths) - 1 == session.agents.pool.spawned
     assert max(depths) <= 3  # the agents at depth 3 have no tool Agent
     assert depths.count(3) in deepest  # of 125 as many as found a free place, which the schedule says
     assert max(running) == 20 if is_full else max(running) < 20
@@ -98,7 +98,7 @@ async def test_the_21st_at_once_is_refused_and_succeeds_after_one_has_ended(
     ) as session:
         await session.run("go")
         first, last = main_messages(session)[2], main_messages(session)[6]
-        spawned, names = session.agents.crew.spawned, dict(session.agents.crew.names)
+        spawned, names = session.agents.pool.spawned, dict(session.agents.pool.names)
         session.tasks.kill_all()
         await session.wait_quiet()
 
@@ -127,7 +127,7 @@ async def test_depth_1_leaves_a_first_child_without_the_tool(tmp_path: Path, aut
 
     assert "Agent" not in seen[0]
     assert "unknown tool 'Agent'" in main_messages(session)[2]
-    assert session.agents.crew.spawned == 1
+    assert session.agents.pool.spawned == 1
 
 
 async def test_a_number_in_all_is_final(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -145,7 +145,7 @@ async def test_a_number_in_all_is_final(tmp_path: Path, autojump_clock: MockCloc
 async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-23, RC-84; agents 1.73: no more agents, and those that run are stopped, each told of once, without another turn."""
+    """CL-23, RC-84: no more agents, and those that run are stopped, each told of once, without another turn."""
     main = in_order([agent("a", run_in_background=True), agent("b", run_in_background=True)], "They run.")
     settings = {"models": {"budget": {"calls": 5}}}
     async with open_teamwork(
@@ -161,7 +161,7 @@ async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
         with pytest.raises(TurnFailed, match="Budget limit reached"):
             await session.run("and now?")
         await session.wait_quiet()
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         reminded = "\n".join(one.text for one in home.pending.quiet)
         turns = len(main_messages(session))
@@ -175,7 +175,7 @@ async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
 
 
 async def test_a_new_agent_is_refused_when_the_budget_is_used_up(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-23; agents 1.73: the call that would start it fails with that text, and nothing exists of it."""
+    """CL-23: the call that would start it fails with that text, and nothing exists of it."""
     settings = {"models": {"budget": {"calls": 3}}}
     main = in_order(agent("a", run_in_background=True), [Call("Linger"), agent("b", name="b")])
     child = in_order(Call("TodoWrite", {"todos": []}))
@@ -188,8 +188,8 @@ async def test_a_new_agent_is_refused_when_the_budget_is_used_up(tmp_path: Path,
         text = main_messages(session)[4]
 
     assert "Budget limit reached" in text
-    assert session.agents.crew.spawned == 1
-    assert "b" not in session.agents.crew.names
+    assert session.agents.pool.spawned == 1
+    assert "b" not in session.agents.pool.names
 
 
 async def test_very_many_that_wait_and_cannot_be_started_fail_one_after_the_other(
@@ -212,12 +212,12 @@ async def test_very_many_that_wait_and_cannot_be_started_fail_one_after_the_othe
         async with trio.open_nursery() as nursery:
             for _ in range(600):
                 nursery.start_soon(spawn)
-        monkeypatch.setattr(session.agents.crew, "launch", refuse)
+        monkeypatch.setattr(session.agents.pool, "launch", refuse)
         first.kill("enough")
         states = {(await handle.wait_finished()).state.value for handle in handles}
 
     assert states == {"failed"}
-    assert session.agents.crew.running == 0
+    assert session.agents.pool.running == 0
 
 
 async def test_agents_that_wait_are_not_refused_because_more_is_to_be_written_than_the_disk_takes(
@@ -231,9 +231,9 @@ async def test_agents_that_wait_are_not_refused_because_more_is_to_be_written_th
     async with open_teamwork(
         tmp_path, in_order(), pages={"general-purpose": lambda _: "Done."}, settings=settings
     ) as session:
-        launch = session.agents.crew.launch
+        launch = session.agents.pool.launch
 
-        def launch_now_and_then(member: Member, first: Note) -> None:
+        def launch_now_and_then(member: Subagent, first: Note) -> None:
             nonlocal refused
             if refused <= len(started) < 5:
                 refused += 1
@@ -242,7 +242,7 @@ async def test_agents_that_wait_are_not_refused_because_more_is_to_be_written_th
             launch(member, first)
 
         handles = [await session.spawn("general-purpose", "Go.", background=True) for _ in range(2)]
-        monkeypatch.setattr(session.agents.crew, "launch", launch_now_and_then)
+        monkeypatch.setattr(session.agents.pool, "launch", launch_now_and_then)
         handles += [await session.spawn("general-purpose", "Go.", background=True) for _ in range(6)]
         states = [(await handle.wait_finished()).state.value for handle in handles]
 

@@ -14,13 +14,13 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, PlaybookModel, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session, open_session
-from greenroom.tasks import TaskEnded, TaskNotice, TaskState, TaskUndelivered
+from greenroom.tasks import NoticeMode, TaskEnded, TaskNotice, TaskState, TaskUndelivered
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -148,7 +148,7 @@ async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
     async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
         events = session.events()
         handle = await session.spawn("general-purpose", "job", background=True, notify="main")
-        handle.task.is_quiet = True
+        handle.task.notice_mode = NoticeMode.QUIET
         session.main.kill("it has had enough")
         assert (await handle.wait_finished()).is_undelivered
     assert len([one async for one in events if isinstance(one, TaskUndelivered)]) == 1
@@ -186,11 +186,11 @@ async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
     lost = TaskNotice(task_id="b0", output_file="", status="completed", summary="It ended", owner="a0123456789abcdef")
     async with open_teamwork(tmp_path, in_order("Fine.")) as session:
         events = session.events()
-        session.agents.crew.deliver(lost)
+        session.agents.pool.deliver(lost)
         await session.wait_quiet()
         session.main.kill("it has had enough")
         await trio.sleep(1)
-        session.agents.crew.deliver(attrs.evolve(lost, run=2))
+        session.agents.pool.deliver(attrs.evolve(lost, run=2))
         await session.wait_quiet()
     assert len(notices(session)) == 1
     seen = [(one.actor, one.task, one.run) async for one in events if isinstance(one, TaskUndelivered)]

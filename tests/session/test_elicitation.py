@@ -1,4 +1,4 @@
-"""Questions of MCP servers in a session: hooks, the host's person, nobody (agents 3, table; 6.67; 12)."""
+"""Questions of MCP servers in a session: hooks, the host's person, nobody."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed
-from greenroom.agents.crew import AGENT_TOOLS, MainAgent
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import AgentNoticed
+from greenroom.agents.subagents import AGENT_TOOLS, MainAgent
 from greenroom.core import Event, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks, parse_hooks
 from greenroom.mcp import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
@@ -21,8 +22,8 @@ from greenroom.session import ElicitationAnswered, ElicitationAsked, Elicitation
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.mcp.fakes import ASK, FORM, PAGE, FakePeers, FakeServer
+from tests.session.far_server import settings
 from tests.session.teamwork import in_order, main_messages, told, violations
-from tests.session.test_mcp_calls import settings
 
 ACCEPT = ElicitationAction.ACCEPT
 ANN = ElicitationAnswer(action=ACCEPT, content={"name": "Ann"})
@@ -263,7 +264,7 @@ async def test_a_hook_may_change_what_a_person_said_before_the_server_hears_it(
 
 @pytest.mark.parametrize("event", ["Elicitation", "ElicitationResult"])
 async def test_exit_code_2_declines_before_and_after_a_person(tmp_path: Path, server: FakeServer, event: str) -> None:
-    """By a command, in real time; agents 3, table: both can block."""
+    """By a command, in real time: both can block."""
     host = Host()
     command = {"type": "command", "command": "echo 'not to this one' >&2; exit 2"}
     async with scene(tmp_path, server, host) as session:
@@ -304,7 +305,7 @@ async def test_a_hook_that_wants_an_end_of_everything_ends_the_turn(
 async def test_where_nobody_can_be_asked_it_is_declined_and_said(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
-    """13.5, for questions of servers."""
+    """For questions of servers."""
     host = Host()
     async with scene(tmp_path, server, host, elicit=False) as session:
         await session.run("go")
@@ -343,7 +344,7 @@ async def test_a_host_that_answers_nothing_nonsense_or_fails_declines_with_a_not
 # --- while it is asked --------------------------------------------------------------------------------------------------
 
 
-async def test_6_67_a_call_whose_question_is_open_is_not_moved_to_the_background(
+async def test_a_call_whose_question_is_open_is_not_moved_to_the_background(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
     """The time of the person does not count: the call has its 120 s beside it."""
@@ -366,7 +367,7 @@ async def test_6_67_a_call_whose_question_is_open_is_not_moved_to_the_background
     assert activities == ["waits for an answer to far"]
 
 
-async def test_6_67_what_a_call_takes_besides_still_moves_it(
+async def test_what_a_call_takes_besides_still_moves_it(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
     host = Host(takes_s=5_000)

@@ -1,6 +1,6 @@
 """Whoever is cut, by whatever verb, with calls in flight: nothing hangs, nothing is lost, and everything is told once.
 
-A part of the sweep; `python -m tests.soak.ends` carries out all of it.
+A part of the sweep; `python -m tools.soak.ends` carries out all of it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import State, TurnEnded
-from greenroom.agents import AgentDefinition, ToolBegan, ToolEnded
+from greenroom.agents import AgentDefinition
+from greenroom.agents.events import ToolBegan, ToolEnded
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, open_session
 from greenroom.testing import virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.ends import CALLS, SUBJECTS, TOOLS, Case, strike
 from tests.session.teamwork import last_texts, open_teamwork, told
+from tools.soak.strikes import CALLS, SUBJECTS, TOOLS, Case, strike
 
 OF_TEAMS: Final = ("I-53", "I-54")
 STRIKES: Final = 6

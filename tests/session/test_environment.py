@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import DelegationSettings, delegation_from_environment
+from greenroom.agents.subagents import DelegationSettings, delegation_from_environment
 from greenroom.core import UsageError
 from greenroom.hooks import SESSION_END_LIMIT_S, STOP_BLOCK_CAP
 from greenroom.models import Call, Effort, PlaybookModel, ScriptedModel
@@ -19,11 +19,9 @@ from greenroom.session import open_session
 from greenroom.session.settings._session_environment import EnvironmentLimits, limits_from_environment
 from greenroom.tools import SIDE_BY_SIDE, tool
 from greenroom.tools.builtin import STANDARD_TOOLS, BashLimits
+from tests.session.hook_commands import hook, run
+from tests.session.scripted import results
 from tests.session.teamwork import in_order
-from tests.session.test_hooks import hook, run
-from tests.session.test_permissions import home, project, results
-
-__all__ = ["home", "project"]  # fixtures
 
 NUMBERS = (
     "GREENROOM_MAX_TOOL_USE_CONCURRENCY",
@@ -52,7 +50,6 @@ def test_a_variable_is_a_number_or_refused_by_its_name(name: str, text: str) -> 
 
 
 def test_without_variables_the_usual_holds() -> None:
-    """Agents 15."""
     empty = dict.fromkeys(NUMBERS, " ")
 
     assert limits_from_environment(empty) == EnvironmentLimits()
@@ -80,14 +77,13 @@ def test_without_variables_the_usual_holds() -> None:
     ],
 )
 def test_how_agents_start_others(environ: dict[str, str], given: dict[str, object], made: dict[str, object]) -> None:
-    """Agents 15, 20.48."""
     read = delegation_from_environment(environ, DelegationSettings(**given))  # type: ignore[arg-type]
 
     assert read == DelegationSettings(**made)  # type: ignore[arg-type]
 
 
 async def test_limits_of_commands_are_told_to_the_model_and_hold(project: Path) -> None:
-    """Agents 15: BASH_DEFAULT_TIMEOUT_MS, BASH_MAX_TIMEOUT_MS, BASH_MAX_OUTPUT_LENGTH."""
+    """BASH_DEFAULT_TIMEOUT_MS, BASH_MAX_TIMEOUT_MS, BASH_MAX_OUTPUT_LENGTH."""
     env = {"BASH_DEFAULT_TIMEOUT_MS": "50", "GREENROOM_BASH_MAX_TIMEOUT_MS": "100", "BASH_MAX_OUTPUT_LENGTH": "20"}
     calls = [Call("Bash", {"command": one}) for one in ("sleep 60", "printf '%0100d' 7")]
     calls.append(Call("Bash", {"command": "true", "timeout": 200}))
@@ -112,7 +108,7 @@ async def test_limits_of_commands_are_told_to_the_model_and_hold(project: Path) 
 
 
 async def test_commands_can_tell_where_they_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agents 15: what is exported; a variable of the settings goes before it."""
+    """What is exported; a variable of the settings goes before it."""
     names = ["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"]
     names += ["GREENROOM_SESSION_ID", "GREENROOM_PROJECT_DIR"]
     for name in names:
@@ -136,7 +132,7 @@ async def test_commands_can_tell_where_they_run(project: Path, monkeypatch: pyte
 async def test_commands_are_told_how_hard_their_agent_thinks(
     project: Path, monkeypatch: pytest.MonkeyPatch, effort: Effort | None, shown: str
 ) -> None:
-    """Agents 15: `CLAUDE_EFFORT`; a command in the background too."""
+    """`CLAUDE_EFFORT`; a command in the background too."""
     monkeypatch.delenv("CLAUDE_EFFORT", raising=False)
     command = "echo ${CLAUDE_EFFORT-unset} >> told; echo ${CLAUDE_EFFORT-unset}"
     aside = Call("Bash", {"command": command, "run_in_background": True})
@@ -158,7 +154,6 @@ async def test_commands_are_told_how_hard_their_agent_thinks(
 
 
 async def test_stop_hooks_are_overruled_after_so_many_times(project: Path) -> None:
-    """Agents 15, 3.39."""
     settings = hook("Stop", f"echo >> {project}/asked; echo more >&2; exit 2")
 
     await run(project, ["again", "again", "done"], {**settings, "env": {"GREENROOM_STOP_HOOK_BLOCK_CAP": "2"}})
@@ -167,7 +162,6 @@ async def test_stop_hooks_are_overruled_after_so_many_times(project: Path) -> No
 
 
 async def test_hooks_of_the_end_share_what_the_variable_says(project: Path) -> None:
-    """Agents 15, 3.11."""
     settings = hook("SessionEnd", f"sleep 60; touch {project}/late")
     began = trio.current_time()
 
@@ -179,7 +173,6 @@ async def test_hooks_of_the_end_share_what_the_variable_says(project: Path) -> N
 
 
 async def test_so_many_read_only_calls_run_at_once(project: Path) -> None:
-    """Agents 15, 1.37."""
     running = most = 0
 
     @tool(read_only=True)

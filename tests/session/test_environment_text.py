@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.cli._run_command import _CHANGES
 from greenroom.containment import GitCalls
 from greenroom.models import Call, ScriptedModel
 from greenroom.session.equipment._environment_text import MAX_LINES, branch_in, git_status
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
+from tests.session.scripted import opened
 from tests.session.teamwork import agent, in_order, open_teamwork
-from tests.session.test_permissions import home, opened
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository
 
-__all__ = ["home"]  # a fixture
 pytestmark = NEEDS_GIT
 
 
@@ -29,7 +28,6 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_it_says_branch_changes_and_commits(project: Path) -> None:
-    """Agents 1.85."""
     (project / "file.txt").write_text("two\n")
     (project / "new file.txt").write_text("new\n")
 
@@ -53,14 +51,12 @@ def test_it_says_branch_changes_and_commits(project: Path) -> None:
         ("HEAD (no branch)", ""),
     ],
 )
-def test_10_4_the_branch_is_read_from_what_git_says(said: str, branch: str) -> None:
+def test_the_branch_is_read_from_what_git_says(said: str, branch: str) -> None:
     assert branch_in(f"# Git\n\nWhen the session began\nBranch: {said}\nNo changed files.") == branch
     assert branch_in("") == ""
 
 
-async def test_10_4_lines_of_the_main_agent_name_the_branch(
-    project: Path, home: Path, autojump_clock: MockClock
-) -> None:
+async def test_lines_of_the_main_agent_name_the_branch(project: Path, home: Path, autojump_clock: MockClock) -> None:
     """Those of a child do not: it may be in a checkout of its own."""
     git(project, "checkout", "-q", "-b", "fix/it")
     calls = [Call("Agent", {"description": "d", "prompt": "Do it."}), "child"]
@@ -95,7 +91,7 @@ def test_where_there_is_no_repository_nothing_is_said(tmp_path: Path, monkeypatc
 async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searchers_do_not(
     tmp_path: Path, project: Path, home: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.85: as main does; a commit that comes later changes nothing of it."""
+    """As main does; a commit that comes later changes nothing of it."""
     main = in_order([agent("a"), agent("b", subagent_type="Explore")])
     async with open_teamwork(tmp_path, main, sources=["project"]) as session:
         (project / "later.txt").touch()
@@ -103,9 +99,9 @@ async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searc
         await session.run("go")
         systems = {
             member.definition.name: member.home.profile.definition.system_prompt
-            for member in session.agents.crew.members.values()
+            for member in session.agents.pool.subagents.values()
         }
-        lead = session.agents.crew.main_home
+        lead = session.agents.pool.main_home
         assert lead is not None
         leading = lead.profile.definition.system_prompt
 

@@ -9,13 +9,13 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from greenroom.agents import ModelBegan, ModelEnded
+from greenroom.agents.events import ModelBegan, ModelEnded
 from greenroom.core import Busy, InternalError, RuntimeFailed, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ModelRequest, PlaybookModel, Say, ScriptedModel
 from greenroom.session import EventStream, SessionBegan, open_session
 from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.tools import tool
-from tests.session.crew import LEAD, make_folder, playbook
+from tests.session.small_team import LEAD, make_folder, playbook
 
 
 async def test_a_reader_from_the_start_sees_the_beginning(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -14,9 +14,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.memory import InstructionsByFile, load_instructions
 from greenroom.core.sources import find_places
 from greenroom.models import Call, ScriptedModel
-from tests.session.test_permissions import home, opened, project, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import opened, said, write
 
 FOLDERS = ("", "a", "a/b", "c")
 PYTHON = "---\npaths: '**/*.py'\n---\npython rule"
@@ -41,7 +39,7 @@ FILES = [f"{one}/x.{end}".lstrip("/") for one in FOLDERS for end in ("py", "txt"
 def test_each_is_told_once_and_when_the_first_file_is_worked_on(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[str]]
 ) -> None:
-    """Agents 5.6. Mechanism: `InstructionsByFile` knows what it has told."""
+    """Mechanism: `InstructionsByFile` knows what it has told."""
     root = tmp_path_factory.getbasetemp() / "tree"
     if not root.exists():
         make_tree(root)
@@ -108,7 +106,7 @@ async def test_who_reads_no_instructions_reads_none_of_these(
 async def test_after_a_compaction_they_come_again_when_a_file_is_worked_on(
     project: Path, home: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 13.31: lost until touched again."""
+    """Lost until touched again."""
     make_tree(project)
     model = ScriptedModel([read("a/x.txt"), "done", "A summary.", read("a/x.txt"), "done"])
     async with opened(project, [], model=model, sources=["project"]) as session:
@@ -123,7 +121,7 @@ async def test_after_a_compaction_they_come_again_when_a_file_is_worked_on(
 async def test_skills_of_a_folder_below_count_once_a_file_there_is_worked_on(
     project: Path, home: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 4.4: one of the same name goes by its folder."""
+    """One of the same name goes by its folder."""
     for folder in ("", "a/"):
         write(
             project / folder / ".claude/skills/tidy/SKILL.md",

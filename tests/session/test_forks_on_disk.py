@@ -11,11 +11,11 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, load_conversation
-from greenroom.agents.crew import FORK
+from greenroom.agents.subagents import FORK
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say, ToolResultBlock
 from greenroom.session import Session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of
@@ -140,7 +140,7 @@ async def test_whenever_the_process_is_killed_what_a_fork_points_to_is_there(
 async def test_a_fork_whose_parents_transcript_is_gone_is_refused_in_one_line(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-33; agents 20.46: no agent without its beginning is made."""
+    """CL-33: no agent without its beginning is made."""
     first = await forked(tmp_path, [])
     path = forks_of(first.run_folder)[0]
     pointer = next(iter(read_transcript(path)))
@@ -158,7 +158,7 @@ async def test_a_fork_whose_parents_transcript_is_gone_is_refused_in_one_line(
             await second.agents.resume(agent_id, definition=AgentDefinition(name=FORK, system_prompt=""))
         await second.run(f"Go on with {agent_id}")
         await second.wait_quiet()
-        assert agent_id not in second.agents.crew.members
+        assert agent_id not in second.agents.pool.subagents
 
     assert "\n" not in str(caught.value)
     assert requests == []
@@ -228,7 +228,7 @@ async def test_a_fork_of_a_child_goes_on_as_what_its_parent_was(tmp_path: Path, 
 async def test_a_fork_in_a_worktree_goes_on_there(
     tmp_path: Path,
 ) -> None:  # commands are real: no clock leaps ahead of them
-    """Agents 6.58: after a restart it works in its own checkout, and not in its parent's folder."""
+    """After a restart it works in its own checkout, and not in its parent's folder."""
     make_repository(tmp_path / "project")
     where = Call("Bash", {"command": "pwd; echo more >> kept.txt; cat kept.txt", "description": "look"})
     heard: list[str] = []
@@ -250,7 +250,7 @@ async def test_a_fork_in_a_worktree_goes_on_there(
     async with open_teamwork(tmp_path, main, **options) as first:
         await first.run("go")
         await first.wait_quiet()
-        (agent_id,) = first.agents.crew.members
+        (agent_id,) = first.agents.pool.subagents
     async with open_teamwork(tmp_path, main, resume=first.run_folder, ports=virtual_ports(1), **options) as second:
         await second.run(f"Go on with {agent_id}")
         await second.wait_quiet()

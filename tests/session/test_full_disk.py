@@ -1,8 +1,7 @@
-"""A disk that fills up in the middle of a session: nothing is reported as done that is not on record (DESIGN 12.21)."""
+"""A disk that fills up in the middle of a session: nothing is reported as done that is not on record."""
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
 import attrs
@@ -12,31 +11,14 @@ from trio.testing import MockClock
 
 from greenroom.actors import ActorCreated
 from greenroom.agents import Note
-from greenroom.core import JournalError, SystemDisk, event_of
+from greenroom.core import JournalError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
-from greenroom.teams import CreateItem, ItemStatus
+from greenroom.teams import ItemStatus
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import virtual_ports
-from tests.session.crew import LEAD, MATE, make_folder
-
-
-class FillingDisk:
-    """A disk that is full from a certain moment on."""
-
-    def __init__(self) -> None:
-        self.is_full = False
-        self._disk = SystemDisk()
-        self.make_folder = self._disk.make_folder
-        self.read = self._disk.read
-        self.size = self._disk.size
-        self.write = self._disk.write
-        self.sync = self._disk.sync
-        self.close = self._disk.close
-
-    def append(self, path: Path, content: bytes) -> None:
-        if self.is_full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        self._disk.append(path, content)
+from tests.session.small_team import LEAD, MATE, make_folder
+from tests.trace.disks import FillingDisk
 
 
 async def test_spawns_and_claims_are_refused_and_the_end_says_what_is_missing(
@@ -98,7 +80,7 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
                 await team.spawn("ann", definition=MATE)
                 with pytest.raises(JournalError):
                     await session.run("Try.")
-                home = session.agents.crew.main_home
+                home = session.agents.pool.main_home
                 assert home is not None
                 assert home.conversation is not None
                 seen = [

@@ -9,8 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import Question
-from greenroom.agents.crew._places import Places
+from greenroom.agents import PermissionQuestion
+from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Deny
@@ -48,7 +48,7 @@ async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
 async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CL-42, agents 6.58. Mechanism: `resume` waits until the run before has settled: its worktree is being let go."""
+    """CL-42. Mechanism: `resume` waits until the run before has settled: its worktree is being let go."""
     happened: list[str] = []
 
     async def slowly(*_: object) -> None:
@@ -59,14 +59,14 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
         happened.append(_told(request))
         return "Done."
 
-    monkeypatch.setattr(Places, "let_go", slowly)
+    monkeypatch.setattr(SubagentWorktrees, "release", slowly)
     async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
-        crew = session.agents.crew
+        pool = session.agents.pool
         handle = await session.spawn("general-purpose", "begin", background=True)
         hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))
-        crew.members[handle.id].hold = hold  # type: ignore[assignment]
+        pool.subagents[handle.id].hold = hold  # type: ignore[assignment]
         await handle.task.wait_finished()
-        crew.members[handle.id].hold = None
+        pool.subagents[handle.id].hold = None
         await handle.resume("go on")
         assert handle.task.info.run == 2
         await handle.wait_finished()
@@ -78,7 +78,7 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
 async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 6F, 19.4; DESIGN 12.19: a model that goes on with the program's agent is told, and the other way round it is not."""
+    """A model that goes on with the program's agent is told, and the other way round it is not."""
     main = in_order("Heard.", agent("look", run_in_background=True), "It runs.")
     async with open_teamwork(tmp_path, main) as session:
         post = session.agents.post
@@ -105,7 +105,7 @@ async def test_what_one_run_was_refused_is_not_in_the_report_of_the_next(
 ) -> None:
     """RC-101: it is told with the result of the run that it belongs to."""
 
-    async def can_use_tool(_: Question) -> Deny:
+    async def can_use_tool(_: PermissionQuestion) -> Deny:
         return Deny(message="not today")
 
     page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "First.", "Second.")

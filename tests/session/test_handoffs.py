@@ -1,4 +1,4 @@
-"""The review of what a sub-agent did in the mode auto, before its report goes to whoever asked for it (agents 1.27, 1.70, 6.48)."""
+"""The review of what a sub-agent did in the mode auto, before its report goes to whoever asked for it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
-from greenroom.agents.crew._places import Places
+from greenroom.agents.events import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
+from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, Say, Usage
 from greenroom.session import Session
@@ -61,7 +61,7 @@ def states(session: Session) -> list[str]:
 # --- what the reader gets --------------------------------------------------------------------------------------------
 
 
-async def test_1_70_a_review_that_finds_something_puts_a_warning_in_front_of_the_result(
+async def test_a_review_that_finds_something_puts_a_warning_in_front_of_the_result(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     book = pages(BLOCK)
@@ -107,7 +107,7 @@ async def test_a_review_that_finds_nothing_leaves_the_result_as_it_is_and_saw_ca
 
 
 @pytest.mark.parametrize("answer", ["Well, fine.", ""])
-async def test_1_70_a_review_without_a_verdict_hands_the_result_on_as_unreviewed(
+async def test_a_review_without_a_verdict_hands_the_result_on_as_unreviewed(
     tmp_path: Path, autojump_clock: MockClock, answer: str
 ) -> None:
     """The empty answer stands for a playbook that has no page for the reviewer."""
@@ -200,7 +200,7 @@ async def test_an_agent_whose_calls_were_compacted_away_is_reviewed_with_them(
     assert [json.loads(line) for line in request.messages[0].text.splitlines()][-1] == call
 
 
-async def test_1_27_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, autojump_clock: MockClock) -> None:
     main = in_order(agent("delete all remote branches"), "I do not.")
     async with open_teamwork(tmp_path, main, pages=pages(ALLOW, call=BLOCK), mode="auto") as session:
         assert (await session.run("go")).text == "I do not."
@@ -211,7 +211,7 @@ async def test_1_27_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, 
 async def test_the_calls_of_a_child_are_reviewed_whatever_its_definition_says(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.45: auto of the parent goes before the definition's mode, unless a setting says otherwise."""
+    """Auto of the parent goes before the definition's mode, unless a setting says otherwise."""
     agents = {"pusher": {"description": "pushes", "prompt": "push", "permissionMode": "acceptEdits", "tools": ["Bash"]}}
     call = Call("Bash", {"command": "git push"})
     verdicts: list[str] = []
@@ -254,13 +254,13 @@ async def test_an_agent_that_is_blocked_too_often_ends_and_its_parent_is_told_wh
 # --- while it is under review ----------------------------------------------------------------------------------------
 
 
-async def test_6_48_the_end_is_there_to_see_before_the_review_and_the_notice_follows_it(
+async def test_the_end_is_there_to_see_before_the_review_and_the_notice_follows_it(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents 6.75: end, review, worktree, notice."""
+    """End, review, worktree, notice."""
     order: list[tuple[str, float]] = []
     make_repository(tmp_path / "project")
-    let_go = Places.let_go
+    let_go = SubagentWorktrees.release
 
     async def noted(*arguments: Any) -> None:
         order.append(("worktree", trio.current_time()))
@@ -270,7 +270,7 @@ async def test_6_48_the_end_is_there_to_see_before_the_review_and_the_notice_fol
         order.append(("review", trio.current_time()))
         return BLOCK
 
-    monkeypatch.setattr(Places, "let_go", noted)
+    monkeypatch.setattr(SubagentWorktrees, "release", noted)
     main = in_order(agent("look", run_in_background=True, isolation="worktree"), "It runs.")
     async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto", wait_s=10.0) as session:
         await session.run("go")
@@ -365,7 +365,7 @@ async def test_an_abort_of_the_turn_that_waits_for_the_review_tells_the_end_late
 async def test_an_agent_that_is_killed_is_not_reviewed_and_its_part_says_so(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 6.75: kill, partial, notice."""
+    """Kill, partial, notice."""
 
     def slow(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,56 +10,26 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.agents import AgentDefinition, AgentNoticed, Note, Question
+from greenroom.agents import AgentDefinition, Note, PermissionQuestion
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.models import Answer, Call, ScriptedModel
 from greenroom.models.choice._model_choice import DEFAULT_ALIASES
 from greenroom.permissions import Allow
-from greenroom.session import EventStream, open_session
+from greenroom.session import open_session
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
-
-ALL = {"permissions": {"allow": ["Write", "Bash"]}}
-
-
-def hook(event: str, *commands: str, matcher: str = "", more: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return settings with commands for one event."""
-    handlers = [{"type": "command", "command": command, **(more or {})} for command in commands]
-    return {**ALL, "hooks": {event: [{"matcher": matcher, "hooks": handlers}]}}
-
-
-def answering(project: Path, answer: dict[str, Any]) -> str:
-    """Return a command that appends what it is told to `told` and prints an answer."""
-    path = write(project / f"hook-{len(list(project.iterdir()))}.json", answer)
-    return f"cat >> {project}/told; echo >> {project}/told; cat {path}"
-
-
-def told(project: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (project / "told").read_text().splitlines() if line]
-
-
-async def run(project: Path, script: list[Any], settings: dict[str, Any], **options: Any) -> Any:
-    """Run one turn, and return the session that has ended."""
-    model = ScriptedModel(script, keeps_requests=True)
-    async with open_session(
-        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings, **options
-    ) as session:
-        answer = await session.run("Go.")
-        assert answer.text == "done"
-    return session
-
+from tests.session.hook_commands import ALL, answering, hook, run, told, wait_ran
+from tests.session.scripted import results, said, write
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 
 
 @pytest.mark.parametrize(("code", "runs"), [(0, True), (1, True), (2, False)])
 async def test_only_exit_code_2_refuses_a_call_and_the_model_reads_why(project: Path, code: int, *, runs: bool) -> None:
-    """Agents 3.31, 3.32. Behaviours (3), line 1."""
+    """Behaviours (3), line 1."""
     settings = hook("PreToolUse", f"echo 'not this file' >&2; exit {code}", matcher="Write")
     session = await run(project, [WRITE, "done"], settings)
     assert (project / "a.txt").exists() is runs
@@ -69,7 +38,7 @@ async def test_only_exit_code_2_refuses_a_call_and_the_model_reads_why(project: 
 
 
 async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(project: Path) -> None:
-    """Agents 1.122. Behaviours (3), line 3; CL-36."""
+    """Behaviours (3), line 3; CL-36."""
     allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
     settings = hook("PreToolUse", answering(project, allow))
     settings["permissions"] = {"deny": ["Write(a.txt)"], "ask": ["Write(b.txt)"]}
@@ -79,7 +48,7 @@ async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(proj
 
 
 async def test_a_rewritten_input_replaces_the_whole_and_is_held_against_the_rules(project: Path) -> None:
-    """Agents 3.35. Behaviours (3), line 9; CL-36."""
+    """Behaviours (3), line 9; CL-36."""
 
     def rewrites(path: str) -> dict[str, Any]:
         values = {"file_path": path, "content": "rewritten"}
@@ -114,7 +83,7 @@ async def test_hooks_are_told_whose_call_it_is_and_what_became_of_it(project: Pa
     assert "agent_id" not in before
 
 
-async def test_3_21_hooks_are_told_the_parts_of_a_result_and_the_model_reads_its_text(project: Path) -> None:
+async def test_hooks_are_told_the_parts_of_a_result_and_the_model_reads_its_text(project: Path) -> None:
     """Mechanism: what `respond` was given goes to hooks, and nowhere else; it is gone with the call."""
     calls = [
         Call("Bash", {"command": "echo hello; echo error >&2"}),
@@ -137,7 +106,6 @@ async def test_3_21_hooks_are_told_the_parts_of_a_result_and_the_model_reads_its
 
 
 async def test_what_a_hook_says_of_a_result_is_read_and_stays_in_the_transcript(project: Path) -> None:
-    """Agents 3.37, 3.41."""
     said_of_it = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "mind the gap"}}
     session = await run(project, [WRITE, "done"], hook("PostToolUse", answering(project, said_of_it)))
     (message,) = [one for one in said(session) if "mind the gap" in one.text]
@@ -156,7 +124,7 @@ async def test_a_hook_may_replace_a_result_and_hear_of_failures(project: Path) -
 
 
 async def test_a_prompt_that_a_hook_refuses_never_reaches_the_conversation(project: Path) -> None:
-    """Agents 3 table: UserPromptSubmit, exit code 2."""
+    """UserPromptSubmit, exit code 2."""
     settings = hook("UserPromptSubmit", "grep -q secret && { echo 'no secrets' >&2; exit 2; }; exit 0")
     model = ScriptedModel(["done"])
     async with open_session(
@@ -171,7 +139,6 @@ async def test_a_prompt_that_a_hook_refuses_never_reaches_the_conversation(proje
 
 
 async def test_what_prompt_and_start_hooks_print_is_read_with_the_first_prompt(project: Path) -> None:
-    """Agents 3.30."""
     settings = hook("UserPromptSubmit", "echo it is raining")
     settings["hooks"]["SessionStart"] = [
         {"matcher": "startup", "hooks": [{"type": "command", "command": "echo on branch main"}]},
@@ -192,7 +159,7 @@ async def test_what_prompt_and_start_hooks_print_is_read_with_the_first_prompt(p
 
 
 async def test_a_stop_hook_keeps_the_turn_going_and_is_told_that_it_has(project: Path) -> None:
-    """Agents 3.39: `stop_hook_active` from the second time on. Behaviours (3), line 4."""
+    """`stop_hook_active` from the second time on. Behaviours (3), line 4."""
     command = f"cat >> {project}/told; echo >> {project}/told; [ -e {project}/ok ] || {{ touch {project}/ok; echo 'run the tests' >&2; exit 2; }}"
     session = await run(project, ["finished", "done"], hook("Stop", command))
     assert [one["stop_hook_active"] for one in told(project)] == [False, True]
@@ -215,7 +182,7 @@ async def test_a_stop_hook_that_always_refuses_is_overruled_after_eight_times(pr
 
 
 async def test_a_hook_that_stops_everything_ends_the_turn_after_the_result(project: Path) -> None:
-    """Agents 3.33: `continue: false` beats all else. RC-70."""
+    """`continue: false` beats all else. RC-70."""
     settings = hook("PostToolUse", answering(project, {"continue": False, "stopReason": "enough"}))
     model = ScriptedModel([WRITE, "more"])
     with pytest.raises(Exception, match="1 left"):
@@ -227,7 +194,7 @@ async def test_a_hook_that_stops_everything_ends_the_turn_after_the_result(proje
     assert not results(session)[0].is_error
 
 
-async def test_3_21_paths_of_files_are_absolute_and_start_where_the_call_was_made(project: Path) -> None:
+async def test_paths_of_files_are_absolute_and_start_where_the_call_was_made(project: Path) -> None:
     """Also in the list of a batch, one of whose calls went to another folder."""
     settings = hook("PreToolUse", answering(project, {}), matcher="Write")
     settings["hooks"]["PostToolBatch"] = [{"hooks": [{"type": "command", "command": answering(project, {})}]}]
@@ -251,7 +218,7 @@ async def test_3_21_paths_of_files_are_absolute_and_start_where_the_call_was_mad
 
 
 @pytest.mark.parametrize("name", ["", "checker"])
-async def test_3_20_which_agent_it_is_is_told_of_one_that_was_chosen(project: Path, name: str) -> None:
+async def test_which_agent_it_is_is_told_of_one_that_was_chosen(project: Path, name: str) -> None:
     settings = hook("SessionStart", answering(project, {}))
     settings["hooks"]["Stop"] = settings["hooks"]["SessionStart"]
     await run(project, ["done"], settings, **({"main": AgentDefinition(name=name)} if name else {}))
@@ -259,7 +226,7 @@ async def test_3_20_which_agent_it_is_is_told_of_one_that_was_chosen(project: Pa
     assert not any("agent_id" in one for one in told(project))
 
 
-async def test_3_20_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_prompt_is_worked_on(
+async def test_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_prompt_is_worked_on(
     project: Path,
 ) -> None:
     """Mechanism: `prompt_id` is that of the message whose turn runs; what a notice begins has none, nor has the session's end."""
@@ -296,7 +263,7 @@ async def test_3_20_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_p
     assert sent in {line.get("uuid") for line in lines}
 
 
-async def test_3_20_a_prompt_that_a_turn_takes_up_is_told_by_its_own_id(project: Path) -> None:
+async def test_a_prompt_that_a_turn_takes_up_is_told_by_its_own_id(project: Path) -> None:
     """Mechanism: its `UserPromptSubmit` is about itself; the turn stays that of the message with which it began."""
     settings = hook("UserPromptSubmit", answering(project, {}))
     settings["hooks"]["Stop"] = settings["hooks"]["UserPromptSubmit"]
@@ -320,8 +287,8 @@ async def test_3_20_a_prompt_that_a_turn_takes_up_is_told_by_its_own_id(project:
     assert first == stop != second
 
 
-async def test_3_24_errors_of_the_provider_have_the_names_that_matchers_know(project: Path) -> None:
-    """13.18: the same words as on a stream, so that one matcher is enough."""
+async def test_errors_of_the_provider_have_the_names_that_matchers_know(project: Path) -> None:
+    """The same words as on a stream, so that one matcher is enough."""
     settings = hook("StopFailure", answering(project, {}), matcher="invalid_request|model_not_found")
     kinds = ["bad_request", "overloaded", "not_found"]
     model = ScriptedModel([ProviderError("no", kind=kind, is_retryable=False) for kind in kinds])
@@ -370,7 +337,6 @@ async def test_the_if_of_a_hook_is_a_permission_rule(project: Path) -> None:
 
 @pytest.mark.parametrize("is_trusted", [True, False])
 async def test_hooks_of_a_project_run_once_it_is_trusted(project: Path, *, is_trusted: bool) -> None:
-    """Agents 3.1."""
     write(project / ".claude/settings.json", hook("PreToolUse", "echo no >&2; exit 2"))
     session = await run(project, [WRITE, "done"], ALL, sources=["project"], is_trusted=is_trusted)
     assert (project / "a.txt").exists() is not is_trusted
@@ -387,14 +353,12 @@ async def test_one_malformed_entry_disables_itself_only(project: Path) -> None:
 
 
 async def test_a_definition_brings_hooks_of_its_own(project: Path) -> None:
-    """Agents 3.43."""
     definition = AgentDefinition(name="careful", hooks=hook("PreToolUse", "echo no >&2; exit 2")["hooks"])
     session = await run(project, [WRITE, "done"], ALL, main=definition)
     assert results(session)[0].is_error
 
 
 async def test_a_permission_hook_answers_in_the_place_of_a_person(project: Path) -> None:
-    """Agents 1.48, 3.37."""
     allow = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
     settings = {**hook("PermissionRequest", answering(project, allow)), "permissions": {}}
     session = await run(project, [WRITE, "done"], settings)
@@ -411,7 +375,6 @@ async def test_a_permission_hook_answers_in_the_place_of_a_person(project: Path)
 
 
 async def test_an_asynchronous_hook_is_heard_in_the_next_turn(project: Path) -> None:
-    """Agents 3.42."""
     later = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "found later"}}
     settings = hook("PostToolUse", answering(project, later), more={"async": True})
     model = ScriptedModel([WRITE, "done", "and on"])
@@ -427,22 +390,14 @@ async def test_an_asynchronous_hook_is_heard_in_the_next_turn(project: Path) -> 
     assert "found later" in said(session)[-2].text
 
 
-async def wait_ran(events: EventStream, event: str) -> None:
-    """Return when a hook of that event has ended."""
-    with trio.fail_after(10):
-        async for one in events:
-            if isinstance(one, HookRan) and one.event == event:
-                return
-
-
 async def test_people_are_told_that_one_of_them_is_wanted_and_nobody_waits_for_that(project: Path) -> None:
-    """Agents 3 table: Notification, by its type; the question is there while the hook still runs."""
+    """Notification, by its type; the question is there while the hook still runs."""
     go = project / "go"
     slow = f"cat >> {project}/told; while [ ! -e {go} ]; do sleep 0.01; done; echo no >&2; exit 2"
     settings = {**hook("Notification", slow, matcher="permission_prompt"), "permissions": {}}
     settings["hooks"]["Notification"] += hook("Notification", "exit 1", matcher="idle_prompt")["hooks"]["Notification"]
 
-    async def allow(_: Question) -> Allow:
+    async def allow(_: PermissionQuestion) -> Allow:
         go.touch()
         return Allow()
 
@@ -473,7 +428,6 @@ async def test_where_nobody_can_be_asked_nobody_is_told(project: Path) -> None:
 
 
 async def test_a_stop_hook_is_told_what_runs_in_the_background(project: Path) -> None:
-    """Agents 3.24."""
     sleep = Call("Bash", {"command": "sleep 60", "description": "wait", "run_in_background": True})
 
     await run(project, [sleep, "done"], hook("Stop", f"cat >> {project}/told"))
@@ -513,7 +467,6 @@ async def test_a_hook_with_a_prompt_asks_the_sessions_model(project: Path) -> No
 async def test_a_prompt_is_put_to_the_model_that_it_names_or_to_a_fast_one(
     project: Path, own: str, said: str | None, models: dict[str, Any], asked: str
 ) -> None:
-    """Agents 3.16."""
     handler = {"type": "prompt", "prompt": "May this be?", **({"model": said} if said else {})}
     settings = {**ALL, "models": models, "hooks": {"UserPromptSubmit": [{"hooks": [handler]}]}}
     model = ScriptedModel({"main": ["done"], "hook": ['{"ok": true}']}, name=own)
@@ -523,7 +476,6 @@ async def test_a_prompt_is_put_to_the_model_that_it_names_or_to_a_fast_one(
 
 
 async def test_hooks_are_told_the_effort_that_holds(project: Path) -> None:
-    """Agents 3.20."""
     await run(project, ["done"], {**hook("Stop", f"cat >> {project}/told"), "effort": "high"})
 
     assert [one["effort"] for one in told(project)] == [{"level": "high"}]

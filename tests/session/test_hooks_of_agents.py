@@ -12,7 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS, HOOK_AGENT, Member
+from greenroom.agents.subagents import AGENT_TOOLS, Subagent
+from greenroom.agents.subagents._hook_agents import HOOK_AGENT
 from greenroom.core import ProviderError, TurnKilled
 from greenroom.hooks import HookRan
 from greenroom.models import Call, ModelRequest, ScriptedModel
@@ -22,10 +23,8 @@ from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_hooks import answering, told, wait_ran
-from tests.session.test_permissions import home, project, results, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, told, wait_ran
+from tests.session.scripted import results, write
 
 HOOK = HOOK_AGENT.name
 CHILD = "general-purpose"
@@ -66,8 +65,8 @@ def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
     return [one for one in model.requests if one.definition == definition]
 
 
-def judges(session: Session) -> list[Member]:
-    return [one for one in session.agents.crew.members.values() if one.definition.name == HOOK]
+def judges(session: Session) -> list[Subagent]:
+    return [one for one in session.agents.pool.subagents.values() if one.definition.name == HOOK]
 
 
 def ran(session: Session) -> list[tuple[str, str]]:
@@ -80,13 +79,13 @@ def ran(session: Session) -> list[tuple[str, str]]:
 
 
 async def test_what_a_start_hook_adds_goes_before_what_the_child_is_told_first(project: Path) -> None:
-    """Behaviours (3), line 6; agents 3.37."""
+    """Behaviours (3), line 6."""
     said = {"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "mind the gap"}}
     hooks = {"SubagentStart": commands(answering(project, said), matcher=CHILD)}
     script = {"main": [SPAWN, "done"], CHILD: ["report"]}
     async with opened(project, script, hooks) as (session, model):
         await session.run("Go.")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
     (first,) = asked(model, CHILD)
     assert [getattr(block, "text", "") for block in first.messages[0].content][:2] == [
         "<system-reminder>\nmind the gap\n</system-reminder>",
@@ -97,13 +96,13 @@ async def test_what_a_start_hook_adds_goes_before_what_the_child_is_told_first(p
 
 
 async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_child_running(project: Path) -> None:
-    """Behaviours (3), line 5; agents 3.25. Main's own stop asks hooks of `Stop` alone."""
+    """Behaviours (3), line 5. Main's own stop asks hooks of `Stop` alone."""
     once = f"cat >> {project}/told; test -e {project}/asked && exit 0; touch {project}/asked; echo more >&2; exit 2"
     hooks = {"SubagentStop": commands(once)}
     script = {"main": [SPAWN, "done"], CHILD: ["report", "whole report"]}
     async with opened(project, script, hooks) as (session, _):
         await session.run("Go.")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
     assert results(session)[0].content.startswith("whole report")
     first, second = (json.loads(one) for one in (project / "told").read_text().replace("}{", "}\n{").splitlines())
     assert (first["stop_hook_active"], second["stop_hook_active"]) == (False, True)
@@ -113,7 +112,7 @@ async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_chil
 
 
 async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: Path) -> None:
-    """Behaviours (2), line 5; agents 3.43: it goes with the agent, and main's end is not told to it."""
+    """Behaviours (2), line 5: it goes with the agent, and main's end is not told to it."""
     command = f"cat >> {project}/told; echo >> {project}/told"
     definition = {"description": "x", "prompt": "x", "hooks": {"Stop": commands(command)}}
     script = {"main": [Call("Agent", {**SPAWN.input, "subagent_type": "looker"}), "done"], "looker": ["report"]}
@@ -123,7 +122,7 @@ async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: P
 
 
 async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project: Path) -> None:
-    """Agents 3.21, 3.29: structured, not the text that the model reads."""
+    """Structured, not the text that the model reads."""
     hooks = {"PostToolUse": commands(f"cat >> {project}/told; echo >> {project}/told", matcher="Agent|Write")}
     async with opened(project, {"main": [SPAWN, WRITE, "done"], CHILD: ["report"]}, hooks) as (session, _):
         await session.run("Go.")
@@ -134,7 +133,7 @@ async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project
 
 
 async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(project: Path) -> None:
-    """Agents 3 table: Notification `agent_completed`; and 3.24: a stop hook of another one is told that it runs."""
+    """Notification `agent_completed`; a stop hook of another one is told that it runs."""
     hooks = {
         "Notification": commands(f"cat >> {project}/told", matcher="agent_completed"),
         "Stop": commands(f"cat >> {project}/stops; echo >> {project}/stops"),
@@ -146,7 +145,7 @@ async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(proj
         await session.run("Go.")
         await wait_ran(events, "Notification")
         await session.wait_quiet()
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     (heard,) = told(project)
     assert heard["notification_type"] == "agent_completed"
@@ -161,7 +160,7 @@ async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(proj
 
 
 async def test_an_agent_looks_for_itself_and_its_no_denies_the_call(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 3.16, 3.18: it reads, and a denied call does not end the turn."""
+    """It reads, and a denied call does not end the turn."""
     write(project / "rules.txt", "nothing is written on Sundays")
     look = Call("Read", {"file_path": str(project / "rules.txt")})
     script = {"main": [WRITE, "done"], HOOK: [look, NO]}
@@ -188,7 +187,7 @@ async def test_a_yes_lets_it_pass(project: Path, autojump_clock: MockClock) -> N
 async def test_its_no_keeps_the_turn_going_also_where_it_calls_that_impossible(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 3.16: `impossible` is no word of agents."""
+    """`impossible` is no word of agents."""
     async with opened(project, {"main": ["done", "really done"], HOOK: [NO, YES]}, {"Stop": agents()}) as (session, _):
         assert (await session.run("Go.")).text == "really done"
 
@@ -228,7 +227,7 @@ async def test_other_hooks_hold_for_a_hooks_agent(project: Path) -> None:
 async def test_an_agent_that_does_not_answer_decides_nothing_and_has_ended(
     project: Path, autojump_clock: MockClock, answers: list[Any], more: dict[str, Any], state: str, took_s: float
 ) -> None:
-    """Agents 3.11: 60 s unless it says otherwise."""
+    """60 s unless it says otherwise."""
     hooks = {"PreToolUse": agents(**more)}
     async with opened(project, {"main": [WRITE, "done"], HOOK: answers}, hooks) as (session, _):
         await session.run("Go.")
@@ -273,7 +272,7 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
             await session.run("Go.")
         (judge,) = judges(session)
         assert judge.lineage.depth == 2
-        assert session.agents.crew.spawned == 1
+        assert session.agents.pool.spawned == 1
         await session.wait_quiet()
     (told_later,) = [one.messages[-1].text for one in asked(model, "main")[2:]]
     assert told_later.count("<task-notification>") == 1
@@ -282,7 +281,7 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
 
 async def look_on(session: Session) -> None:
     await trio.sleep(10)
-    assert session.agents.crew.running == 1
+    assert session.agents.pool.running == 1
     assert session.tasks.table.running()[-1].info.agent_type == HOOK
     (moved,) = session.tasks.background_all()
-    assert session.agents.crew.members[moved].definition.name == CHILD
+    assert session.agents.pool.subagents[moved].definition.name == CHILD

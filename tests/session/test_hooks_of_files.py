@@ -11,19 +11,17 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.core import TurnFailed
 from greenroom.hooks import HookRan, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import EventStream, Session, open_session
 from greenroom.session.equipment._file_watch import MAX_FILES, FileWatch, Looks, Stamp, listed_names
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_hooks import answering, hook, told
-from tests.session.test_permissions import home, project, said, write
-from tests.session.test_skills import skill
+from tests.session.hook_commands import answering, hook, told
+from tests.session.scripted import said, write
+from tests.session.skills import skill
 from tests.worktrees.repositories import NEEDS_GIT, make_repository
-
-__all__ = ["home", "project"]  # fixtures
 
 STAMPS = st.one_of(st.none(), st.integers(1, 2).map(lambda one: (1, 1, one, 1)))
 PATHS = (Path("/a"), Path("/b"))
@@ -53,7 +51,7 @@ def test_each_state_that_a_watched_file_is_left_in_is_told_once_and_no_other(
 
 
 def test_matchers_list_names_and_answers_replace_what_was_asked_for() -> None:
-    """Agents 3.1: parts between `|`, as they are written; a matcher for everything lists nothing."""
+    """Parts between `|`, as they are written; a matcher for everything lists nothing."""
     handlers = [{"type": "command", "command": "true"}]
     groups = [{"matcher": text, "hooks": handlers} for text in (".envrc|.env", "", "*", "a/b|data.txt")]
     hooks = merge_hooks([parse_hooks({"hooks": {"FileChanged": groups}}, HookSource("test", SourceKind.HOST))])
@@ -109,7 +107,7 @@ async def run(project: Path, script: list[Any], settings: dict[str, Any], prompt
 
 @pytest.mark.usefixtures("often")
 async def test_hooks_hear_of_changes_of_the_files_that_they_watch(project: Path) -> None:
-    """Agents 3.1, 3.37. Mechanism: `FileWatch` looks, and `watchPaths` of answers replace what it looks at besides."""
+    """Mechanism: `FileWatch` looks, and `watchPaths` of answers replace what it looks at besides."""
     other = project.parent / "other.txt"
     answer = {"hookSpecificOutput": {"hookEventName": "FileChanged", "watchPaths": [str(other)]}}
     settings = hook("FileChanged", answering(project, answer), matcher=".env|other.txt|mine.txt")
@@ -131,7 +129,7 @@ async def test_hooks_hear_of_changes_of_the_files_that_they_watch(project: Path)
 
 @pytest.mark.usefixtures("often")
 async def test_what_the_start_of_a_session_asks_for_is_watched(project: Path) -> None:
-    """Agents 3.37: `watchPaths` of `SessionStart`; the matcher compares the name."""
+    """`watchPaths` of `SessionStart`; the matcher compares the name."""
     answer = {"hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": [str(project / "deep/a.json")]}}
     settings = hook("SessionStart", answering(project, answer))
     settings["hooks"] |= hook("FileChanged", answering(project, {}), matcher=r"\.json$")["hooks"]
@@ -144,7 +142,7 @@ async def test_what_the_start_of_a_session_asks_for_is_watched(project: Path) ->
 
 
 async def test_hooks_hear_where_commands_run_next(project: Path) -> None:
-    """Agents 3.1. Mechanism: `Guard.tell_cwd` compares the folders before and after a call; one that leaves them tells nothing."""
+    """Mechanism: `Guard.tell_cwd` compares the folders before and after a call; one that leaves them tells nothing."""
     (project / "sub").mkdir()
     calls = [Call("Bash", {"command": one}) for one in ("cd sub", "true", "cd ..; exit 3")]
     await run(project, [*calls, "done"], hook("CwdChanged", answering(project, {})))
@@ -153,7 +151,7 @@ async def test_hooks_hear_where_commands_run_next(project: Path) -> None:
 
 
 async def test_hooks_hear_of_each_file_of_instructions(project: Path) -> None:
-    """Agents 3.1, 5.6. Mechanism: those of the prompt are told at the start, the others when a file is worked on; nothing waits."""
+    """Mechanism: those of the prompt are told at the start, the others when a file is worked on; nothing waits."""
     write(project / "GREENROOM.md", "See @more.md.")
     write(project / "more.md", "More.")
     write(project / "sub/GREENROOM.md", "Below.")
@@ -187,7 +185,7 @@ async def test_hooks_hear_of_each_file_of_instructions(project: Path) -> None:
 
 @pytest.mark.parametrize("blocks", [False, True])
 async def test_hooks_hear_of_a_skill_that_the_user_calls_and_may_refuse_it(project: Path, *, blocks: bool) -> None:
-    """Agents 3.1, 3.34. Mechanism: `take_in` asks before anything of the skill is in force or in the conversation."""
+    """Mechanism: `take_in` asks before anything of the skill is in force or in the conversation."""
     skill(project, "release", "allowed-tools: Write\n", body="Release $ARGUMENTS.")
     answer = {"decision": "block", "reason": "not today"} if blocks else {}
     settings = hook("UserPromptExpansion", answering(project, answer), matcher="release")
@@ -212,7 +210,7 @@ async def test_hooks_hear_of_a_skill_that_the_user_calls_and_may_refuse_it(proje
 
 @NEEDS_GIT
 async def test_hooks_hear_of_the_worktrees_that_an_agent_goes_into(tmp_path: Path) -> None:
-    """Agents 3.1, 11.14: as of any other folder that its commands run in next."""
+    """As of any other folder that its commands run in next."""
     project = make_repository(tmp_path / "project")
     settings = hook("CwdChanged", f"cat >> {tmp_path}/told; echo >> {tmp_path}/told")
     settings["permissions"]["allow"] += ["EnterWorktree", "ExitWorktree"]

@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -22,7 +22,7 @@ CHILD: Final = """
 import sys
 from pathlib import Path
 import trio
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import Call, PlaybookModel, Say
 from greenroom.session import open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -113,8 +113,8 @@ def test_what_a_killed_process_ran_is_lost_and_goes_on_when_it_is_told_to(tmp_pa
                 await session.wait_quiet()
                 await session.run("What came of it?")
                 await session.wait_quiet()
-                (helper,) = session.agents.crew.names["helper"]
-                return helper, session.agents.crew.members[helper].home.cwd, notices(session)
+                (helper,) = session.agents.pool.names["helper"]
+                return helper, session.agents.pool.subagents[helper].home.cwd, notices(session)
 
     helper, place, heard = trio.run(go_on)
     views = tasks_of(run)

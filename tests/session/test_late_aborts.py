@@ -1,4 +1,4 @@
-"""An interrupt that comes in the very step in which a turn has done its work still ends it (I-29, DESIGN 12.10)."""
+"""An interrupt that comes in the very step in which a turn has done its work still ends it (I-29)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.agents import _intake
-from greenroom.agents._hooking import Hooking
+from greenroom.agents._turn_hooks import Hooking
 from greenroom.core import TurnKilled
 from greenroom.hooks import HookEvent
 from greenroom.models import ScriptedModel
@@ -19,10 +19,7 @@ from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_permissions import home, project
-from tests.session.test_skills import skill
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.skills import skill
 
 
 @asynccontextmanager

@@ -13,10 +13,8 @@ from greenroom.core import TurnFailed
 from greenroom.models import Call, PlaybookModel, ScriptedModel
 from greenroom.session import Session, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.session.scripted import said
 from tests.session.teamwork import in_order
-from tests.session.test_permissions import home, project, said
-
-__all__ = ["home", "project"]  # fixtures
 
 READ = Call("Read", {"file_path": "nowhere.txt"})
 

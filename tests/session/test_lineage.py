@@ -10,8 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, faults_of, load_conversation
-from greenroom.agents.crew import FORK
+from greenroom.agents import AgentDefinition, load_conversation
+from greenroom.agents._repair import faults_of
+from greenroom.agents.subagents import FORK
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import SHELL
@@ -24,6 +25,7 @@ from tests.session.teamwork import (
     echo,
     in_order,
     last_texts,
+    linger,
     main_messages,
     make_build,
     notices,
@@ -31,27 +33,16 @@ from tests.session.teamwork import (
     structured,
     violations,
 )
-from tests.session.test_full_disk import FillingDisk
+from tests.trace.disks import FillingDisk
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
-
-
-@tool(name="Linger", read_only=True)
-async def linger(seconds: int) -> str:
-    """Take a while.
-
-    Args:
-        seconds: How long.
-    """
-    await trio.sleep(seconds)
-    return "waited"
 
 
 @pytest.mark.parametrize(("is_background", "lives_s"), [(False, 0), (True, 40)])
 async def test_a_command_of_a_child_ends_with_it_or_a_while_after_it(
     tmp_path: Path, autojump_clock: MockClock, is_background: bool, lives_s: int
 ) -> None:
-    """Agents 6.69; RC-73. Mechanism: `_end_shells` ends those of a child that was waited for, and limits others."""
+    """RC-73. Mechanism: `_end_shells` ends those of a child that was waited for, and limits others."""
     main = in_order(agent("build", run_in_background=is_background), "It runs.")
     pages = {"general-purpose": in_order(Call("Build", {}), "I am done.")}
     settings = {"delegation": {"shell_max_s": 40}}
@@ -73,7 +64,7 @@ async def test_a_command_of_a_child_ends_with_it_or_a_while_after_it(
 async def test_the_end_of_an_agent_whose_parent_has_ended_is_told_to_the_nearest_one_above(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-32; DESIGN 12.19. Mechanism: `Telling` goes up the lineage; main is the last that is tried."""
+    """RC-32. Mechanism: `Telling` goes up the lineage; main is the last that is tried."""
     heard: list[str] = []
 
     lines: dict[str, list[AnswerLike]] = {
@@ -147,7 +138,7 @@ async def test_an_agent_that_is_told_something_at_its_end_works_as_long_on_that_
 async def test_an_agent_whose_rounds_are_used_up_ends_with_what_it_has(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.77: its own definition says how many, and it is no error."""
+    """Its own definition says how many, and it is no error."""
     agents = {"short": {"description": "Is short.", "prompt": "Work.", "maxTurns": 2}}
     page = in_order([Say("I looked."), Call("Linger", {"seconds": 1})], [Say("I dug."), Call("Linger", {"seconds": 1})])
     main = in_order(agent("dig", subagent_type="short"), "Noted.")
@@ -162,7 +153,7 @@ async def test_an_agent_whose_rounds_are_used_up_ends_with_what_it_has(
 
 
 async def test_an_agent_reads_whom_it_can_write_to(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.85: `main` and those that have names, as it is when it starts."""
+    """`main` and those that have names, as it is when it starts."""
     read: dict[str, str] = {}
 
     def page(request: ModelRequest) -> AnswerLike:
@@ -181,25 +172,25 @@ async def test_an_agent_reads_whom_it_can_write_to(tmp_path: Path, autojump_cloc
 
 
 async def test_a_name_is_one_agents_as_long_as_that_runs(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-25; agents 6.55: a second one of that name is refused, and leaves nothing; later the name is free."""
+    """CL-25: a second one of that name is refused, and leaves nothing; later the name is free."""
     page = in_order(Call("Linger", {"seconds": 60}), "Done.")
     named = {"run_in_background": True, "name": "ann"}
     main = in_order([agent("first", **named), agent("second", **named)], "They run.", "Noted.", agent("third", **named))
     async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
         await session.run("go")
         refused = main_messages(session)[2]
-        begun = len(session.agents.crew.members)
+        begun = len(session.agents.pool.subagents)
         await session.wait_quiet()
         await session.run("again")
         await session.wait_quiet()
 
     assert "is called 'ann' and runs" in refused
     assert begun == 1
-    assert len(session.agents.crew.names["ann"]) == 2
+    assert len(session.agents.pool.names["ann"]) == 2
 
 
 async def test_what_an_agent_did_is_counted_by_the_kind_of_its_calls(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.60: `toolStats`; what failed has changed no lines."""
+    """`toolStats`; what failed has changed no lines."""
     page = in_order(
         Call("Write", {"file_path": "a.txt", "content": "one\ntwo\n"}),
         Call("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"}),
@@ -225,7 +216,6 @@ async def test_what_an_agent_did_is_counted_by_the_kind_of_its_calls(tmp_path: P
 
 
 async def test_the_tool_is_called_by_its_former_name_too(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.1."""
     main = in_order(Call("Task", {"description": "look", "prompt": "look"}), "Noted.")
     async with open_teamwork(tmp_path, main) as session:
         await session.run("go")
@@ -237,7 +227,7 @@ async def test_the_tool_is_called_by_its_former_name_too(tmp_path: Path, autojum
 async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
     tmp_path: Path, autojump_clock: MockClock, listed: str
 ) -> None:
-    """Agents 1.28. Mechanism: the tool is there by its name, and the router looks at the types only for main."""
+    """Mechanism: the tool is there by its name, and the router looks at the types only for main."""
     definition = AgentDefinition(name="main", system_prompt="You lead.", tools=(listed, "Read"))
     calls = [agent("look", subagent_type="Explore"), agent("other"), agent("deep", subagent_type="middle")]
     async with open_teamwork(
@@ -283,7 +273,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
         async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
             with pytest.raises(JournalError):
                 await session.run("go")
-            home = session.agents.crew.main_home
+            home = session.agents.pool.main_home
             assert home is not None
             assert home.conversation is not None
             told = str(home.conversation.messages[-1])
@@ -294,7 +284,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
 
 
 async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.100, 20.50: it begins with all that main has said, its end is told to main, and it can be gone on with."""
+    """It begins with all that main has said, its end is told to main, and it can be gone on with."""
     requests: dict[str, list[ModelRequest]] = {"main": [], FORK: []}
 
     def page(name: str) -> Page:
@@ -333,7 +323,6 @@ async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: Moc
 async def test_a_fork_that_a_person_may_not_have_is_refused_in_one_line(
     tmp_path: Path, autojump_clock: MockClock, settings: dict[str, Any], more: dict[str, Any], why: str
 ) -> None:
-    """Agents 1.100, 8.5, 20.17."""
     async with open_teamwork(tmp_path, in_order("Done."), settings=settings) as session:
         await session.run("go")
         with pytest.raises(UsageError, match=why):
@@ -344,7 +333,7 @@ async def test_a_fork_that_a_person_may_not_have_is_refused_in_one_line(
 async def test_a_fork_in_the_middle_of_a_turn_begins_with_results_for_the_calls_that_run(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.95: the provider takes what it sends, whatever main is doing."""
+    """The provider takes what it sends, whatever main is doing."""
     main = in_order(Call("Linger", {"seconds": 60}), "Done.")
     async with (
         open_teamwork(tmp_path, main, pages={FORK: echo}, tools=(linger,)) as session,
@@ -364,7 +353,7 @@ async def test_a_fork_in_the_middle_of_a_turn_begins_with_results_for_the_calls_
 
 
 async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.30, 6.65, 20.13. Mechanism: the table moves nothing, and the router starts nothing there."""
+    """Mechanism: the table moves nothing, and the router starts nothing there."""
     page = in_order(Call("Linger", {"seconds": 300}), "Done.")
     moved: list[list[str]] = []
     main = in_order(agent("look", run_in_background=True), "It is done.")
@@ -391,7 +380,7 @@ async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: P
 async def test_the_variable_for_forks_opens_them_where_a_person_watches(
     tmp_path: Path, autojump_clock: MockClock, is_interactive: bool, ran: str
 ) -> None:
-    """Agents 20.48; Behaviours (20), line 4."""
+    """Behaviours (20), line 4."""
     played: list[str] = []
 
     def page(name: str) -> Page:
@@ -411,7 +400,6 @@ async def test_the_variable_for_forks_opens_them_where_a_person_watches(
 
 
 async def test_a_loop_that_goes_on_by_itself_waits_for_no_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 20.33."""
     settings = {"delegation": {"proactive": True}}
     async with open_teamwork(tmp_path, in_order(agent("look"), "It runs."), settings=settings) as session:
         await session.run("go")
@@ -422,7 +410,7 @@ async def test_a_loop_that_goes_on_by_itself_waits_for_no_agent(tmp_path: Path, 
 
 
 async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 20.27: where tasks are listed, and as a teammate."""
+    """Where tasks are listed, and as a teammate."""
     agents = {"painter": {**MIDDLE, "color": "purple"}}
     main = in_order([agent("paint", subagent_type="painter"), agent("other")], "Noted.")
     pages = {"painter": echo}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import ToolBegan
+from greenroom.agents.events import ToolBegan
 from greenroom.core import Event, Recorder
 from greenroom.models import PlaybookModel
 from greenroom.session import LIVE_EVENTS, EventStream, HookReported, MessageAppended, PromptTaken, open_session

@@ -14,22 +14,12 @@ from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import find_places, managed_folders
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Mode, read_update
-from tests.session.test_hooks import answering, hook
-from tests.session.test_permissions import home, opened, project, results, write
-from tests.session.test_settings_watch import SEEN_S, next_notice, notices
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, hook
+from tests.session.scripted import opened, results, write
+from tests.session.settings_notices import SEEN_S, next_notice, notices
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 ANY: Any = {"sources": ["managed"]}
-
-
-@pytest.fixture
-def managed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "managed"
-    folder.mkdir()
-    monkeypatch.setenv("GREENROOM_MANAGED", str(folder))
-    return folder
 
 
 def agent(name: str, head: str = "") -> str:
@@ -96,7 +86,7 @@ async def test_a_policy_that_cannot_be_read_lets_nothing_begin(
 async def test_it_comes_with_any_source_and_brings_no_other_one(
     sources: list[str], project: Path, home: Path, managed: Path, autojump_clock: MockClock
 ) -> None:
-    """DESIGN 12.33: the library reads files only for `sources=`."""
+    """The library reads files only for `sources=`."""
     write(managed / "managed-settings.json", {"permissions": {"deny": ["Bash"]}})
     write(home / ".greenroom/settings.json", {"permissions": {"deny": ["Glob"]}})
     write(home / ".greenroom/agents/mine.md", agent("mine"))
@@ -117,7 +107,6 @@ async def test_it_comes_with_any_source_and_brings_no_other_one(
 async def test_it_comes_before_what_the_program_gives_and_before_the_environment(
     project: Path, managed: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
-    """Agents 13.40."""
     monkeypatch.setenv("GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH", "5")
     policy = {
         "permissions": {"defaultMode": "plan"},
@@ -159,7 +148,6 @@ NO = "echo no >&2; exit 2"
 
 
 async def test_its_hooks_run_though_somebody_disables_all(project: Path, home: Path, managed: Path) -> None:
-    """Agents 3.2."""
     write(managed / "managed-settings.json", hook("PreToolUse", NO, matcher="Write"))
     off = {"disableAllHooks": True, "permissions": {"allow": ["Write"]}}
     write(home / ".greenroom/settings.json", off)
@@ -170,7 +158,7 @@ async def test_its_hooks_run_though_somebody_disables_all(project: Path, home: P
 
 @pytest.mark.parametrize("who", ["managed", "user"])
 async def test_only_it_can_say_that_no_other_hooks_run(who: str, project: Path, home: Path, managed: Path) -> None:
-    """Agents 3.2: `allowManagedHooksOnly`, also against what a program gives."""
+    """`allowManagedHooksOnly`, also against what a program gives."""
     place = managed / "managed-settings.json" if who == "managed" else home / ".claude/settings.json"
     write(place, {"allowManagedHooksOnly": True, "permissions": {"allow": ["Write"]}})
     async with opened(project, [WRITE], sources=["user"], settings=hook("PreToolUse", NO)) as session:
@@ -179,7 +167,6 @@ async def test_only_it_can_say_that_no_other_hooks_run(who: str, project: Path, 
 
 
 async def test_hooks_of_its_agents_run_without_trust_and_though_no_others_may(project: Path, managed: Path) -> None:
-    """Agents 2.21."""
     head = f'hooks:\n  PreToolUse:\n    - hooks: [{{type: command, command: "{NO}"}}]\n'
     write(managed / ".claude/agents/writer.md", agent("writer", head))
     write(managed / "managed-settings.json", {"allowManagedHooksOnly": True, "permissions": {"allow": ["Write"]}})
@@ -252,7 +239,7 @@ async def test_the_switch_means_nothing_in_the_settings_of_others(
 async def test_its_agents_skills_and_instructions_come_before_others(
     project: Path, home: Path, managed: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 2.1, 4.1, 5.6; both forms of the folder."""
+    """Both forms of the folder."""
     write(managed / "CLAUDE.md", "Be careful.")
     write(home / ".claude/CLAUDE.md", "Be brief.")
     write(managed / ".claude/agents/a.md", agent("scout"))
@@ -371,7 +358,7 @@ async def test_which_servers_may_be_connected_is_the_administrators_to_say(
 async def test_servers_of_definitions_are_held_to_it(
     who: str, policy: tuple[str, dict[str, Any]], project: Path, managed: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 12.15: an empty list of servers leaves none but those of the administrator's own agents."""
+    """An empty list of servers leaves none but those of the administrator's own agents."""
     name, values = policy
     write(managed / name, values)
     head = "mcpServers:\n  - own:\n      command: /nowhere\n"

@@ -1,4 +1,4 @@
-"""Calls of MCP servers that take long: they go on in the background, as tasks, and what they come to is told once (6.67)."""
+"""Calls of MCP servers that take long: they go on in the background, as tasks, and what they come to is told once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents._hooking import running_tasks
+from greenroom.agents._turn_hooks import running_tasks
 from greenroom.core import Cause, Ports, TurnKilled
 from greenroom.headless._background_wait import wait_background
 from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.testing import run_virtual, virtual_ports
-from tests.core.test_images import png
+from tests.core.images import png
 from tests.mcp.fakes import ECHO, WORK, FakePeers, FakeServer
 from tests.mcp.real import BOUND_S, EVERYTHING, until
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
+from tests.session.far_server import settings
 from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
 
 DISABLED = "GREENROOM_DISABLE_BACKGROUND_TASKS"
@@ -36,15 +37,6 @@ LIMIT = "GREENROOM_MCP_AUTO_BACKGROUND_MS"
 
 def work(takes_s: float, **more: Any) -> Call:
     return Call("mcp__far__work", {"takes_s": takes_s, **more})
-
-
-def settings(*, interactive: bool = True, **more: Any) -> dict[str, Any]:
-    return {
-        "mcpServers": {"far": {"command": "far"}},
-        "permissions": {"allow": ["mcp__far"]},
-        "delegation": {"interactive": interactive},
-        **more,
-    }
 
 
 class Scene:
@@ -108,7 +100,6 @@ def result_of(notice: str) -> str:
 async def test_a_call_that_takes_long_goes_on_and_its_result_comes_as_one_notice(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
-    """6.67, 6.20, 6.27."""
     async with scene(tmp_path, server, work(300, text="<found it>"), "I wait.", "I have it.") as one:
         answer = await one.session.run("go")
         answered_s = trio.current_time()
@@ -171,7 +162,7 @@ async def test_who_watches_and_what_is_set_say_when_a_call_is_moved(
     interactive: bool,
     moves_at_s: float | None,
 ) -> None:
-    """6.67: 0 is off; without a person only where the timer is on; never where nothing may run in the background."""
+    """0 is off; without a person only where the timer is on; never where nothing may run in the background."""
     given = {**settings(interactive=interactive), "env": environ}
     async with scene(tmp_path, server, work(1_000, text="late"), "Next.", settings=given) as one:
         await one.session.run("go")
@@ -194,7 +185,7 @@ async def test_a_setting_says_how_long_and_a_variable_that_is_none_changes_nothi
 async def test_calls_of_children_and_forks_wait_for_ever(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
-    """6.67: not from children."""
+    """Not from children."""
     delegation = {"interactive": True, "fork": "explicit", "auto_background_ms": 0}
     main = in_order(agent("child"), agent("fork", subagent_type="fork"), "I wait.")
     heard: list[str] = []
@@ -217,7 +208,6 @@ async def test_calls_of_children_and_forks_wait_for_ever(
 async def test_a_person_moves_a_call_before_its_time(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
-    """6.65."""
     async with scene(tmp_path, server, work(60, text="late"), "I wait.", "I have it.") as one:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(one.session.run, "go")
@@ -329,7 +319,7 @@ async def test_an_interrupt_after_the_move_leaves_it_alone(
 async def test_whoever_ends_a_moved_call_cancels_it_at_its_server(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock, by: str
 ) -> None:
-    """6.28, 6.50: TaskStop tells of the end by its result, what a person does by a notice; never both."""
+    """TaskStop tells of the end by its result, what a person does by a notice; never both."""
 
     def main(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
@@ -361,7 +351,6 @@ async def test_whoever_ends_a_moved_call_cancels_it_at_its_server(
 async def test_task_output_waits_for_a_moved_call_and_takes_its_notice(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock, wait_ms: int, status: str
 ) -> None:
-    """6.27, 6.47."""
 
     def main(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
@@ -408,10 +397,9 @@ async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_gone
 
 
 async def test_hooks_are_told_of_moved_calls(tmp_path: Path, server: FakeServer, autojump_clock: MockClock) -> None:
-    """3.24."""
     async with scene(tmp_path, server, work(1_000), "I wait.") as one:
         await one.session.run("go")
-        home = one.session.agents.crew.main_home
+        home = one.session.agents.pool.main_home
         assert home is not None
         (entry,) = running_tasks(home)
 
@@ -479,7 +467,7 @@ async def test_what_a_moved_call_came_to_is_told_once_wherever_the_crash_was(
 async def test_a_result_that_nobody_had_read_before_the_crash_is_read_after_it(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
-    """10.24: the notice tells what the output file holds."""
+    """The notice tells what the output file holds."""
     disk = RecordingDisk()
     ports = recording_ports(disk)
     async with scene(tmp_path, server, work(150, text="late"), "I wait.", wait_s=100.0, ports=ports) as one:
@@ -511,7 +499,7 @@ def test_whatever_happens_a_call_has_one_end_that_is_told_once(
     steps: list[tuple[int, str]],
     is_error: bool,
 ) -> None:
-    """6.27: by the result of the call, or by one notice; an interrupted call has neither, and says that it was.
+    """By the result of the call, or by one notice; an interrupted call has neither, and says that it was.
 
     One that is moved in the very step in which it is interrupted goes on: its result says the one, and a notice tells its end.
     """
@@ -571,7 +559,7 @@ async def _carry_out(
 async def test_a_headless_run_waits_for_moved_calls_as_for_agents(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock, ceiling_s: float, waited_s: float, left: int
 ) -> None:
-    """6.70: their results are waited for up to the ceiling, and not for the few seconds that commands get."""
+    """Their results are waited for up to the ceiling, and not for the few seconds that commands get."""
     given = {**settings(interactive=False), "env": {TIMER: "1"}}
     async with scene(tmp_path, server, work(300, text="late"), "I wait.", "I have it.", settings=given) as one:
         await one.session.run("go")

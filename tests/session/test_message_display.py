@@ -1,4 +1,4 @@
-"""Hooks of `MessageDisplay`: what is shown of a message, and what stays as it is (agents 3, table; 3.11)."""
+"""Hooks of `MessageDisplay`: what is shown of a message, and what stays as it is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed, Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents import AgentDefinition, Appended
+from greenroom.agents.events import AgentNoticed
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.models import AnswerLike, Call, PlaybookModel, Say
@@ -127,7 +128,6 @@ async def test_a_message_may_be_hidden(tmp_path: Path, autojump_clock: MockClock
 async def test_a_hook_that_takes_longer_than_10_s_changes_nothing_and_is_a_notice(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """3.11."""
     screen = Screen("late", takes_s=11)
     session = await opened(tmp_path, screen, "Done.")
 

@@ -19,9 +19,7 @@ from greenroom.session import open_session
 from greenroom.testing import check_cache_prefixes
 from tests.mcp.real import EVERYTHING, until
 from tests.mcp.warm import warm_command
-from tests.session.test_permissions import home, opened, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import opened, results, said, write
 
 
 def everything() -> dict[str, Any]:
@@ -76,7 +74,7 @@ async def test_a_mistake_in_the_settings_of_models_is_named(project: Path, autoj
 
 
 async def test_a_session_is_recorded_and_run_again_without_its_model(project: Path, autojump_clock: MockClock) -> None:
-    """Effect replay (kernel 6.1)."""
+    """Effect replay."""
     write(project / "a.txt", "hello")
     settings = {"record_model": True}
     async with opened(project, [Call("Read", {"file_path": "a.txt"})], settings=settings) as session:
@@ -108,7 +106,7 @@ async def run(project: Path, script: list[Any], **options: Any) -> tuple[Any, Sc
 
 @pytest.mark.parametrize("is_allowed", [True, False])
 async def test_tools_of_a_server_are_tools_of_the_agent_under_the_rules(project: Path, *, is_allowed: bool) -> None:
-    """Agents 12: what a program gives as settings, without any file."""
+    """What a program gives as settings, without any file."""
     settings = {
         "mcpServers": {"all": everything()},
         "permissions": {"allow": ["mcp__all__echo"] if is_allowed else []},
@@ -166,7 +164,7 @@ async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(p
 
 
 async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_there(project: Path) -> None:
-    """Agents 12.1; the lists of tools, prompts and resources are those of the moment."""
+    """The lists of tools, prompts and resources are those of the moment."""
     settings = {"mcpServers": {"all": everything()}, "permissions": {"allow": ["mcp__all"]}}
     listed, read = Call("ListMcpResourcesTool", {}), Call("ReadMcpResourceTool", {"server": "all", "uri": "note://one"})
     trick = Call("mcp__all__trick", {})

@@ -1,4 +1,4 @@
-"""The ways to a sub-agent, told apart by what comes back and by what is on record (agents 20.2, 20.3, 20.8, 20.9)."""
+"""The ways to a sub-agent, told apart by what comes back and by what is on record."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from trio.testing import MockClock
 from greenroom.models import Call
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import Session
-from tests.session.test_permissions import home, project, results, said, write
-from tests.session.test_skill_forks import as_repository, asked, events, members, opened
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import results, said, write
+from tests.session.skills import as_repository, asked, events, members, opened
 
 REVIEWER = "---\nname: code-reviewer\ndescription: Reviews.\ntools: Read, Grep, Glob\n---\nYou review.\n"
 REVIEW = Call("Agent", {"description": "Review", "prompt": "Review it.", "subagent_type": "code-reviewer"})
@@ -89,7 +87,7 @@ async def test_a_fork_has_the_whole_conversation_and_comes_back_by_a_notice(
 
 
 async def test_the_record_tells_the_ways_apart(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 20.2: a call and no skill; a call and a skill; a skill and no call."""
+    """A call and no skill; a call and a skill; a skill and no call."""
     script = {
         "main": [[REGRESS, Call("Skill", {"skill": "audit-auth"})], "done", "told"],
         "general-purpose": [ScriptStep(answer="one", wait_s=5.0), "two", "three"],

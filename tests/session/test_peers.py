@@ -13,14 +13,14 @@ from typing import Any, Final
 import pytest
 import trio
 
-from greenroom.agents.crew import AGENT_TOOLS, SendRefused
+from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
 from greenroom.core import SettingsError, read_settings
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.remote import Letter, LetterRefused, send_letter
 from greenroom.session import Session, SessionSettings, open_session
 from greenroom.session.peers._peer_sessions import DOOR, MAX_WAITING, SessionMessageError
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -31,7 +31,7 @@ CHILD: Final = """
 import sys
 from pathlib import Path
 import trio
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.models import Call, PlaybookModel
 from greenroom.session import open_session
 
@@ -73,7 +73,7 @@ def heard(session: Session) -> list[Any]:
 
 
 async def test_another_process_writes_to_the_main_agent_as_a_peer_and_never_as_the_user(tmp_path: Path) -> None:
-    """Agents 7.105, 20.47, 0.4: what would be a command of the user's is text."""
+    """What would be a command of the user's is text."""
     async with open_one(tmp_path, LISTENS) as session:
         command = [sys.executable, "-c", CHILD, str(tmp_path), str(tmp_path / "runs"), f"session:{session.id}"]
         with trio.fail_after(60):
@@ -101,7 +101,7 @@ async def refusal(session: Session, to: str) -> str:
 
 
 async def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
-    """Agents 20.47: not there, not running, not listening, a door that says nothing, and this very session."""
+    """Not there, not running, not listening, a door that says nothing, and this very session."""
     async with open_one(tmp_path) as gone:
         pass
     async with open_one(tmp_path) as session, open_one(tmp_path) as deaf, open_one(tmp_path, LISTENS) as broken:
@@ -130,7 +130,7 @@ async def test_a_crashed_session_that_left_its_door_is_not_running(tmp_path: Pat
 
 
 async def test_what_no_session_wrote_is_refused_and_so_is_too_much(tmp_path: Path) -> None:
-    """Agents 7.105: so many wait, and the sender of one more is told."""
+    """So many wait, and the sender of one more is told."""
 
     begun = trio.Event()
 

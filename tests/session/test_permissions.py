@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,72 +10,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionAnswered, PermissionAsked, PermissionDenied, Question
+from greenroom.agents import AgentDefinition, PermissionQuestion
+from greenroom.agents.events import PermissionAnswered, PermissionAsked, PermissionDenied
 from greenroom.core import SettingsError, TurnFailed, TurnKilled, UsageError
-from greenroom.models import Call, Message, ScriptedModel, ToolResultBlock
+from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session, open_session
-from greenroom.testing import virtual_ports
-from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-
-
-@tool
-async def deploy(where: str) -> str:
-    """Deploy it.
-
-    Args:
-        where: To which machine.
-    """
-    return f"deployed to {where}"
-
-
-def write(path: Path, values: Mapping[str, Any] | str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(values if isinstance(values, str) else json.dumps(values))
-    return path
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def project(tmp_path: Path, home: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@asynccontextmanager
-async def opened(
-    project: Path, calls: Iterable[Any], *, tools: Iterable[Tool] = (*STANDARD_TOOLS, deploy), **options: Any
-) -> AsyncIterator[Session]:
-    """Open a session whose main agent makes these calls, one a round, and says `done`."""
-    model = options.pop("model", None) or ScriptedModel([*calls, "done"])
-    async with open_session(
-        model=model, cwd=project, runs=project.parent / "runs", tools=tools, ports=virtual_ports(), **options
-    ) as session:
-        yield session
-
-
-def results(session: Session) -> list[ToolResultBlock]:
-    home = session.agents.main.home
-    assert home is not None
-    assert home.conversation is not None
-    found = [block for message in home.conversation.messages for block in message.content]
-    return [block for block in found if isinstance(block, ToolResultBlock)]
-
-
-def said(session: Session) -> list[Message]:
-    home = session.agents.main.home
-    assert home is not None
-    assert home.conversation is not None
-    return list(home.conversation.messages)
-
+from tests.session.scripted import opened, results, said, write
 
 # --- without any setting ---------------------------------------------------------------------------------------------
 
@@ -85,7 +25,7 @@ def said(session: Session) -> list[Message]:
 async def test_what_changes_something_is_refused_where_nobody_can_be_asked_and_the_turn_goes_on(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.49, 13.5: a refusal is a result; the call is listed."""
+    """A refusal is a result; the call is listed."""
     async with opened(project, [Call("Write", {"file_path": "a.txt", "content": "a"})]) as session:
         events = session.events(from_start=True)
         answer = await session.run("Write it.")
@@ -129,7 +69,7 @@ async def test_given_settings_allow_and_deny(project: Path, autojump_clock: Mock
 
 
 async def test_a_tool_that_is_denied_entirely_is_not_shown(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.123: a bare deny takes the tool away, a scoped one leaves it."""
+    """A bare deny takes the tool away, a scoped one leaves it."""
     model = ScriptedModel(["done"], keeps_requests=True)
     settings = {"permissions": {"deny": ["Bash", "Write(secret/**)"]}}
     async with opened(project, [], model=model, settings=settings) as session:
@@ -144,7 +84,6 @@ async def test_a_tool_that_is_denied_entirely_is_not_shown(project: Path, autoju
 async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rules_always(
     project: Path, autojump_clock: MockClock, *, is_trusted: bool
 ) -> None:
-    """Agents 1.133."""
     write(
         project / ".claude/settings.json",
         {"permissions": {"allow": ["Write"], "deny": ["Edit(b.txt)"], "defaultMode": "default"}},
@@ -163,7 +102,7 @@ async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rule
 async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """DESIGN 12.33, agents 13.40: of single values the first source that has one wins; rules add up."""
+    """Of single values the first source that has one wins; rules add up."""
     write(project / ".greenroom/settings.local.json", {"permissions": {"defaultMode": "plan"}})
     write(project / ".greenroom/settings.json", {"permissions": {"defaultMode": "dontAsk", "deny": ["Deploy"]}})
     write(project / ".claude/settings.json", {"permissions": {"defaultMode": "acceptEdits"}, "unknown": 1})
@@ -237,7 +176,7 @@ async def test_what_a_program_gives_wrong_is_refused_in_one_line(
 
 
 async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.54 to 1.56: `disallowed_tools` first, then `tools`; a scoped entry is a deny rule."""
+    """`disallowed_tools` first, then `tools`; a scoped entry is a deny rule."""
     definition = AgentDefinition(
         name="careful", tools=("Read", "Write", "Bash", "Deploy"), disallowed_tools=("Bash", "Write(b.txt)")
     )
@@ -312,10 +251,10 @@ async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, aut
 
 
 async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1.135; what it puts in the place of the input is decided about anew."""
-    asked: list[Question] = []
+    """What it puts in the place of the input is decided about anew."""
+    asked: list[PermissionQuestion] = []
 
-    async def decide(question: Question) -> Allow | Deny:
+    async def decide(question: PermissionQuestion) -> Allow | Deny:
         asked.append(question)
         if question.tool == "Bash":
             return Deny(message="not today")
@@ -332,7 +271,7 @@ async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Pat
 
 
 async def test_a_rewritten_input_is_held_against_the_deny_rules(project: Path, autojump_clock: MockClock) -> None:
-    async def decide(question: Question) -> Allow:
+    async def decide(question: PermissionQuestion) -> Allow:
         return Allow(input={**question.input, "file_path": "secret.txt"})
 
     settings = {"permissions": {"deny": ["Write(secret.txt)"]}}
@@ -345,7 +284,7 @@ async def test_a_rewritten_input_is_held_against_the_deny_rules(project: Path, a
 
 
 async def test_a_refusal_may_end_the_turn_as_well(project: Path, autojump_clock: MockClock) -> None:
-    async def decide(question: Question) -> Deny:
+    async def decide(question: PermissionQuestion) -> Deny:
         return Deny(message="stop this", interrupts=True)
 
     model = ScriptedModel([Call("Write", {"file_path": "a.txt", "content": "a"})])
@@ -393,11 +332,10 @@ async def test_nobody_answering_in_time_is_a_refusal(project: Path, autojump_clo
 async def test_a_lasting_answer_holds_at_once_and_is_kept_in_the_local_settings(
     project: Path, autojump_clock: MockClock, *, is_kept: bool
 ) -> None:
-    """Agents 1.48, 1.132."""
     path = write(project / ".greenroom/settings.local.json", {"permissions": {"deny": ["Bash(git push *)"]}})
-    asked: list[Question] = []
+    asked: list[PermissionQuestion] = []
 
-    async def decide(question: Question) -> Allow:
+    async def decide(question: PermissionQuestion) -> Allow:
         asked.append(question)
         return Allow(updates=question.verdict.suggestions)
 
@@ -478,7 +416,7 @@ async def test_a_session_ends_what_its_agents_left_running(project: Path) -> Non
 async def test_a_broken_answer_of_the_host_fails_the_call_and_nothing_else(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    async def decide(question: Question) -> Allow:
+    async def decide(question: PermissionQuestion) -> Allow:
         raise ZeroDivisionError("a bug of the host")
 
     call = Call("Write", {"file_path": "a.txt", "content": "a"})
@@ -505,10 +443,10 @@ async def test_a_broken_answer_of_the_host_fails_the_call_and_nothing_else(
     ],
     ids=["a rule for the folder", "a rule for the tool", "the mode", "a person"],
 )
-async def test_1_129_what_was_allowed_outside_of_the_working_directories_can_be_reached(
+async def test_what_was_allowed_outside_of_the_working_directories_can_be_reached(
     project: Path, tmp_path: Path, options: dict[str, Any], autojump_clock: MockClock
 ) -> None:
-    """1.110, 1.129: a rule, the mode or a person let a file tool read and change files elsewhere; nothing else does."""
+    """A rule, the mode or a person let a file tool read and change files elsewhere; nothing else does."""
     elsewhere = tmp_path / "elsewhere"
     write(elsewhere / "a.txt", "hello")
     path = f"{elsewhere}/a.txt"
@@ -519,7 +457,7 @@ async def test_1_129_what_was_allowed_outside_of_the_working_directories_can_be_
         Call("Write", {"file_path": f"{elsewhere}/b/c.txt", "content": "new"}),
     ]
 
-    async def yes(_: Question) -> Allow:
+    async def yes(_: PermissionQuestion) -> Allow:
         return Allow()
 
     chosen = json.loads(json.dumps(options).replace("/{elsewhere}", str(elsewhere)))
@@ -540,7 +478,7 @@ async def test_1_129_what_was_allowed_outside_of_the_working_directories_can_be_
     assert "outside the working directories" in refused.content
 
 
-async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
+async def test_a_link_that_is_turned_after_the_decision_leads_nowhere(
     project: Path, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """What a call may reach is where its path led when it was allowed."""
@@ -549,7 +487,7 @@ async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
     link = project / "link"
     link.symlink_to(tmp_path / "harmless")
 
-    async def turn_it(_: Question) -> Allow:
+    async def turn_it(_: PermissionQuestion) -> Allow:
         link.unlink()
         link.symlink_to(tmp_path / "secret")
         return Allow()
@@ -562,7 +500,7 @@ async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
     assert "outside the directories that this session may use" in result.content
 
 
-async def test_1_129_searches_leave_out_what_may_not_be_read(project: Path, autojump_clock: MockClock) -> None:
+async def test_searches_leave_out_what_may_not_be_read(project: Path, autojump_clock: MockClock) -> None:
     """The content and the names of files that a deny rule keeps from being read are in no result, and their number is told."""
     for name in (".env", "sub/.env", "a.txt"):
         write(project / name, "key=hunter2")

@@ -11,15 +11,12 @@ from trio.testing import MockClock
 
 from greenroom.hooks import HookRan
 from greenroom.models import Call, ScriptedModel
-from tests.core.test_plugins import plugin
+from tests.core.plugin_folders import plugin
 from tests.mcp.real import EVERYTHING
 from tests.mcp.warm import warm_command
+from tests.session.hook_commands import hook
+from tests.session.scripted import opened, results, write
 from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import hook
-from tests.session.test_managed import managed
-from tests.session.test_permissions import home, opened, project, results, write
-
-__all__ = ["home", "managed", "project"]  # fixtures
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 NO = "echo no >&2; exit 2"
@@ -53,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 async def test_agents_skills_and_commands_carry_its_name(
     project: Path, folder: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 2.3, 4.1, without a source as well: it was named."""
+    """Without a source as well: it was named."""
     model = ScriptedModel(["done"], keeps_requests=True)
     async with opened(project, [], model=model, plugins=[folder]) as session:
         await session.run("Go.")
@@ -68,7 +65,6 @@ async def test_agents_skills_and_commands_carry_its_name(
 async def test_what_others_define_comes_before_it_under_its_name(
     project: Path, folder: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 2.1."""
     write(project / ".claude/agents/scout.md", agent("scout"))
     async with opened(project, [], model=ScriptedModel([]), sources=["project"], plugins=[folder]) as session:
         assert session.agents.definitions.find("scout").origin.source.startswith(str(project))
@@ -93,7 +89,6 @@ async def test_mode_hooks_and_servers_of_its_agents_have_no_effect(
 async def test_an_agent_starts_with_a_skill_of_its_plugin_and_reads_where_that_lies(
     project: Path, home: Path, folder: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 2.22, 4.21."""
     write(folder / "skills/tidy/SKILL.md", skill("See ${CLAUDE_PLUGIN_ROOT}/a and ${CLAUDE_PLUGIN_DATA}/b."))
     write(folder / "agents/maid.md", agent("maid", "skills: tidy\n") + "Look into ${CLAUDE_PLUGIN_ROOT}/c.\n")
     model = ScriptedModel(["done"], keeps_requests=True)
@@ -108,7 +103,7 @@ async def test_an_agent_starts_with_a_skill_of_its_plugin_and_reads_where_that_l
 async def test_of_two_plugins_an_agent_means_the_skill_of_its_own(
     project: Path, tmp_path: Path, folder: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 2.22; one of the whole name comes first."""
+    """One of the whole name comes first."""
     other = plugin(tmp_path / "other", {"skills/tidy/SKILL.md": skill("Another way.")}, name="other")
     write(folder / "agents/maid.md", agent("maid", "skills: tidy, other:tidy\n"))
     write(folder / "skills/tidy/SKILL.md", skill("This way."))
@@ -148,7 +143,7 @@ async def test_an_edit_of_its_agents_counts_for_the_next_one(
 
 
 async def test_its_hooks_run_and_know_its_folders(project: Path, home: Path, folder: Path) -> None:
-    """Agents 3.1, 3.13: as variables of a shell, and filled in where there is none."""
+    """As variables of a shell, and filled in where there is none."""
     script = write(folder / "say.sh", f'#!/bin/sh\necho "$1 $CLAUDE_PLUGIN_DATA" >> {project}/told\n')
     script.chmod(0o755)
     direct = {"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/say.sh", "args": ["${CLAUDE_PLUGIN_ROOT}"]}
@@ -163,7 +158,7 @@ async def test_its_hooks_run_and_know_its_folders(project: Path, home: Path, fol
 
 
 async def test_the_same_command_of_two_plugins_is_two_commands(project: Path, tmp_path: Path) -> None:
-    """Agents 3.3 is about identical handlers: these name different folders."""
+    """Only identical handlers run once: these name different folders."""
     hooks = hook("Stop", f'echo "${{CLAUDE_PLUGIN_ROOT}}" >> {project}/told')
     folders = [plugin(tmp_path / name, {"hooks/hooks.json": hooks}, name=name) for name in ("one", "two")]
     async with opened(project, [], plugins=folders) as session:
@@ -176,7 +171,6 @@ async def test_the_same_command_of_two_plugins_is_two_commands(project: Path, tm
 async def test_switches_hold_for_its_hooks_unless_an_administrator_names_it(
     switch: str, project: Path, managed: Path, folder: Path, *, is_named_there: bool
 ) -> None:
-    """Agents 3.2."""
     write(folder / "hooks/hooks.json", {**hook("PreToolUse", NO), switch: False})
     policy = {switch: True, "permissions": {"allow": ["Write"]}}
     write(managed / "settings.json", {**policy, "plugins": [str(folder)]} if is_named_there else policy)
@@ -216,7 +210,7 @@ async def test_a_malformed_hook_of_it_is_said_and_the_others_run(project: Path, 
 
 
 async def test_tools_of_its_servers_carry_both_names(project: Path, home: Path, folder: Path) -> None:
-    """Agents 12.1; a hook calls such a server as `plugin:<plugin>:<server>`."""
+    """A hook calls such a server as `plugin:<plugin>:<server>`."""
     command, *arguments = warm_command(EVERYTHING)
     write(folder / ".mcp.json", {"mcpServers": {"all": {"command": command, "args": arguments}}})
     write(

@@ -13,27 +13,27 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus, State
-from greenroom.agents import LOST_RESULT, Note, load_conversation
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents import Note, load_conversation
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
-from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, channel, peer
+from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, EntryKind, peer
+from greenroom.inbox._origin import channel
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Receipt
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import MATE
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import deploy, home, project, results, said
-from tests.session.test_skills import skill
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import hook
+from tests.session.scripted import deploy, results, said
+from tests.session.skills import skill
+from tests.session.small_team import MATE
 
 
 @tool(name="Dig", read_only=True)
@@ -224,7 +224,7 @@ async def test_a_command_that_fails_is_a_turn_that_failed_and_the_next_one_runs(
 async def test_a_command_line_waits_for_the_end_of_the_turn_and_its_output_is_read_with_the_next(
     project: Path,
 ) -> None:
-    """Agents 9.8, 9.9: it asks no model; the user's own command needs no permission."""
+    """It asks no model; the user's own command needs no permission."""
     model = ScriptedModel(["Heard."], keeps_requests=True)
     async with open_session(model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS) as session:
         session.send("!echo '<b>'; exit 3")
@@ -304,7 +304,7 @@ async def test_an_interrupt_keeps_what_waits_and_sends_it_at_once(tmp_path: Path
 
 
 async def test_an_interrupt_may_take_back_what_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 9.14. Mechanism: what was forwarded is withdrawn from the main agent's inbox."""
+    """Mechanism: what was forwarded is withdrawn from the main agent's inbox."""
     async with working(tmp_path, [LONG, "Fresh."]) as (session, model):
         forwarded = session.send("One.")
         await trio.sleep(1)
@@ -515,7 +515,7 @@ async def test_an_answer_after_a_restart_runs_the_call_once(tmp_path: Path, auto
 async def test_the_end_of_what_was_lost_begins_no_turn_while_an_answer_is_waited_for(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 9.16, RC-105: a turn would give the call up that waits for a person; the notice is read with the next prompt."""
+    """RC-105: a turn would give the call up that waits for a person; the notice is read with the next prompt."""
     run = await crashed(tmp_path, [[Call("Background"), Call("Deploy", {"where": "a"})]])
     model = ScriptedModel(["Done.", "Yes."], keeps_requests=True)
     async with resumed(tmp_path, run, model) as session:

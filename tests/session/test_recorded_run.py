@@ -14,7 +14,7 @@ from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatc
 from greenroom.session import open_session
 from greenroom.teams import ItemStatus
 from greenroom.testing import check_cache_prefixes, run_virtual, virtual_ports
-from tests.session.crew import ITEMS, LEAD, make_folder, playbook, survey
+from tests.session.small_team import ITEMS, LEAD, make_folder, playbook, survey
 
 if TYPE_CHECKING:
     from greenroom.models import AnswerLike

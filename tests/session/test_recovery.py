@@ -11,7 +11,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import faults_of, load_conversation
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.session import EVENTS, FOLDS
@@ -100,7 +101,7 @@ async def crashed(folder: Path, call: Call, *, agents: Mapping[str, Any] | None 
 async def test_what_ran_when_the_process_was_gone_is_lost_and_told_once(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-35; agents 10.24; RC-41: a true state after the restart, without anything that runs by itself (RC-25)."""
+    """CL-35; RC-41: a true state after the restart, without anything that runs by itself (RC-25)."""
     run = await crashed(tmp_path, agent("long", run_in_background=True, name="helper"))
     ((task, number),) = tasks_of(run)
 
@@ -177,7 +178,7 @@ def sends(*calls: Call) -> Page:
 async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-32, RC-87, RC-41; Behaviours (6), line 5: by its id, and here by its name too; agents 6.58."""
+    """CL-32, RC-87, RC-41; Behaviours (6), line 5: by its id, and here by its name too."""
     (tmp_path / "project/deep").mkdir(parents=True)
     call = agent("long", subagent_type="scout", model="opus", cwd="deep", name="helper", run_in_background=True)
     run = await crashed(tmp_path, call, agents=SCOUT)
@@ -195,7 +196,7 @@ async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
         tmp_path, main, pages={"scout": scout}, tools=(wait,), agents=SCOUT, resume=run, ports=virtual_ports(1)
     ) as session:
         await session.wait_quiet()
-        member = session.agents.crew.members[task]
+        member = session.agents.pool.subagents[task]
 
     assert requests[0].messages[: len(before)] == before
     assert "Go on." in requests[0].messages[-1].text
@@ -214,7 +215,6 @@ async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
 
 
 async def test_one_at_a_time_goes_on_with_an_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 6.58."""
     run = await crashed(tmp_path, agent("long", run_in_background=True))
     ((task, _),) = tasks_of(run)
     async with open_teamwork(tmp_path, noted, resume=run, tools=(wait,), ports=virtual_ports(1)) as session:
@@ -248,7 +248,7 @@ async def test_one_at_a_time_goes_on_with_an_agent(tmp_path: Path, autojump_cloc
 async def test_what_cannot_go_on_is_refused_and_leaves_nothing(
     kind: str, missing: tuple[str, ...], reason: str, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 20.46: no empty agent is made; 6.61: the searchers are one-shot, and no notice invites to go on with them."""
+    """No empty agent is made; the searchers are one-shot, and no notice invites to go on with them."""
     run = await crashed(tmp_path, agent("long", subagent_type=kind, run_in_background=True))
     ((task, _),) = tasks_of(run)
     for name in missing:
@@ -257,7 +257,7 @@ async def test_what_cannot_go_on_is_refused_and_leaves_nothing(
     main = sends(Call("SendMessage", {"to": task, "message": "Go on."}))
     async with open_teamwork(tmp_path, main, resume=run, tools=(wait,), ports=virtual_ports(1)) as session:
         await session.wait_quiet()
-        assert task not in session.agents.crew.members or kind == "Explore"
+        assert task not in session.agents.pool.subagents or kind == "Explore"
 
     (notice,) = notices(session)
     assert ("goes on with it" in notice) == (missing == ("agent-{}.meta.json",))
@@ -267,7 +267,7 @@ async def test_what_cannot_go_on_is_refused_and_leaves_nothing(
 
 
 async def test_what_a_person_stopped_stays_stopped_for_models(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 6.51 and C32, after a restart too; the person goes on with it."""
+    """After a restart too; the person goes on with it."""
     launch = agent("long", run_in_background=True)
     async with open_teamwork(tmp_path, in_order(launch), pages={"general-purpose": works}, tools=(wait,)) as first:
         await first.run("go")

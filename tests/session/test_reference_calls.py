@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents.crew import FORK
+from greenroom.agents.subagents import FORK
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from tests.session.teamwork import (
@@ -174,7 +174,7 @@ async def test_a_skill_with_its_own_context_answers_the_user(
 
 
 async def test_where_the_gate_is_open_all_run_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 3; agents 20.13: what has no effect is not in the schema, and a fork keeps its parent's model."""
+    """Behaviours (20), line 3: what has no effect is not in the schema, and a fork keeps its parent's model."""
     requests: dict[str, list[ModelRequest]] = {"main": [], FORK: [], "general-purpose": []}
 
     def page(request: ModelRequest) -> AnswerLike:

@@ -11,21 +11,20 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus
-from greenroom.agents import AgentDefinition, AgentSpoke, ModelEnded, Note, ToolBegan
+from greenroom.agents import AgentDefinition, Note
+from greenroom.agents.events import AgentSpoke, ModelEnded, ToolBegan
 from greenroom.core import Event, ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import AnthropicModel, Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow
 from greenroom.session import Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import open_messages_server, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_hooks import hook
-from tests.session.test_permissions import home, opened, project, results, said
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import hook
+from tests.session.scripted import opened, results, said
 
 SHELL = Call("Bash", {"command": "echo $$ > pid; sleep 1000", "run_in_background": True})
 MAY_RUN = {"permissions": {"allow": ["Bash"]}}

@@ -10,16 +10,19 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import CONTINUE, LOST_RESULT, AgentDefinition, faults_of, load_conversation
+from greenroom.agents import CONTINUE, AgentDefinition, load_conversation
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents._repair import faults_of
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
-from greenroom.session import EVENTS, FOLDS, Beginning, Fork, Session, open_session, read_beginning
-from greenroom.store import read_transcript
+from greenroom.session import EVENTS, FOLDS, Fork, Session, open_session, read_beginning
+from greenroom.session.record._resume import Beginning
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
+from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
 
 @tool(name="Wait")
@@ -157,7 +160,7 @@ async def test_a_session_that_is_not_there_is_refused_in_the_words_of_the_produc
 
 
 async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 13.3: what a killed process leaves of an answer is no end of the turn."""
+    """What a killed process leaves of an answer is no end of the turn."""
     cut = ProviderError("cut", kind="cut")
     model = ScriptedModel([ScriptStep(answer="one two three four", error=cut, error_after=3)])
     async with open_session(model=model, cwd=tmp_path, runs=tmp_path / "r", ports=virtual_ports()) as first:
@@ -176,7 +179,7 @@ async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autoju
 
 
 async def test_a_fork_goes_on_in_a_run_of_its_own(tmp_path: Path) -> None:
-    """Behaviours (10), line 7; agents 10.22. Mechanism: the conversation is copied, and nothing else is opened."""
+    """Behaviours (10), line 7. Mechanism: the conversation is copied, and nothing else is opened."""
     told = tmp_path / "told"
     handler = {"type": "command", "command": f"cat >> {told}"}
     options: dict[str, Any] = {"cwd": tmp_path, "runs": tmp_path / "runs"}

@@ -1,4 +1,4 @@
-"""Setting files back to how they were when a message of the user's arrived (agents 13.21)."""
+"""Setting files back to how they were when a message of the user's arrived."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import UsageError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.session import FilesRewound, Fork, Session, open_session
-from greenroom.store import read_transcript
+from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -61,7 +61,7 @@ def opened(tmp_path: Path, script: list[Any], *, settings: Mapping[str, Any] = O
 async def test_files_go_back_to_any_message_and_forth_again(tmp_path: Path, autojump_clock: MockClock) -> None:
     script = [*edit("a.txt", "one", "two"), write("new.txt", "n\n"), "1", *edit("a.txt", "two", "three"), "2"]
     async with opened(tmp_path, script) as session:
-        folder = session.cwd
+        folder = session.files.cwd
         (folder / "a.txt").write_text("one\nsame\n", encoding="utf-8")
         (folder / "a.txt").chmod(0o640)
         await session.run("First.")
@@ -100,9 +100,9 @@ async def test_files_go_back_after_a_restart(tmp_path: Path, autojump_clock: Moc
         await second.run("Second.", message_id="m2")
     async with opened(tmp_path, [], resume="last", settings={}) as third:
         await third.files.rewind("m2")
-        assert (third.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
+        assert (third.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await third.files.rewind(lines_said(third)[0])
-        assert not (third.cwd / "a.txt").exists()
+        assert not (third.files.cwd / "a.txt").exists()
     async with opened(tmp_path, [], resume="last", settings={"fileCheckpointingEnabled": False}) as fourth:
         with pytest.raises(UsageError, match="not enabled"):
             await fourth.files.rewind("m2")
@@ -125,7 +125,7 @@ async def test_a_message_that_there_is_not_is_one_line(tmp_path: Path, autojump_
         await session.run("First.", message_id="m1")
         with pytest.raises(UsageError, match="No file checkpoint found") as caught:
             await session.files.rewind(message)
-        assert (session.cwd / "a.txt").exists()
+        assert (session.files.cwd / "a.txt").exists()
     assert "\n" not in str(caught.value)
 
 
@@ -190,9 +190,9 @@ async def test_a_message_that_was_sent_can_be_gone_back_to(tmp_path: Path, autoj
         await session.wait_quiet()
         assert [one.uuid for one in heard if one.message.text == "Second."] == [sent]
         await session.files.rewind(sent)
-        assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
+        assert (session.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await session.files.rewind("m1")
-        assert not (session.cwd / "a.txt").exists()
+        assert not (session.files.cwd / "a.txt").exists()
 
 
 async def test_what_commands_did_is_undone_only_where_tools_had_changed_a_file(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ async def test_what_commands_did_is_undone_only_where_tools_had_changed_a_file(t
         await session.run("First.")
         await session.run("Second.", message_id="m2")
         done = await session.files.rewind("m2")
-        assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
-        assert (session.cwd / "unknown.txt").exists()
-    assert done.restored == done.changed_elsewhere == (session.cwd / "known.txt",)
+        assert (session.files.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
+        assert (session.files.cwd / "unknown.txt").exists()
+    assert done.restored == done.changed_elsewhere == (session.files.cwd / "known.txt",)
 
 
 async def test_a_command_of_the_users_own_counts_to_its_message(tmp_path: Path) -> None:
@@ -211,10 +211,10 @@ async def test_a_command_of_the_users_own_counts_to_its_message(tmp_path: Path) 
         await session.run("First.")
         sent = session.send("!echo 2 > known.txt; echo 2 > unknown.txt")
         await session.wait_quiet()
-        assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "2\n"
+        assert (session.files.cwd / "known.txt").read_text(encoding="utf-8") == "2\n"
         done = await session.files.rewind(sent)
-        assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
-    assert done.files == (session.cwd / "known.txt",)
+        assert (session.files.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
+    assert done.files == (session.files.cwd / "known.txt",)
 
 
 async def test_what_a_skill_of_the_users_does_as_an_agent_counts_to_its_message(
@@ -227,8 +227,8 @@ async def test_what_a_skill_of_the_users_does_as_an_agent_counts_to_its_message(
     async with opened(tmp_path, script, sources=["project"]) as session:
         await session.run("First.", message_id="m1")
         await session.run("/tidy", message_id="m2")
-        assert (session.cwd / "late.txt").exists()
-        assert (await session.files.rewind("m2")).removed == (session.cwd / "late.txt",)
+        assert (session.files.cwd / "late.txt").exists()
+        assert (await session.files.rewind("m2")).removed == (session.files.cwd / "late.txt",)
 
 
 async def test_the_agent_has_to_read_a_file_again_that_was_set_back(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -239,7 +239,7 @@ async def test_the_agent_has_to_read_a_file_again_that_was_set_back(tmp_path: Pa
         await session.run("Second.", message_id="m2")
         await session.files.rewind("m2")
         await session.run("Third.")
-        assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
+        assert (session.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         said = (session.run_folder / "transcripts" / "main.jsonl").read_text(encoding="utf-8")
     assert "it was changed since it was read; read it again" in said
 
@@ -253,17 +253,17 @@ async def test_an_edit_is_made_though_no_copy_can_be_kept_and_the_host_is_told(
     script = [*edit("a.txt", "1", "2"), write("new.txt", "n\n"), "1", *edit("b.txt", "1", "2"), "2"]
     async with opened(tmp_path, script, ports=ports) as session:
         for name in ("a.txt", "b.txt"):
-            (session.cwd / name).write_text("1\n", encoding="utf-8")
+            (session.files.cwd / name).write_text("1\n", encoding="utf-8")
         is_full = True
         await session.run("First.", message_id="m1")
         is_full = False
         await session.run("Second.", message_id="m2")
-        assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
+        assert (session.files.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
         tried = await session.files.rewind("m1", dry_run=True)
         done = await session.files.rewind("m1")
-        assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
-        assert (session.cwd / "b.txt").read_text(encoding="utf-8") == "1\n"
+        assert (session.files.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
+        assert (session.files.cwd / "b.txt").read_text(encoding="utf-8") == "1\n"
     assert tried == done
-    assert done.files == (session.cwd / "b.txt", session.cwd / "new.txt")
+    assert done.files == (session.files.cwd / "b.txt", session.files.cwd / "new.txt")
     why = "no copy of it could be kept: no space left on device"
-    assert done.error == f"1 file could not be set back: {session.cwd / 'a.txt'}: {why}"
+    assert done.error == f"1 file could not be set back: {session.files.cwd / 'a.txt'}: {why}"

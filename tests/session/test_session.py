@@ -10,18 +10,21 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import INTERRUPTED, STRUCTURED_OUTPUT, AgentDefinition, decode_message
+from greenroom.agents import INTERRUPTED, AgentDefinition
+from greenroom.agents._blocks import decode_message
+from greenroom.agents._structured import STRUCTURED_OUTPUT
 from greenroom.core import TurnKilled, UsageError
 from greenroom.mailbox import Delivery
 from greenroom.models import Call, PlaybookModel, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
-from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
+from greenroom.teams import ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, diff_runs, fold, read_journal
 from tests.agents.situations import assert_acceptable
-from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
+from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
 
 def violations_of(run_folder: Path) -> list[str]:
@@ -281,7 +284,7 @@ async def test_an_interrupted_call_stands_in_the_transcript_as_interrupted(
 
 
 async def test_agents_of_one_kind_that_answer_by_a_schema_have_a_tool_for_it_each(tmp_path: Path) -> None:
-    """13.13. Mechanism: what has no such tool shares its set of tools with others of its kind."""
+    """Mechanism: what has no such tool shares its set of tools with others of its kind."""
     definition = AgentDefinition(name="judge", answer_schema={"type": "object"})
     async with open_session(model=PlaybookModel({}), cwd=tmp_path, runs=tmp_path / "runs") as session:
         one, other = (session._composition.make_home(definition, is_child=True) for _ in range(2))

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.agents import Question
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents import PermissionQuestion
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Fork, Session
+from greenroom.tasks import KeptWorktree
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
@@ -92,7 +93,7 @@ def moves(session: Session) -> list[dict[str, Any]]:
 
 
 async def test_a_session_goes_into_a_worktree_and_comes_back(tmp_path: Path, project: Path) -> None:
-    """11.14: results have exactly these fields; files and commands are those of the worktree, in the same turn."""
+    """Results have exactly these fields; files and commands are those of the worktree, in the same turn."""
     calls = [enter(name="feature"), PWD, write("new.txt"), leave("keep"), PWD, bash("ls")]
 
     said, session = await play(tmp_path, *calls)
@@ -108,13 +109,13 @@ async def test_a_session_goes_into_a_worktree_and_comes_back(tmp_path: Path, pro
     assert left == {"action": "keep", "originalCwd": str(project), **where, "message": said[3]}
     assert "greenroom" not in listed(project).split("worktree-feature")[1]  # it is not locked any more
     lines = [json.loads(line) for line in (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()]
-    places = [line["cwd"] for line in lines if "message" in line]  # agents 10.4: each line names the folder of its time
+    places = [line["cwd"] for line in lines if "message" in line]  # each line names the folder of its time
     assert list(dict.fromkeys(places)) == [str(project), str(tree)]
     assert places[-1] == str(project)
 
 
 async def test_what_would_be_lost_is_said_and_kept(tmp_path: Path, project: Path) -> None:
-    """11.14: removing work needs `discard_changes: true`. Mechanism: `losses`, asked before anything is touched."""
+    """Removing work needs `discard_changes: true`. Mechanism: `losses`, asked before anything is touched."""
     work = bash(f"echo 1 > one.txt; {COMMIT}; echo 2 > two.txt")
     calls = [enter(name="feature"), work, leave("remove"), PWD, leave("remove", discard_changes=True), PWD]
 
@@ -157,7 +158,7 @@ async def test_what_is_elsewhere_is_not_lost(how: str, tmp_path: Path, project: 
 
 
 async def test_a_name_is_made_up_and_taken_up_again(tmp_path: Path, project: Path) -> None:
-    """11.1: two words; a name that is there is that worktree again."""
+    """Two words; a name that is there is that worktree again."""
     _, session = await play(tmp_path, enter(), write("new.txt"), leave("keep"))
     path = Path(moves(session)[0]["worktreePath"])
     assert path.parent == place_of(project, "")
@@ -169,7 +170,7 @@ async def test_a_name_is_made_up_and_taken_up_again(tmp_path: Path, project: Pat
 
 
 async def test_a_worktree_that_was_there_is_entered_and_never_removed(tmp_path: Path, project: Path) -> None:
-    """11.14: `path`; its base is not known, so nothing about it is proven."""
+    """`path`; its base is not known, so nothing about it is proven."""
     mine = tmp_path / "mine"
     git(project, "worktree", "add", "--quiet", "-b", "mine", str(mine))
     calls = [enter(path=str(mine)), PWD, leave("remove", discard_changes=True), PWD, leave("keep"), PWD]
@@ -280,7 +281,7 @@ async def ask_about(
     """Return what somebody was asked about, and what the calls said."""
     asked: list[str] = []
 
-    async def decide(question: Question) -> Allow | Deny:
+    async def decide(question: PermissionQuestion) -> Allow | Deny:
         await trio.lowlevel.checkpoint()
         asked.append(question.tool)
         return Allow() if answer else Deny(message="not now")
@@ -303,7 +304,7 @@ async def test_the_tools_ask_unless_a_rule_allows(tmp_path: Path, project: Path)
 
 
 async def test_going_elsewhere_is_asked_about_whatever_is_allowed(tmp_path: Path, project: Path) -> None:
-    """11.14: entering outside of the folder of worktrees asks the user; a rule that names the path is their word."""
+    """Entering outside of the folder of worktrees asks the user; a rule that names the path is their word."""
     git(project, "worktree", "add", "--quiet", "-b", "mine", str(tmp_path / "mine"))
     git(project, "worktree", "add", "--quiet", "-b", "in", str(place_of(project, "in")))
     both = ["EnterWorktree", "ExitWorktree"]
@@ -418,7 +419,7 @@ async def test_a_command_in_the_background_holds_it(tmp_path: Path, project: Pat
 
 
 async def test_a_sub_agent_goes_in_by_itself_and_its_worktree_stays(tmp_path: Path, project: Path) -> None:
-    """1.52: children in the background have the tools; 20.55: what they went into is no agent's worktree, and is kept."""
+    """Children in the background have the tools; what they went into is no agent's worktree, and is kept."""
     read: list[str] = []
     steps: list[AnswerLike] = [enter(name="its"), PWD, "Done."]
 
@@ -435,20 +436,20 @@ async def test_a_sub_agent_goes_in_by_itself_and_its_worktree_stays(tmp_path: Pa
         with trio.fail_after(60):
             await session.run("go")
             await session.wait_quiet()
-            (member,) = session.agents.crew.members.values()
+            (member,) = session.agents.pool.subagents.values()
             task = member.task
             assert session.files.worktree is None
             await session.agents.post.send(member.id, "again", sender=session.main.id)
             await session.wait_quiet()
             assert member.home.cwd == place_of(project, "its")
     assert read[2] == str(place_of(project, "its"))
-    assert (task.worktree, task.worktree_branch) == (str(place_of(project, "its")), "worktree-its")
+    assert task.worktree == KeptWorktree(str(place_of(project, "its")), "worktree-its")
     assert place_of(project, "its").exists()
     assert violations(session) == []
 
 
 async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, project: Path) -> None:
-    """20.55: an agent's worktree is cleaned up at its end, and never by ExitWorktree."""
+    """An agent's worktree is cleaned up at its end, and never by ExitWorktree."""
     read: list[str] = []
     steps: list[AnswerLike] = [enter(name="x"), leave("remove", discard_changes=True), write("new.txt")]
 
@@ -461,7 +462,7 @@ async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, pro
     async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE) as session:
         with trio.fail_after(60):
             await session.run("go")
-        (member,) = session.agents.crew.members.values()
+        (member,) = session.agents.pool.subagents.values()
 
     assert "a worktree of its own" in read[1]
     assert "no worktree that it went into" in read[2]
@@ -476,7 +477,7 @@ async def test_where_a_sub_agent_is_can_be_read_while_it_runs(tmp_path: Path, pr
     async def look(ctx: ToolContext) -> str:
         """Look at what is kept of the caller."""
         await trio.lowlevel.checkpoint()
-        record = session.agents.crew.members[ctx.actor].kept_record
+        record = session.agents.pool.subagents[ctx.actor].kept_record
         assert record is not None
         records.append(dict(record))
         return "seen"
@@ -543,14 +544,14 @@ def opening(folder: Path, main: Page = HELLO, *, seed: int = 1, **more: Any) -> 
 
 
 async def test_a_session_begins_in_a_worktree_that_is_still_there_at_its_end(tmp_path: Path, project: Path) -> None:
-    """11.15: left behind, and locked until a sweep, which lets go of the lock and never removes it (11.9)."""
+    """Left behind, and locked until a sweep, which lets go of the lock and never removes it."""
     said, session = await play(
         tmp_path, PWD, agent("look"), worktree="feature", pages={"general-purpose": in_order(PWD)}
     )
 
     tree = place_of(project, "feature")
     assert said[0] == str(tree)
-    assert session.cwd == tree
+    assert session.files.cwd == tree
     assert session.files.worktree == tree
     assert "locked greenroom" in listed(project)
 
@@ -575,7 +576,7 @@ async def test_what_the_host_spawns_works_there_too(tmp_path: Path, project: Pat
 
 
 async def test_a_pull_request_is_fetched(tmp_path: Path, project: Path) -> None:
-    """11.15: `#N` is `pull/N/head` of origin."""
+    """`#N` is `pull/N/head` of origin."""
     origin = make_repository(tmp_path / "origin")
     git(origin, "checkout", "--quiet", "-b", "theirs")
     (origin / "theirs.txt").write_text("theirs")
@@ -640,7 +641,7 @@ async def test_two_sessions_are_not_in_the_same_worktree(tmp_path: Path, project
 
 @pytest.mark.parametrize("is_fork", [False, True])
 async def test_a_resumed_session_is_in_its_worktree_again(*, is_fork: bool, tmp_path: Path, project: Path) -> None:
-    """10.21. Mechanism: `worktree.entered` without an actor, in the journal."""
+    """Mechanism: `worktree.entered` without an actor, in the journal."""
     _, first = await play(tmp_path, bash("cd sub"), enter(name="x"), write("new.txt"))
 
     def main(request: ModelRequest) -> AnswerLike:
@@ -675,7 +676,7 @@ async def test_where_a_sub_agent_was_is_not_where_the_session_was(tmp_path: Path
 
 
 async def test_a_hook_makes_it_for_a_session_that_begins_there(tmp_path: Path) -> None:
-    """11.10: no repository is needed."""
+    """No repository is needed."""
     made = tmp_path / "made"
 
     said, session = await play(tmp_path, PWD, worktree="x", settings=hooks(WorktreeCreate=f"mkdir {made}; echo {made}"))
@@ -686,7 +687,7 @@ async def test_a_hook_makes_it_for_a_session_that_begins_there(tmp_path: Path) -
 
 @pytest.mark.parametrize("is_clone", [False, True])
 async def test_what_a_hook_made_is_gone_back_to(*, is_clone: bool, tmp_path: Path) -> None:
-    """10.21, 11.10: it need not be in a repository, and may be one of its own."""
+    """It need not be in a repository, and may be one of its own."""
     made = make_repository(tmp_path / "made") if is_clone else tmp_path / "made"
     settings = hooks(WorktreeCreate=f"mkdir -p {made}; echo {made}")
     _, first = await play(tmp_path, enter(name="x"), settings=settings)
@@ -697,7 +698,7 @@ async def test_what_a_hook_made_is_gone_back_to(*, is_clone: bool, tmp_path: Pat
 
 
 async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) -> None:
-    """11.10: without a hook that removes it, it is kept, and is where the next run of the agent works."""
+    """Without a hook that removes it, it is kept, and is where the next run of the agent works."""
     made, read = tmp_path / "made", list[str]()
     settings = hooks(WorktreeCreate=f"mkdir {made}; echo {made}")
 
@@ -713,7 +714,7 @@ async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) ->
         with trio.fail_after(60):
             await session.run("go")
             await session.wait_quiet()
-            (member,) = session.agents.crew.members.values()
+            (member,) = session.agents.pool.subagents.values()
             for _ in range(2):
                 await session.agents.post.send(member.id, "again", sender=session.main.id)
                 await session.wait_quiet()
@@ -757,7 +758,7 @@ async def test_a_worktree_that_is_another_sessions_now_is_said(tmp_path: Path, p
 CHILD = """
 import sys
 import trio
-from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import open_session
 from greenroom.tools import tool
@@ -791,7 +792,7 @@ def begin_and_kill(cwd: Path, runs: Path) -> None:
 
 
 async def test_what_a_killed_process_was_in_is_gone_back_to(tmp_path: Path, project: Path) -> None:
-    """DESIGN 12.22: the record is durable before the tool answers; the system lets go of what the process held."""
+    """The record is durable before the tool answers; the system lets go of what the process held."""
     begin_and_kill(project, tmp_path / "runs")
 
     async with opening(tmp_path, resume="last") as session:
@@ -805,7 +806,7 @@ async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, proje
     async with opening(tmp_path, worktree="x", sources=["project"]) as session:
         with trio.fail_after(60):
             await session.run("go")
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         prompt = home.profile.definition.system_prompt
 
@@ -823,7 +824,7 @@ def hooks(**commands: str) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("is_removed", [False, True])
 async def test_hooks_make_and_remove_it_in_gits_place(*, is_removed: bool, tmp_path: Path) -> None:
-    """11.10, 11.16, 3.28: no repository is needed; what a hook made may hold anything, so it is only removed on demand."""
+    """No repository is needed; what a hook made may hold anything, so it is only removed on demand."""
     made, told = tmp_path / "made", tmp_path / "told"
     create = f"cat > {told}; mkdir {made} && echo {made}"
     remove = {"WorktreeRemove": f"rm -r {made}"} if is_removed else {}
@@ -845,7 +846,7 @@ async def test_hooks_make_and_remove_it_in_gits_place(*, is_removed: bool, tmp_p
 
 
 async def test_hooks_are_told_where_it_works_and_which_project_it_is(tmp_path: Path, project: Path) -> None:
-    """11.16: `CLAUDE_PROJECT_DIR` stays the original root; `cwd` is the worktree."""
+    """`CLAUDE_PROJECT_DIR` stays the original root; `cwd` is the worktree."""
     out = tmp_path / "told"
     command = f"""{{ cat; echo; echo "$CLAUDE_PROJECT_DIR"; }} > {out}"""
     await play(tmp_path, enter(name="x"), PWD, settings=hooks(PostToolUse=command))

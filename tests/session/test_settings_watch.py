@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,41 +15,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentNoticed
-from greenroom.core import Event
+from greenroom.agents import AgentDefinition
 from greenroom.hooks import HookEvent, HookSource, SourceKind, parse_hooks
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptEntry
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, merge_permissions, read_permissions, read_update
 from greenroom.session import Session, open_session
 from greenroom.session.settings._session_policy import rebased
-from greenroom.session.settings._settings_watch import LOOK_S, Settling
+from greenroom.session.settings._settings_watch import Settling
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import answering, told
-from tests.session.test_permissions import home, opened, project, results, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.hook_commands import answering, told
+from tests.session.scripted import opened, results, write
+from tests.session.settings_notices import SEEN_S, next_notice, notices
 
 SOURCES = ("user", "project", "local")
-SEEN_S = 3 * LOOK_S
-"""Seconds after which an edit is in force."""
 TRUSTED: Final[dict[str, Any]] = {"sources": SOURCES, "is_trusted": True}
-
-
-def notices(session: Session) -> list[str]:
-    """Return what people were told of settings."""
-    return [one.text for one in events_of(session, AgentNoticed) if one.source == "settings"]
-
-
-async def next_notice(stream: AsyncIterator[Event]) -> str:
-    """Wait for the next thing that people are told of settings."""
-    with trio.fail_after(30):
-        async for event in stream:
-            if isinstance(event, AgentNoticed) and event.source == "settings":
-                return event.text
-    raise AssertionError("the session has ended")
 
 
 @pytest.fixture
@@ -190,7 +171,7 @@ def in_force(session: Session) -> tuple[Any, ...]:
 async def test_a_rule_that_is_added_or_taken_away_counts_for_the_next_call(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 13.40, 2.6: of the main agent and of those below it; what was answered for the session stays."""
+    """Of the main agent and of those below it; what was answered for the session stays."""
     file = write(project / ".greenroom/settings.json", {"permissions": {"allow": ["Write(*.txt)"]}})
     calls = [Call("Write", {"file_path": f"{name}.txt", "content": name}) for name in "abc"]
 
@@ -211,7 +192,7 @@ async def test_a_rule_that_is_added_or_taken_away_counts_for_the_next_call(
 
 @pytest.mark.usefixtures("often")
 async def test_hooks_and_variables_of_an_edit_are_those_of_the_next_call(project: Path) -> None:
-    """Agents 13.40: `env` holds for the commands of agents and for hooks; what a broken edit says, holds for neither."""
+    """`env` holds for the commands of agents and for hooks; what a broken edit says, holds for neither."""
     file = project / ".greenroom/settings.local.json"
     shell = Call("Bash", {"command": "echo it is $MARK"})
     command = f"echo $MARK >> {project}/seen; exit 0"
@@ -243,7 +224,7 @@ async def test_hooks_and_variables_of_an_edit_are_those_of_the_next_call(project
 
 @pytest.mark.usefixtures("often")
 async def test_a_hook_may_refuse_an_edit(project: Path) -> None:
-    """Agents 3.34: `ConfigChange`, by whose settings they are; what it refuses does not count, and people read why."""
+    """`ConfigChange`, by whose settings they are; what it refuses does not count, and people read why."""
     file = project / ".greenroom/settings.json"
     hooks = {
         "ConfigChange": [
@@ -303,7 +284,7 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
 async def test_what_an_untrusted_project_edits_into_its_files_is_not_allowed(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 1.133: until it is trusted, its files only take away."""
+    """Until it is trusted, its files only take away."""
     async with opened(project, [Call("Write", {"file_path": "a.txt", "content": "a"})], sources=SOURCES) as session:
         write(project / ".greenroom/settings.json", {"permissions": {"allow": ["Write"]}, "env": {"MARK": "x"}})
         await trio.sleep(SEEN_S)

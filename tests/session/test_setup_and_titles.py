@@ -1,4 +1,4 @@
-"""Hooks of `Setup`, titles that hooks give, and folders that are added while a session runs (agents 3, table; 3.37)."""
+"""Hooks of `Setup`, titles that hooks give, and folders that are added while a session runs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.agents import AgentNoticed
+from greenroom.agents.events import AgentNoticed
 from greenroom.core import UsageError
 from greenroom.hooks import HookRan, HookSource, SourceKind, parse_callbacks
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import Fork, SessionTitled, open_session, read_beginning
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.mcp.real import until
+from tests.session.hook_commands import answering, hook, told
+from tests.session.scripted import results, said
 from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import answering, hook, told
-from tests.session.test_permissions import home, project, results, said
-
-__all__ = ["home", "project"]  # fixtures
 
 
 def specific(event: str, **fields: Any) -> dict[str, Any]:
@@ -59,7 +57,7 @@ async def test_a_matcher_of_setup_is_the_trigger(project: Path, matcher: str, *,
 
 
 async def test_what_a_setup_hook_adds_is_read_with_the_first_prompt_and_its_text_is_not(project: Path) -> None:
-    """3.30: stdout is context for other events only."""
+    """Stdout is context for other events only."""
     settings = hook("Setup", answering(project, specific("Setup", additionalContext="node is there")), "echo so what")
     async with opening(project, "done", settings=settings, setup="init") as session:
         await session.run("Go.")
@@ -69,7 +67,7 @@ async def test_what_a_setup_hook_adds_is_read_with_the_first_prompt_and_its_text
 
 
 async def test_a_setup_hook_that_fails_is_a_notice_and_blocks_nothing(project: Path) -> None:
-    """Agents 3, table: no."""
+    """Table: no."""
     settings = hook("Setup", "echo 'no network' >&2; exit 2")
     async with opening(project, "done", settings=settings, setup="init") as session:
         assert (await session.run("Go.")).text == "done"
@@ -93,7 +91,6 @@ def titles(session: Any) -> list[str]:
 
 
 async def test_hooks_of_the_start_and_of_prompts_give_the_session_a_title(project: Path) -> None:
-    """3.37."""
     settings = hook("SessionStart", answering(project, specific("SessionStart", sessionTitle="auth  refactor\n")))
     named = answering(project, specific("UserPromptSubmit", sessionTitle="repair the tests"))
     settings["hooks"]["UserPromptSubmit"] = [{"hooks": [{"type": "command", "command": named}]}]

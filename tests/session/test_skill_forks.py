@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +10,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.crew import AGENT_TOOLS, Member, SkillForkFailed
+from greenroom.agents.subagents import SkillForkFailed
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
-from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, ToolResultBlock
+from greenroom.models import Call, Say, TextBlock, ToolResultBlock
 from greenroom.models._scripted import ScriptStep
-from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.tasks import TaskState
-from greenroom.testing import virtual_ports
-from greenroom.tools.builtin import STANDARD_TOOLS
-from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_permissions import home, project, results, said, write
-from tests.session.test_skills import skill
-from tests.worktrees.repositories import make_repository
-
-__all__ = ["home", "project"]  # fixtures
+from greenroom.session import Session
+from greenroom.tasks import EndReport, TaskState
+from tests.session.scripted import results, said, write
+from tests.session.skills import as_repository, asked, events, members, opened
 
 AUDIT = Call("Skill", {"skill": "audit-auth", "args": "login"})
 LONG = ScriptStep(answer="Never heard.", wait_s=600.0)
@@ -34,54 +26,13 @@ WATCHED = {"skill_fork": "background", "interactive": True}
 CHILD = "general-purpose"
 
 
-@asynccontextmanager
-async def opened(
-    project: Path,
-    script: Mapping[str, Any],
-    *,
-    head: str = "",
-    body: str = "Audit $ARGUMENTS.",
-    delegation: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> AsyncIterator[tuple[Session, ScriptedModel]]:
-    """Open a session with a skill `audit-auth` that forks."""
-    skill(project, "audit-auth", f"context: fork\n{head}", body)
-    model = ScriptedModel(script, keeps_requests=True)
-    settings = {"permissions": {"allow": ["Skill"]}, "delegation": delegation or {}, **more}
-    async with open_session(
-        model=model,
-        cwd=project,
-        runs=project.parent / "runs",
-        tools=(*STANDARD_TOOLS, *AGENT_TOOLS),
-        sources=["project"],
-        is_trusted=True,
-        settings=settings,
-        ports=virtual_ports(),
-    ) as session:
-        yield session, model
-    assert check_journal(read_journal(session.run_folder / JOURNAL, EVENTS).entries, folds=FOLDS) == []
-
-
-def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
-    return [one for one in model.requests if one.definition == definition]
-
-
-def members(session: Session) -> list[Member]:
-    return list(session.agents.crew.members.values())
-
-
-def events(session: Session, kind: str) -> list[dict[str, Any]]:
-    lines = map(json.loads, (session.run_folder / JOURNAL).read_text().splitlines())
-    return [one for one in lines if one.get("ev") == kind]
-
-
-# --- who waits, and what comes back (20.2, 20.8, 20.9) ------------------------------------------------------------------
+# --- who waits, and what comes back ------------------------------------------------------------------
 
 
 async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (4), line 4; Behaviours (20), line 1, the sixth call. Agents 4.30, 4.32.
+    """Behaviours (4), line 4; Behaviours (20), line 1, the sixth call.
 
     The child is told the skill's text and nothing of the conversation; main's next request has the report.
     """
@@ -89,7 +40,7 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     async with opened(project, script) as (session, model):
         answer = await session.run("A secret of mine.")
         (member,) = members(session)
-        assert member.task.is_notified
+        assert member.task.report is not EndReport.NONE
     assert answer.text == "done"
     (first,) = asked(model, CHILD)
     (told,) = first.messages
@@ -106,7 +57,7 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
 async def test_a_user_gets_what_the_skill_says_as_the_output_of_the_command(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 4.32, 20.52: no model of main is asked; it reads of the command with the next prompt."""
+    """No model of main is asked; it reads of the command with the next prompt."""
     script: dict[str, Any] = {"main": ["I see."], CHILD: [ScriptStep(answer="Use <b>.", wait_s=5.0)]}
     async with opened(project, script) as (session, model):
         answer = await session.run("/audit-auth login page")
@@ -124,7 +75,7 @@ async def test_a_user_gets_what_the_skill_says_as_the_output_of_the_command(
 
 
 async def test_a_command_that_was_sent_runs_in_its_turn(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 9.8: it has a turn of its own, behind what was sent before."""
+    """It has a turn of its own, behind what was sent before."""
     script: dict[str, Any] = {"main": [ScriptStep(answer="one", wait_s=9.0), "two"], CHILD: ["All is well."]}
     async with opened(project, script) as (session, model):
         session.send("First.")
@@ -137,7 +88,7 @@ async def test_a_command_that_was_sent_runs_in_its_turn(project: Path, autojump_
 
 
 async def test_in_the_background_the_result_is_a_notice(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 4.31: the turn goes on at once, with the reduced set of tools for the child."""
+    """The turn goes on at once, with the reduced set of tools for the child."""
     script = {"main": [AUDIT, "I go on.", "I have read it."], CHILD: [ScriptStep(answer="All is well.", wait_s=50.0)]}
     async with opened(project, script, delegation=WATCHED) as (session, model):
         assert (await session.run("Go.")).text == "I go on."
@@ -153,7 +104,7 @@ async def test_in_the_background_the_result_is_a_notice(project: Path, autojump_
 async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 4.32, 20.2, 20.9: several commands run side by side, and the input is not held up."""
+    """Several commands run side by side, and the input is not held up."""
     child = [ScriptStep(answer="One </command-result>.", wait_s=50.0), ScriptStep(answer="Two.", wait_s=90.0)]
     script = {"main": ["Hello.", "First read.", "Second read."], CHILD: child}
     async with opened(project, script, delegation={"assistant": True}) as (session, model):
@@ -212,7 +163,7 @@ async def test_an_assistant_reads_that_a_skill_did_not_come_to_its_end(
 async def test_where_a_skill_is_waited_for(
     project: Path, autojump_clock: MockClock, head: str, delegation: dict[str, Any]
 ) -> None:
-    """Agents 4.31, its exceptions; Behaviours (4), line 4: with `background: false` the turn waits."""
+    """Behaviours (4), line 4: with `background: false` the turn waits."""
     script = {"main": [AUDIT, "done"], CHILD: [ScriptStep(answer="All is well.", wait_s=5.0)]}
     async with opened(project, script, head=head, delegation=delegation) as (session, _):
         await session.run("Go.")
@@ -220,7 +171,6 @@ async def test_where_a_skill_is_waited_for(
 
 
 async def test_a_skill_that_runs_already_is_waited_for(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 4.31."""
     child = [ScriptStep(answer="slow", wait_s=500.0), ScriptStep(answer="quick", wait_s=1.0)]
     script = {"main": [AUDIT, AUDIT, "done", "told"], CHILD: child}
     async with opened(project, script, delegation=WATCHED) as (session, _):
@@ -231,7 +181,7 @@ async def test_a_skill_that_runs_already_is_waited_for(project: Path, autojump_c
 
 
 async def test_what_a_schedule_begins_waits(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 4.31. The next turn is the user's, and waits for nothing."""
+    """The next turn is the user's, and waits for nothing."""
     child = [ScriptStep(answer="quick", wait_s=1.0)] * 2
     script = {"main": [AUDIT, "done", AUDIT, "done", "told"], CHILD: child}
     async with opened(project, script, delegation=WATCHED) as (session, _):
@@ -244,7 +194,7 @@ async def test_what_a_schedule_begins_waits(project: Path, autojump_clock: MockC
 
 
 async def test_one_that_is_waited_for_can_be_let_go_on_alone(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 6.70, of a command: it does not notice, and its end is a notice."""
+    """Of a command: it does not notice, and its end is a notice."""
     script = {"main": ["told"], CHILD: [ScriptStep(answer="All is well.", wait_s=50.0)]}
     async with opened(project, script) as (session, model), trio.open_nursery() as nursery:
         nursery.start_soon(release, session)
@@ -266,7 +216,6 @@ async def release(session: Session) -> None:
 async def test_what_the_skill_allows_is_the_childs_for_all_of_its_run_and_not_its_callers(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 4.33, 4.11."""
     write(
         project / ".claude/agents/auditor.md", "---\nname: auditor\ndescription: x\npermissionMode: dontAsk\n---\nx\n"
     )
@@ -283,7 +232,7 @@ async def test_what_the_skill_allows_is_the_childs_for_all_of_its_run_and_not_it
 async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 4.12, 4.30: they configure the child, and the turn that called keeps its own."""
+    """They configure the child, and the turn that called keeps its own."""
     write(project / ".claude/agents/auditor.md", "---\nname: auditor\ndescription: x\ntools: Read\n---\nYou audit.\n")
     head = "agent: auditor\nmodel: haiku\neffort: low\n"
     async with opened(project, {"main": [AUDIT, "done"], "auditor": ["ok"]}, head=head) as (session, model):
@@ -298,14 +247,8 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     assert [(one.model, one.effort) for one in asked(model, "main")] == [("", None), ("", None)]
 
 
-def as_repository(project: Path) -> None:
-    (project / ".git").rmdir()
-    project.rmdir()
-    make_repository(project)
-
-
 async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -> None:
-    """Agents 1.103: the definition asks for it, and the main checkout is untouched."""
+    """The definition asks for it, and the main checkout is untouched."""
     as_repository(project)
     write(project / ".claude/agents/apart.md", "---\nname: apart\ndescription: x\nisolation: worktree\n---\nx\n")
     note = Call("Write", {"file_path": "a.txt", "content": "a"})
@@ -314,13 +257,14 @@ async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -
         (member,) = members(session)
     text, _, worktree = answer.text.partition("\n\nworktreePath: ")
     assert text == "Written."
-    assert worktree.startswith(member.task.worktree)
-    assert (Path(member.task.worktree) / "a.txt").exists()
+    assert member.task.worktree is not None
+    assert worktree.startswith(member.task.worktree.path)
+    assert (Path(member.task.worktree.path) / "a.txt").exists()
     assert not (project / "a.txt").exists()
 
 
 async def test_without_a_model_of_its_own_it_has_its_callers(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 1D: the caller may be a child."""
+    """The caller may be a child."""
     write(project / ".claude/agents/quick.md", "---\nname: quick\ndescription: x\nmodel: haiku\n---\nx\n")
     spawn = Call("Agent", {"description": "quick", "prompt": "quick", "subagent_type": "quick"})
     async with opened(project, {"main": [spawn, "done"], "quick": [AUDIT, "end"], CHILD: ["ok"]}) as (session, model):
@@ -330,7 +274,7 @@ async def test_without_a_model_of_its_own_it_has_its_callers(project: Path, auto
 
 
 async def test_hooks_of_the_skill_are_the_childs_alone_and_stop_is_subagent_stop(project: Path) -> None:
-    """Agents 4.33, 3.43; Behaviours (3), line 5."""
+    """Behaviours (3), line 5."""
     told = project.parent / "told"
     hooks = f"hooks: {{Stop: [{{hooks: [{{type: command, command: 'cat >> {told}; echo >> {told}'}}]}}]}}\n"
     async with opened(project, {"main": [AUDIT, "done"], CHILD: ["All is well."]}, head=hooks) as (session, _):
@@ -343,7 +287,7 @@ async def test_hooks_of_the_skill_are_the_childs_alone_and_stop_is_subagent_stop
 
 
 async def test_a_skill_that_forks_does_not_run_itself(project: Path, autojump_clock: MockClock) -> None:
-    """CL-51; agents 4.34. Below itself it is refused through any other agent, too."""
+    """CL-51. Below itself it is refused through any other agent, too."""
     write(project / ".claude/agents/below.md", "---\nname: below\ndescription: x\n---\nx\n")
     spawn = Call("Agent", {"description": "below", "prompt": "below", "subagent_type": "below"})
     script = {"main": [AUDIT, "done"], CHILD: [AUDIT, spawn, "end"], "below": [AUDIT, "over"]}
@@ -369,7 +313,7 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         await session.wait_quiet()
         await trio.sleep(5)
         assert len(members(session)) == (release_s > 5)
-        home = session.agents.crew.main_home
+        home = session.agents.pool.main_home
         assert home is not None
         await session.agents.post.send(member.id, "Once more.", sender=home.profile.id)
         await session.wait_quiet()

@@ -1,4 +1,4 @@
-"""What a skill gives and takes away, through whole turns (agents 4)."""
+"""What a skill gives and takes away, through whole turns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from greenroom.core import UsageError
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import Session, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_permissions import home, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
-
-
-def skill(project: Path, name: str, head: str, body: str = "Do it.") -> None:
-    write(project / f".claude/skills/{name}/SKILL.md", f"---\ndescription: {name}.\n{head}---\n{body}\n")
+from tests.session.scripted import results, said
+from tests.session.skills import skill
 
 
 async def turns(project: Path, script: list[Any], *prompts: str, **options: Any) -> tuple[Session, ScriptedModel]:
@@ -43,7 +38,7 @@ TAKE_UP = Call("Skill", {"skill": "release"})
 
 
 async def test_what_a_skill_allows_runs_unasked_in_that_turn_and_not_in_the_next(project: Path) -> None:
-    """Behaviours (4), line 3; agents 4.11. Mechanism: `Guard` decides by the policy with the turn's grants."""
+    """Behaviours (4), line 3. Mechanism: `Guard` decides by the policy with the turn's grants."""
     skill(project, "release", "allowed-tools: Write\n")
     other = Call("Write", {"file_path": "b.txt", "content": "b"})
     session, _ = await turns(project, [TAKE_UP, WRITE, "one", other, "two"], "Release.", "And on.")
@@ -51,7 +46,7 @@ async def test_what_a_skill_allows_runs_unasked_in_that_turn_and_not_in_the_next
 
 
 async def test_what_a_skill_takes_away_is_refused_until_the_user_says_something(project: Path) -> None:
-    """Agents 4.11: the list of tools stays as it is."""
+    """The list of tools stays as it is."""
     skill(project, "release", "disallowed-tools: Bash\n")
     bash = Call("Bash", {"command": "echo a"})
     session, model = await turns(project, [TAKE_UP, bash, "one", bash, "two"], "Release.", "And on.")
@@ -61,7 +56,6 @@ async def test_what_a_skill_takes_away_is_refused_until_the_user_says_something(
 
 
 async def test_a_skill_chooses_model_and_effort_for_the_rest_of_the_turn(project: Path) -> None:
-    """Agents 4.12."""
     skill(project, "release", "model: haiku\neffort: low\n")
     _, model = await turns(project, [TAKE_UP, "one", "two"], "Release.", "And on.")
     first, second, third = model.requests
@@ -72,7 +66,6 @@ async def test_a_skill_chooses_model_and_effort_for_the_rest_of_the_turn(project
 
 
 async def test_hooks_of_a_skill_run_from_then_on(project: Path) -> None:
-    """Agents 3.43."""
     hooks = 'hooks: {PreToolUse: [{matcher: Write, hooks: [{type: command, command: "echo no >&2; exit 2"}]}]}\n'
     skill(project, "release", hooks)
     settings = {"permissions": {"allow": ["Skill", "Write"]}}
@@ -82,7 +75,7 @@ async def test_hooks_of_a_skill_run_from_then_on(project: Path) -> None:
 
 
 async def test_a_user_calls_a_skill_by_its_name(project: Path) -> None:
-    """Agents 4.20, 4.41: the text takes the place of what was typed, and its grants hold in that turn."""
+    """The text takes the place of what was typed, and its grants hold in that turn."""
     skill(project, "fix", "allowed-tools: Write\n", "Fix $0|$1|$2|$ARGUMENTS.")
     session, _ = await turns(project, [WRITE, "done"], '/fix 12 "a b"')
     assert 'Fix 12|a b|$2|12 "a b".' in said(session)[0].text

@@ -9,16 +9,14 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, MemoryScope
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnFailed
 from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
 from greenroom.models._continuation import GO_ON
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.test_permissions import home, opened, project, results, said, write
-
-__all__ = ["home", "project"]  # fixtures
+from tests.session.scripted import opened, results, said, write
 
 
 async def first_request(project: Path, **options: Any) -> ModelRequest:
@@ -29,7 +27,7 @@ async def first_request(project: Path, **options: Any) -> ModelRequest:
 
 
 async def test_nothing_is_read_unless_it_is_asked_for(project: Path, home: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.33: the library reads files only for `sources=`."""
+    """The library reads files only for `sources=`."""
     write(project / "CLAUDE.md", "Use tabs.")
     write(home / ".claude/CLAUDE.md", "Be brief.")
     write(project / ".claude/settings.json", {"permissions": {"deny": ["Read"]}})
@@ -48,7 +46,7 @@ async def test_instructions_of_the_project_and_the_user_come_with_the_prompt(
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-async def test_5_7_instructions_of_added_folders_count_where_the_variable_says_so(
+async def test_instructions_of_added_folders_count_where_the_variable_says_so(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock, *, is_on: bool
 ) -> None:
     other = project.parent / "other"
@@ -64,7 +62,7 @@ async def test_5_7_instructions_of_added_folders_count_where_the_variable_says_s
 
 
 @pytest.mark.parametrize("scope", ["any", "main"])
-async def test_2_10_an_initial_prompt_goes_before_what_an_agent_is_told_first(
+async def test_an_initial_prompt_goes_before_what_an_agent_is_told_first(
     project: Path, autojump_clock: MockClock, scope: str
 ) -> None:
     """C17: that of any agent, or, by the setting, of the main agent alone; in the first turn only."""
@@ -95,7 +93,7 @@ async def test_2_10_an_initial_prompt_goes_before_what_an_agent_is_told_first(
 async def test_an_added_folder_brings_its_agents_and_skills_and_a_setting_does_not(
     project: Path, home: Path, autojump_clock: MockClock, *, is_added: bool
 ) -> None:
-    """Agents 2.5, 5.7: in both cases there may be worked, and instructions stay where they are."""
+    """In both cases there may be worked, and instructions stay where they are."""
     other = project.parent / "other"
     write(other / ".claude/agents/helper.md", "---\nname: helper\ndescription: Helps.\n---\nHelp.")
     write(other / ".claude/skills/tidy/SKILL.md", "---\ndescription: Tidies.\n---\nTidy.")
@@ -115,7 +113,7 @@ async def test_an_added_folder_brings_its_agents_and_skills_and_a_setting_does_n
 async def test_a_child_has_its_memory_in_its_prompt_and_may_write_there(
     project: Path, home: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 5: the notes of MEMORY.md, the tools that they need, and a folder to write in."""
+    """The notes of MEMORY.md, the tools that they need, and a folder to write in."""
     folder = project / ".greenroom/agent-memory/scout"
     write(folder / "MEMORY.md", "The parser is in parse.c.")
     definition = AgentDefinition(
@@ -143,7 +141,7 @@ async def test_a_child_has_its_memory_in_its_prompt_and_may_write_there(
 
 
 async def test_a_skill_is_listed_and_its_text_is_the_answer_of_the_tool(project: Path) -> None:
-    """Agents 4: inline shell blocks run under the rules, before a model sees the text."""
+    """Inline shell blocks run under the rules, before a model sees the text."""
     body = "---\ndescription: Release it.\nallowed-tools: Bash(echo *)\n---\nOn !`echo branch main`: release $0.\n"
     write(project / ".claude/skills/release/SKILL.md", body)
     model = ScriptedModel([Call("Skill", {"skill": "release", "args": "1.2"}), "done"], keeps_requests=True)

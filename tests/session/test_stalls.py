@@ -1,4 +1,4 @@
-"""An agent in the background whose model sends nothing for long fails; nobody else does (agents 1.74)."""
+"""An agent in the background whose model sends nothing for long fails; nobody else does."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def digging() -> Page:
     ("halt_s", "settings", "is_failed"),
     [(299, {}, False), (601, {}, True), (601, {"stall_s": 0}, False), (30, {"stall_s": 20}, True)],
 )
-async def test_1_74_in_the_background_an_agent_fails_whose_model_stands_still(
+async def test_in_the_background_an_agent_fails_whose_model_stands_still(
     halt_s: float, settings: dict[str, float], is_failed: bool, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """A tool may take longer, and each piece of an answer begins the time anew, save what it has used so far; what it had said is not lost."""
@@ -97,7 +97,7 @@ async def test_1_74_in_the_background_an_agent_fails_whose_model_stands_still(
     assert violations(session) == []
 
 
-async def test_1_74_main_and_an_agent_that_a_call_waits_for_may_stand_still(
+async def test_main_and_an_agent_that_a_call_waits_for_may_stand_still(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     around = halting({"dig": 700, "go": 700})
@@ -109,7 +109,7 @@ async def test_1_74_main_and_an_agent_that_a_call_waits_for_may_stand_still(
     assert "dig" in main_messages(session)[2]
 
 
-async def test_1_74_the_variable_goes_before_the_setting(
+async def test_the_variable_goes_before_the_setting(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GREENROOM_ASYNC_AGENT_STALL_TIMEOUT_MS", "5000")

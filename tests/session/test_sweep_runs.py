@@ -249,7 +249,7 @@ def test_the_command_says_what_became_of_each_run(tmp_path: Path, capsys: pytest
 def test_settings_files_say_how_long_runs_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """10.12: a period that is unclear removes nothing."""
+    """A period that is unclear removes nothing."""
     runs = tmp_path / ".greenroom" / "runs"
     make_run(runs, OLD)
     (make_run(runs, OTHER) / "report.md").touch()
@@ -274,7 +274,7 @@ def test_settings_files_say_how_long_runs_are_kept(
 def test_the_command_takes_worktrees_of_agents_that_are_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Agents 11.9, 10.12: old ones without work in them."""
+    """Old ones without work in them."""
     project = make_repository(tmp_path / "project")
     trees = [trio.run(leave_worktree, project, agent) for agent in ("clean", "dirty")]
     (trees[0] / "new.txt").unlink()

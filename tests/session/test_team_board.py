@@ -13,14 +13,14 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
-from greenroom.teams import MAX_FAILURES, Edit, Edited, EditItem, Item, ItemClaimed, Team, refuse_idling
+from greenroom.teams import Edit, EditItem, Item, ItemClaimed, Team, refuse_idling
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._board_messages import Edited
 from greenroom.testing import virtual_ports
+from tests.session.hook_commands import answering, hook, told
+from tests.session.scripted import results
 from tests.session.teamwork import main_messages
 from tests.session.teamwork import told as events_of
-from tests.session.test_hooks import answering, hook, told
-from tests.session.test_permissions import home, project, results
-
-__all__ = ["home", "project"]  # fixtures
 
 LEAD = AgentDefinition(name="lead", system_prompt="You lead.")
 MATE = AgentDefinition(name="mate", system_prompt="You help.")
@@ -54,7 +54,7 @@ async def run(project: Path, settings: dict[str, Any], *calls: Call) -> tuple[li
 
 @pytest.mark.parametrize("command", ["echo 'not without a test' >&2; exit 2", None])
 async def test_a_hook_refuses_an_item_before_anybody_can_be_handed_it(project: Path, command: str | None) -> None:
-    """Behaviours (3), line 7; agents 3.38: it is never on the board, the model reads why, and its id is nobody's ever after."""
+    """Behaviours (3), line 7: it is never on the board, the model reads why, and its id is nobody's ever after."""
     settings = hook("TaskCreated", command or answering(project, NO))
     both = [CREATE, Call("TaskCreate", {"subject": "two", "description": ""})]
 
@@ -76,7 +76,7 @@ async def test_what_a_hook_lets_pass_is_created_with_the_id_that_it_was_told(pro
 
 
 async def test_a_hook_keeps_an_item_from_being_completed(project: Path) -> None:
-    """Behaviours (3), line 7; agents 3.38: it stays as it is, and the model reads why."""
+    """Behaviours (3), line 7: it stays as it is, and the model reads why."""
     settings = hook("TaskCompleted", "cat >> told; echo >> told; echo 'run the tests' >&2; exit 2")
 
     texts, items = await run(project, settings, CREATE, COMPLETE)
@@ -98,7 +98,7 @@ async def test_a_hook_is_not_asked_about_what_the_board_refuses_or_what_is_done(
 
 
 async def test_at_the_end_of_a_turn_hooks_are_asked_about_all_that_a_mate_works_on(project: Path) -> None:
-    """Agents 3.27, 7.60: its name is told; what they say is what it has to do first; nothing is completed by that."""
+    """Its name is told; what they say is what it has to do first; nothing is completed by that."""
     settings = hook("TaskCompleted", "cat >> told; echo >> told; echo 'unfinished' >&2; exit 2")
     model = PlaybookModel({"lead": calling(CREATE), "mate": lambda _: "I stop."})
     async with open_session(
@@ -140,7 +140,7 @@ async def test_twins_are_never_handed_what_is_anothers(project: Path, autojump_c
 
 
 async def test_a_mate_that_is_given_an_item_reads_whose_it_is(project: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.55, 7.76: a `task_assignment` from who gave it, while it cannot begin with it."""
+    """A `task_assignment` from who gave it, while it cannot begin with it."""
     seen: list[str] = []
 
     def mate(request: ModelRequest) -> AnswerLike:

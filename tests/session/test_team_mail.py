@@ -13,41 +13,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents.crew import SendRefused
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.store import read_transcript
-from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team, unread
-from greenroom.teams._protocol import ShutdownRequest
+from greenroom.store._transcript_reader import read_transcript
+from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent
+from greenroom.teams._mail_events import unread
 from greenroom.teams._protocol_json import write_text
+from greenroom.teams._team_protocol import ShutdownRequest
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
-from tests.session.teamwork import in_order, kind, mail, open_teamwork, send_as, texts_of, told, violations
-from tests.session.test_full_disk import FillingDisk
-
-
-def member(team: Team, name: str) -> Any:
-    """Return a member by its name."""
-    return team.roster.members[name]
-
-
-def mail_texts(team: Team, name: str) -> list[str]:
-    """Return what others said to a member that stands in its conversation; that they have nothing to do is left out."""
-    return [text for text in notices_of(team, name) if "idle_notification" not in text]
-
-
-def notices_of(team: Team, name: str) -> list[str]:
-    """Return all that a member was told by others, or of them."""
-    return [text for text in texts_of(member(team, name).home) if text.startswith("<teammate-message")]
+from tests.session.teamwork import (
+    in_order,
+    kind,
+    mail,
+    mail_texts,
+    member,
+    notices_of,
+    open_teamwork,
+    send_as,
+    texts_of,
+    told,
+    violations,
+)
+from tests.trace.disks import FillingDisk
 
 
 async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.42, 7.47: the sender, its color and what it is about are in the tag; the result says where it went."""
+    """The sender, its color and what it is about are in the tag; the result says where it went."""
     pages = {name: in_order() for name in ("ann", "bob")}
     async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
         for name in ("ann", "bob"):
@@ -169,7 +167,6 @@ async def test_what_a_member_has_not_read_when_it_ends_goes_back_to_those_who_wr
 
 
 async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.43."""
     pages = {name: in_order() for name in ("ann", "bob", "cid")}
     async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
         for name in pages:
@@ -192,7 +189,7 @@ async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, auto
 
 
 async def test_what_cannot_be_put_on_record_is_not_sent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-24. Behaviours (7), line 5; agents 7.31: in the words that others know."""
+    """CL-24. Behaviours (7), line 5: in the words that others know."""
     disk = FillingDisk()
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
@@ -256,7 +253,7 @@ async def test_bad_entries_of_an_inbox_are_put_aside_and_reported_once(
 
 
 async def test_what_is_unread_when_the_team_is_closed_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.35: the next time that the team is open, it is handed over, under its old number and once."""
+    """The next time that the team is open, it is handed over, under its old number and once."""
     pages = {"ann": in_order("Busy.")}
     async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=50.0) as session:
         async with session.open_team("t") as team:

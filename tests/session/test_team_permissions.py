@@ -8,13 +8,13 @@ from typing import Literal
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import Question
-from greenroom.agents.crew import SendRefused
+from greenroom.agents import PermissionQuestion
+from greenroom.agents.subagents import SendRefused
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny, Mode
-from greenroom.teams import DELEGATE_TOOLS, LEAD
-from tests.session.teamwork import in_order, kind, open_teamwork, send_as, texts_of
-from tests.session.test_team_mail import member
+from greenroom.teams import LEAD
+from greenroom.teams._member_tools import DELEGATE_TOOLS
+from tests.session.teamwork import in_order, kind, member, open_teamwork, send_as, texts_of
 
 RISKY = Call("Write", {"file_path": "risky.txt", "content": "x"})
 
@@ -23,16 +23,16 @@ class User:
     """Answers questions, and keeps them."""
 
     def __init__(self, *answers: Allow | Deny) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[PermissionQuestion] = []
         self._answers = list(answers)
 
-    async def __call__(self, question: Question) -> Allow | Deny | None:
+    async def __call__(self, question: PermissionQuestion) -> Allow | Deny | None:
         self.asked.append(question)
         return self._answers.pop(0)
 
 
 async def test_a_mates_question_comes_to_the_session_under_its_name(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.90, 19.8: the user answers, and the call runs."""
+    """The user answers, and the call runs."""
     user = User(Allow())
     pages = {"worker": in_order(RISKY, "Done.")}
     async with (
@@ -50,7 +50,7 @@ async def test_a_mates_question_comes_to_the_session_under_its_name(tmp_path: Pa
 async def test_a_question_that_nobody_answers_in_code_waits_in_the_queue_under_that_name(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    async def nobody(_: Question) -> Allow | Deny | None:
+    async def nobody(_: PermissionQuestion) -> Allow | Deny | None:
         return None
 
     pages = {"worker": in_order(RISKY, "Done.")}
@@ -72,7 +72,7 @@ async def test_a_question_that_nobody_answers_in_code_waits_in_the_queue_under_t
 async def test_what_the_user_refused_one_mate_no_other_gets_by_relaying(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.91, 0.4 (6): not even one that would be allowed; who was refused may ask again, and then all may."""
+    """Not even one that would be allowed; who was refused may ask again, and then all may."""
     user = User(Deny(message="Not that file."), Allow())
 
     def ann(request: ModelRequest) -> AnswerLike:
@@ -136,7 +136,7 @@ async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock:
 async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
     cause: Literal["closed", "deadline"], tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.91 is about what the user has refused."""
+    """Only what the user has refused must not be asked of others."""
     user = User(Deny(message="No answer.", cause=cause))
     pages = {"ann": in_order(RISKY, "Refused."), "bob": in_order(RISKY, "Done.")}
     async with (
@@ -156,7 +156,7 @@ async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
 
 
 async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.14: mode and rules of the lead as they are then, whatever the definition says."""
+    """Mode and rules of the lead as they are then, whatever the definition says."""
     async with open_teamwork(tmp_path, in_order(), mode="default") as session, session.open_team("t") as team:
         await team.spawn("one", definition=kind("ann", permission_mode="acceptEdits"))
         await session.permissions.set_mode("bypassPermissions")
@@ -175,7 +175,6 @@ async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clo
     ],
 )
 async def test_a_mate_can_approve_nothing(said: dict[str, object], tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.91."""
     pages = {"ann": in_order(), "bob": in_order()}
     async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
         for name in pages:
@@ -190,7 +189,7 @@ async def test_a_mate_can_approve_nothing(said: dict[str, object], tmp_path: Pat
 async def test_a_lead_in_delegate_mode_keeps_what_leads(
     by_settings: bool, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.97: as long as the team is open."""
+    """As long as the team is open."""
     settings = {"teams": {"delegate_mode": True}} if by_settings else None
     async with open_teamwork(tmp_path, in_order(), settings=settings) as session:
         before = session.tools

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
@@ -14,57 +12,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentState, Question
-from greenroom.agents.crew import SendRefused
+from greenroom.agents import AgentState, PermissionQuestion
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
-from greenroom.teams import LEAD, CreateItem, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams import LEAD, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
+from tests.session.plans import PLAN, deciding, write
 from tests.session.teamwork import (
-    Page,
     agent,
     in_order,
     kind,
     last_texts,
-    mail,
+    mail_texts,
+    member,
     open_teamwork,
     send_as,
     texts_of,
     told,
     violations,
 )
-from tests.session.test_full_disk import FillingDisk
-from tests.session.test_team_mail import mail_texts, member
-
-PLAN = "# Plan\n\nWrite one file."
-
-
-def write(name: str) -> Call:
-    """Return a call that changes something."""
-    return Call("Write", {"file_path": name, "content": "x"})
-
-
-def plan_in(request: ModelRequest) -> str:
-    """Return the id of the plan that a lead has just read of; empty for none."""
-    found = re.findall(r"plan-\d+-\d+@[\w-]+", last_texts(request))
-    return found[-1] if found else ""
-
-
-def deciding(*words: bool) -> Page:
-    """Return a lead that answers one plan after the other."""
-    left = list(words)
-
-    def page(request: ModelRequest) -> AnswerLike:
-        plan = plan_in(request)
-        if not plan or "plan_approval_request" not in last_texts(request):
-            return "I wait."
-        approve = left.pop(0)
-        said: dict[str, Any] = {"type": "plan_approval_response", "request_id": plan, "approve": approve}
-        return mail("ann", said if approve else {**said, "feedback": "Two files."})
-
-    return page
+from tests.trace.disks import FillingDisk
 
 
 async def put(team: Team) -> None:
@@ -72,12 +43,12 @@ async def put(team: Team) -> None:
     await team.board.ref.ask(CreateItem(subject="one", description="", by=LEAD))
 
 
-async def allow_all(_: Question) -> Allow | Deny | None:
+async def allow_all(_: PermissionQuestion) -> Allow | Deny | None:
     return Allow()
 
 
 async def test_a_mate_changes_nothing_before_its_plan_is_approved(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (7), line 8; agents 7.85, 7.86: who allows everything allows no edit either; approval switches the mode."""
+    """Behaviours (7), line 8: who allows everything allows no edit either; approval switches the mode."""
     ann = in_order(write("before.txt"), Call("ExitPlanMode", {"plan": PLAN}), "I wait.", write("after.txt"), "Done.")
     async with (
         open_teamwork(
@@ -111,7 +82,7 @@ async def test_a_mate_changes_nothing_before_its_plan_is_approved(tmp_path: Path
 async def test_what_a_planning_mate_starts_changes_nothing_either(
     fork: bool, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.85: an agent of its own is no way around, whatever mode that would have."""
+    """An agent of its own is no way around, whatever mode that would have."""
 
     def ann(request: ModelRequest) -> AnswerLike:
         if request.definition == "fork" or "Write it" in last_texts(request):
@@ -137,7 +108,7 @@ async def test_what_a_planning_mate_starts_changes_nothing_either(
 
 
 async def test_a_plan_that_is_rejected_is_made_anew(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.86: it stays in plan mode, reads the feedback, and may hand another one in."""
+    """It stays in plan mode, reads the feedback, and may hand another one in."""
     call = Call("ExitPlanMode", {"plan": PLAN})
     ann = in_order(call, "I wait.", write("between.txt"), call, "I wait.", write("after.txt"), "Done.")
     async with (
@@ -186,7 +157,7 @@ async def test_what_programs_read_says_that_the_lead_is_waited_for(tmp_path: Pat
 
 
 async def test_only_the_lead_answers(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.45, 7.91: neither a peer nor the mate itself, and nothing that looks like an answer."""
+    """Neither a peer nor the mate itself, and nothing that looks like an answer."""
     pages = {"ann": in_order(Call("ExitPlanMode", {"plan": PLAN}), "I wait."), "bob": in_order()}
     async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
         await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
@@ -312,7 +283,7 @@ async def test_the_plan_of_one_who_has_ended_waits_for_nobody(tmp_path: Path, au
 
 
 async def test_a_plan_that_cannot_be_put_on_record_is_not_handed_in(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.31: it stays in plan mode, and reads so."""
+    """It stays in plan mode, and reads so."""
     disk = FillingDisk()
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
@@ -348,7 +319,7 @@ ACTS = st.lists(
 def test_under_any_interleaving_a_plan_has_one_answer_at_most_and_only_an_approval_lets_anything_be_changed(
     acts: list[tuple[str, float]], choices: list[int]
 ) -> None:
-    """Agents 7.85, 7.86: plans, answers of lead and host at once, aborts, kills, under any schedule."""
+    """Plans, answers of lead and host at once, aborts, kills, under any schedule."""
 
     async def run() -> None:
         with tempfile.TemporaryDirectory() as folder:

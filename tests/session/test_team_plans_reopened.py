@@ -15,13 +15,13 @@ from trio.testing import MockClock
 from greenroom.core import UsageError
 from greenroom.models import Call
 from greenroom.session import EVENTS, FOLDS, Session
-from greenroom.teams import LEAD, CreateItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams import LEAD, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports
-from tests.session.teamwork import Page, in_order, kind, open_teamwork, told, violations
-from tests.session.test_team_mail import mail_texts, member
-from tests.session.test_team_plans import PLAN, deciding, write
+from tests.session.plans import PLAN, deciding, write
+from tests.session.teamwork import Page, in_order, kind, mail_texts, member, open_teamwork, told, violations
 
 ANN = kind("Explore")
 HAND_IN = Call("ExitPlanMode", {"plan": PLAN})
@@ -98,7 +98,7 @@ class Life:
 @example(["submit", "approve into dontAsk", "close", "tell", "resume"])
 @given(ACTS)
 def test_whatever_is_closed_in_between_a_plan_waits_until_it_is_answered(acts: list[str]) -> None:
-    """Agents 7.85, 7.86; DESIGN 12.35: in the same process and in the next; the fold of the journal says the same."""
+    """In the same process and in the next; the fold of the journal says the same."""
 
     async def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -208,7 +208,7 @@ async def test_a_plan_whose_mate_is_not_back_waits_for_it(tmp_path: Path, autoju
 
 
 async def test_a_plan_waits_wherever_the_crash_was(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 9, 12.35: what is on record of it is what there is."""
+    """What is on record of it is what there is."""
     disk = RecordingDisk()
     pages = {"Explore": planning()}
     async with open_teamwork(tmp_path, deciding(False), pages=pages, ports=recording_ports(disk), wait_s=0.1) as first:

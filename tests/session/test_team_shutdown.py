@@ -15,22 +15,13 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents import Note
-from greenroom.agents.crew import SendRefused
+from greenroom.agents.subagents import SendRefused
 from greenroom.core import IllegalTransition, JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from greenroom.teams import (
-    LEAD,
-    MemberStatus,
-    ShutdownOutcome,
-    ShutdownSettled,
-    ShutdownState,
-    Team,
-    TeammateIdled,
-    TeammateWoke,
-)
-from greenroom.teams._shutdown_requests import OUTCOMES, TRANSITIONS, ShutdownStep, step
+from greenroom.teams import LEAD, MemberStatus, ShutdownSettled, Team, TeammateIdled, TeammateWoke
+from greenroom.teams._shutdown_requests import OUTCOMES, TRANSITIONS, ShutdownOutcome, ShutdownState, ShutdownStep, step
 from greenroom.testing import run_virtual, virtual_ports
 from tests.session.teamwork import (
     Page,
@@ -38,14 +29,15 @@ from tests.session.teamwork import (
     kind,
     last_texts,
     mail,
+    mail_texts,
     main_messages,
+    member,
     open_teamwork,
     send_as,
     told,
     violations,
 )
-from tests.session.test_full_disk import FillingDisk
-from tests.session.test_team_mail import mail_texts, member
+from tests.trace.disks import FillingDisk
 
 
 def request_in(request: ModelRequest) -> str:
@@ -75,7 +67,7 @@ def outcomes(session: Session) -> list[tuple[str, str]]:
 async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (7), line 7; agents 7.95: its items come back, and the lead reads that it has ended."""
+    """Behaviours (7), line 7: its items come back, and the lead reads that it has ended."""
 
     def lead(request: ModelRequest) -> AnswerLike:
         wanted = last_texts(request).endswith("end ann")
@@ -108,7 +100,7 @@ async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
 
 
 async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.42: `shutdown-<ms>@<name>`; who is asked twice has one request."""
+    """`shutdown-<ms>@<name>`; who is asked twice has one request."""
     async with (
         open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
         session.open_team("t") as team,
@@ -129,7 +121,7 @@ async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_c
 @settings(max_examples=8)
 @given(turns=st.lists(st.sampled_from(["talk", "work"]), max_size=6))
 def test_what_the_lead_is_told_of_one_that_was_asked_to_end_is_on_record(turns: list[str]) -> None:
-    """7.57: each turn that ends is `mate.woke` and `mate.idle`, and the lead is told of those in which something was done."""
+    """Each turn that ends is `mate.woke` and `mate.idle`, and the lead is told of those in which something was done."""
 
     def page(request: ModelRequest) -> AnswerLike:
         return Call("TaskList") if "work" in last_texts(request) else "Hm."
@@ -264,7 +256,7 @@ async def test_at_the_deadline_a_mate_is_ended_whatever_it_does(
 async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-51, agents 7.31: a full disk keeps nobody alive."""
+    """RC-51: a full disk keeps nobody alive."""
     disk = FillingDisk()
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
@@ -286,7 +278,7 @@ async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
 async def test_an_approval_that_cannot_be_put_on_record_counts_all_the_same(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.31: it ends, and reads that its lead may not hear of it."""
+    """It ends, and reads that its lead may not hear of it."""
     disk = FillingDisk()
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):

@@ -25,7 +25,9 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.supervisor import Restart
 from greenroom.tasks import TaskState
-from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team, Teammate, TeammateIdled, TeammateLeft
+from greenroom.teams import ItemStatus, MemberStatus, Team, TeammateIdled, TeammateLeft
+from greenroom.teams._board_messages import CreateItem
+from greenroom.teams._team_handles import Teammate
 from tests.session.teamwork import Page, agent, in_order, last_texts, main_messages, open_teamwork, violations
 
 MATE = AgentDefinition(name="mate", system_prompt="You help.")
@@ -105,7 +107,7 @@ def completes(request: ModelRequest) -> AnswerLike:
 
 
 async def test_the_end_of_a_turn_is_one_notice_without_what_was_said(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (7), line 6; agents 7.56."""
+    """Behaviours (7), line 6."""
     async with opened(tmp_path, in_order("SECRET OUTPUT")) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()
@@ -186,7 +188,6 @@ async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autoj
 async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.61."""
     async with opened(tmp_path, in_order(otherwise="Hm."), wait_s=10.0) as scene:
         ann, _ = [await scene.team.spawn(name, definition=MATE) for name in ("ann", "bob")]
         await trio.sleep(1)
@@ -198,7 +199,7 @@ async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
 
 
 async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.61: an item that was handed out in the same moment waits behind what was said."""
+    """An item that was handed out in the same moment waits behind what was said."""
     read: list[str] = []
 
     def mate(request: ModelRequest) -> AnswerLike:
@@ -222,7 +223,7 @@ async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autoj
 
 
 async def test_an_abort_ends_the_turn_and_a_kill_the_mate(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (7), line 10; agents 7.63."""
+    """Behaviours (7), line 10."""
     async with opened(tmp_path, in_order("Late.", "Later."), wait_s=5.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(1)
@@ -259,7 +260,7 @@ async def test_the_name_of_one_that_has_ended_is_not_given_again(tmp_path: Path,
 async def test_a_mate_is_a_task_that_taskstop_ends_by_name_and_by_id(
     address: str, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-55; agents 7.96."""
+    """RC-55."""
     main = in_order("Ready.", Call("TaskStop", {"task_id": address}), "Stopped.")
     async with opened(tmp_path, in_order("Done."), main=main, wait_s=3.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
@@ -285,7 +286,7 @@ async def test_kill_all_ends_mates_too(tmp_path: Path, autojump_clock: MockClock
 async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_with_it(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-15; agents 7.67."""
+    """CL-15."""
     mate_page = in_order(Call("Bash", {"command": "sleep 600", "run_in_background": True}), "It runs.")
     async with opened(tmp_path, mate_page, settings={"permissions": {"allow": ["Bash"]}}) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
@@ -301,7 +302,7 @@ async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_
 
 
 async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-45; Behaviours (7), line 9; agents 7.18."""
+    """CL-45; Behaviours (7), line 9."""
     refused: list[str] = []
     calls: list[AnswerLike] = [
         agent("x", run_in_background=True),
@@ -326,7 +327,7 @@ async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Pat
 
 
 async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.18: nothing moves to the background by itself there."""
+    """Nothing moves to the background by itself there."""
     async with opened(tmp_path, in_order(agent("what is here?"), otherwise="Done."), wait_s=500.0) as scene:
         await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(900)
@@ -341,7 +342,7 @@ async def test_an_agent_of_a_mate_ends_with_it(
     tmp_path: Path,
     autojump_clock: MockClock,
 ) -> None:
-    """DESIGN 12.18: also one that a person has moved to the background meanwhile."""
+    """Also one that a person has moved to the background meanwhile."""
     async with opened(tmp_path, in_order(agent("what is here?"), "Done."), wait_s=10.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(15)
@@ -386,7 +387,7 @@ async def test_the_lead_is_told_of_a_turn_that_failed_and_a_message_wakes_the_ma
 async def test_the_lead_is_told_of_a_failure_also_where_the_item_is_tried_again_at_once(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-48, DESIGN 12.3: the item comes back, and whoever is idle takes it, which may be the same mate."""
+    """CL-48: the item comes back, and whoever is idle takes it, which may be the same mate."""
     answers: list[Exception] = [ProviderError("too much", kind="overloaded_error", status=529)]
 
     def mate(request: ModelRequest) -> AnswerLike:
@@ -420,7 +421,7 @@ def crashing(times: int, rest: Page) -> tuple[Page, Callable[[], int]]:
 async def test_a_mate_that_crashed_comes_back_with_its_conversation_and_its_item(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """DESIGN 12.17: one hidden note to go on, and nobody else is handed the item."""
+    """One hidden note to go on, and nobody else is handed the item."""
     seen: list[str] = []
 
     def rest(request: ModelRequest) -> AnswerLike:
@@ -501,7 +502,7 @@ def idle_hooks(command: str) -> Mapping[str, Any]:
 
 
 async def test_a_hook_keeps_a_mate_going_with_what_it_says(tmp_path: Path) -> None:
-    """Behaviours (3), line 8; agents 3.38."""
+    """Behaviours (3), line 8."""
     once = tmp_path / "once"
     command = f"test -e {once} || {{ cat > {once}; echo 'Look once more.' >&2; exit 2; }}"
     seen: list[str] = []

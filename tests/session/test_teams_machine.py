@@ -17,17 +17,17 @@ from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, Session
 from greenroom.teams import (
-    CreateItem,
     ItemStatus,
     MemberStatus,
     Team,
-    TeammateEvent,
     TeammateIdled,
     TeammateJoined,
     TeammateLeft,
     TeammateParked,
     TeammateWoke,
 )
+from greenroom.teams._board_messages import CreateItem
+from greenroom.teams._teammate_events import TeammateEvent
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, read_journal
 from tests.session.teamwork import in_order, open_teamwork, violations

@@ -40,7 +40,6 @@ def create(name: str = "crew", **more: Any) -> Call:
 
 
 async def test_a_model_makes_a_team_and_closes_it(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.4, 7.5, 7.10."""
     main = in_order(
         create(description="to look"),
         agent("look around", name="ann", team_name="crew", subagent_type="Explore"),
@@ -68,7 +67,7 @@ async def test_a_model_makes_a_team_and_closes_it(tmp_path: Path, autojump_clock
 async def test_a_teammate_is_there_within_the_call_and_knows_nothing_of_the_leads_conversation(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.10, 7.12; Behaviours (7), line 1."""
+    """Behaviours (7), line 1."""
     seen: list[ModelRequest] = []
 
     def explorer(request: ModelRequest) -> AnswerLike:
@@ -115,7 +114,6 @@ async def test_a_name_that_was_taken_comes_back_as_another(tmp_path: Path, autoj
 
 
 async def test_a_team_whose_members_work_is_not_closed(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.5, to the letter."""
     refusals: list[str] = []
     works = in_order(*[Call("Glob", {"pattern": "*"})] * 6)
 
@@ -173,7 +171,7 @@ async def test_the_programs_team_is_the_programs_to_close(tmp_path: Path, autoju
 
 
 async def test_a_session_that_is_a_team_by_itself(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.3: an agent that is given a name joins it, and there is nothing to make or to close."""
+    """An agent that is given a name joins it, and there is nothing to make or to close."""
     main = in_order(agent("look around", name="ann", subagent_type="Explore"), "It looks.")
     async with open_teamwork(tmp_path, main, settings=IMPLICIT) as session:
         team = session.teams.current
@@ -216,7 +214,6 @@ async def test_the_environment_switches_teams_on(
 
 
 async def test_a_team_ends_within_its_deadline(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.96."""
     settings = {"teams": {"teardown_s": 2.0}}
     pages = {"Explore": in_order(otherwise="Late.")}
     async with open_teamwork(tmp_path, in_order(), pages=pages, settings=settings, wait_s=1_000.0) as session:

@@ -16,7 +16,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
-from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team
+from greenroom.teams import ItemStatus, MemberStatus, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports
@@ -48,7 +49,7 @@ def said_by(session: Session, name: str) -> str:
 
 
 async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.35; CL-10: board, names, colors, conversations; nothing is said, and nothing begins by itself."""
+    """CL-10: board, names, colors, conversations; nothing is said, and nothing begins by itself."""
     async with open_teamwork(tmp_path, in_order(), pages={"Explore": remembers}) as session:
         async with session.open_team("crew") as team:
             ann = await team.spawn("ann", definition=MATE, prompt="The word is BLUE.")
@@ -86,7 +87,7 @@ async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump
 
 
 async def test_a_process_that_goes_on_with_a_run_has_the_team_again(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.35: mail that nobody read is read, ids go on; an item in progress stays its owner's, who goes on with it."""
+    """Mail that nobody read is read, ids go on; an item in progress stays its owner's, who goes on with it."""
     async with open_teamwork(tmp_path, in_order(), pages={"Explore": remembers}, wait_s=SLOW) as first:
         await first.run("You lead.")
         async with first.open_team("crew") as team:
@@ -125,7 +126,7 @@ async def test_a_process_that_goes_on_with_a_run_has_the_team_again(tmp_path: Pa
 async def test_who_was_cut_off_at_an_item_goes_on_with_it(
     begins: bool, is_resumed: bool, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """DESIGN 12.17, 12.35: once, by itself, with what it knew; and is idle then, however often its team is opened."""
+    """Once, by itself, with what it knew; and is idle then, however often its team is opened."""
     turns: list[str] = []
 
     def works(request: ModelRequest) -> AnswerLike:
@@ -238,7 +239,7 @@ async def test_a_team_that_a_model_made_is_there_again_and_one_that_it_closed_is
 
 
 async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.35, 9: at every line about a team; each item has its owner there or nobody, each name one member."""
+    """At every line about a team; each item has its owner there or nobody, each name one member."""
     disk = RecordingDisk()
     pages = {"Explore": remembers}
     async with open_teamwork(tmp_path, in_order(), pages=pages, ports=recording_ports(disk)) as first:
@@ -326,7 +327,7 @@ trio.run(run)
 
 
 def test_a_team_outlives_the_kill_of_its_process(tmp_path: Path) -> None:
-    """DESIGN 12.35; RC-87: kill -9."""
+    """RC-87: kill -9."""
     cwd, runs = tmp_path / "project", tmp_path / "runs"
     cwd.mkdir()
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(cwd), str(runs)], stdout=subprocess.PIPE, text=True)

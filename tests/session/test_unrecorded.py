@@ -11,7 +11,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import INTERRUPTED, LOST_RESULT, faults_of
+from greenroom.agents import INTERRUPTED
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents._repair import faults_of
 from greenroom.core import GreenroomError, Ports, SystemDisk, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session

@@ -11,13 +11,13 @@ import pytest
 import trio
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Note, Prompt
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import InlineBlocking, TurnKilled, point
 from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.permissions import ApprovalQueue
-from greenroom.session import SessionInbox
+from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.testing import BareAgentPorts, Faults, Search, Sim, explore, pct
 from greenroom.tools import ToolSet, tool
 

@@ -10,11 +10,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock
 from greenroom.session import open_session
+from tests.session.hook_commands import answering, hook
 from tests.session.teamwork import agent, in_order, open_teamwork
-from tests.session.test_hooks import answering, hook
-from tests.session.test_permissions import home, project
-
-__all__ = ["home", "project"]  # fixtures
 
 CODE: Final = 'if (a < b && c > "d") { return &x; }'
 FORGED: Final = (

@@ -30,14 +30,14 @@ async def run_isolated(folder: Path, settings: Mapping[str, Any]) -> tuple[str, 
     async with open_teamwork(folder, main, pages=WORK, wait_s=0, settings=settings) as session:
         with trio.fail_after(30):
             await session.run("go")
-        spawned = session.agents.crew.spawned
+        spawned = session.agents.pool.spawned
     assert violations(session) == []
     return main_messages(session)[2], spawned
 
 
 @pytest.mark.parametrize("is_removed", [False, True], ids=["no_remove_hook", "remove_hook"])
 async def test_a_hook_makes_the_folder_and_another_removes_it(*, is_removed: bool, tmp_path: Path) -> None:
-    """Behaviours (11), line 5; agents 11.10, 11.11, 3.28: there need be no repository. Mechanism: `SettingsWorktreeHooks`."""
+    """Behaviours (11), line 5: there need be no repository. Mechanism: `SettingsWorktreeHooks`."""
     made, told = tmp_path / "made", tmp_path / "told"
     create = f"cat > {told}; mkdir {made} && echo making >&2 && echo 'a line' && echo {made}"
     remove = {"WorktreeRemove": f"cat > {told}; rm -r {made}"} if is_removed else {}
@@ -91,7 +91,7 @@ async def test_a_remove_hook_that_fails_leaves_the_folder_and_says_so(tmp_path: 
 
 @pytest.mark.parametrize(("base", "found"), [("head", "unpushed"), ("fresh", "one\n")])
 async def test_the_setting_says_what_git_starts_from(base: str, found: str, tmp_path: Path) -> None:
-    """Behaviours (11), line 4; agents 11.3, 11.4."""
+    """Behaviours (11), line 4."""
     make_repository(tmp_path / "remote")
     git(tmp_path, "clone", "--quiet", str(tmp_path / "remote"), "project")
     (tmp_path / "project" / "file.txt").write_text("unpushed")

@@ -15,15 +15,15 @@ from greenroom.core.sources import Scope
 from greenroom.skills import (
     Arguments,
     RenderPorts,
-    Shell,
     ShellCommand,
     ShellOutcome,
     Skill,
     SkillFailed,
     parse_template,
     render_skill,
-    substitute,
 )
+from greenroom.skills._skill_arguments import substitute
+from greenroom.skills._template import Shell
 from tests.skills.samples import HERE, Files, Shells, skill
 
 HEAD = f"Base directory for this skill: {HERE}/.claude/skills/fix\n\n"
@@ -34,12 +34,12 @@ async def render(one: Skill, arguments: str = "", ports: RenderPorts = BARE) -> 
     return (await render_skill(one, arguments, ports)).text.removeprefix(HEAD)
 
 
-async def test_4_positions_count_from_zero_and_a_missing_one_stays() -> None:
+async def test_positions_count_from_zero_and_a_missing_one_stays() -> None:
     """Behaviours (4), line 1."""
     assert await render(skill("$0|$1|$2|$ARGUMENTS"), '12 "a b"') == '12|a b|$2|12 "a b"'
 
 
-async def test_4_arguments_are_appended_where_they_have_no_place() -> None:
+async def test_arguments_are_appended_where_they_have_no_place() -> None:
     """Behaviours (4), line 2."""
     assert await render(skill("Fix it."), "12 now") == "Fix it.\n\nARGUMENTS: 12 now"
     assert await render(skill("Fix it."), "") == "Fix it."
@@ -99,7 +99,7 @@ async def test_a_command_gets_arguments_as_positions_and_is_allowed_with_them_pu
     assert shells.ran[0].environ["CLAUDE_SKILL_DIR"] == str(one.folder)
 
 
-async def test_4_a_command_that_fails_ends_it() -> None:
+async def test_a_command_that_fails_ends_it() -> None:
     """Behaviours (4), line 5."""
     shells = Shells(lambda _: ShellOutcome(exit_code=2, output="no such thing"))
 
@@ -130,7 +130,7 @@ async def test_a_command_without_an_end_fails_it() -> None:
         ("echo 'grep", False),
     ],
 )
-async def test_1_is_an_answer_of_what_searches_or_compares(command: str, is_fine: bool) -> None:
+async def test_exit_code_1_is_an_answer_of_searches_and_comparisons(command: str, is_fine: bool) -> None:
     shells = Shells(lambda _: ShellOutcome(exit_code=1, output="none"))
 
     try:

@@ -10,21 +10,11 @@ from hypothesis import strategies as st
 
 from greenroom.core import InlineBlocking, UsageError
 from greenroom.core.sources import Kind, Plugin, find_places
-from greenroom.skills import (
-    COMMAND_FIELDS,
-    SKILL_FIELDS,
-    STACKED,
-    InvokedSkills,
-    RenderPorts,
-    Skills,
-    SkillSource,
-    listing,
-    load_skills,
-    read_command_line,
-    read_skill,
-    render_skill,
-    resolve_skills,
-)
+from greenroom.skills import InvokedSkills, RenderPorts, Skills, SkillSource, listing, read_command_line, render_skill
+from greenroom.skills._command_line import STACKED
+from greenroom.skills._skill import COMMAND_FIELDS, SKILL_FIELDS, read_skill
+from greenroom.skills._skill_catalog import resolve_skills
+from greenroom.skills._skill_source import load_skills
 from tests.agents.definitions.samples import places_in, write
 from tests.skills.samples import HERE, skill
 
@@ -102,7 +92,7 @@ def test_names_come_from_folders_and_files(tmp_path: Path) -> None:
     assert set(load(tmp_path)) == {"fix", "group:deep", "go", "front:end:go"}
 
 
-def test_4_a_skill_beats_a_command_and_the_users_beats_the_projects(tmp_path: Path) -> None:
+def test_a_skill_beats_a_command_and_the_users_beats_the_projects(tmp_path: Path) -> None:
     """Behaviours (4), line 6."""
     put(tmp_path / "home/.claude/commands", fix="user's command")
     put(tmp_path / "project/.claude/skills", fix="project's skill", two="project's")

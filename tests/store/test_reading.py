@@ -14,16 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import SeededIds, UsageError
-from greenroom.store import (
-    Line,
-    StoredConversation,
-    Transcript,
-    TranscriptHeader,
-    chain,
-    link_of,
-    read_conversation,
-    read_transcript,
-)
+from greenroom.store import Line, Transcript, TranscriptHeader, read_conversation
+from greenroom.store._transcript_reader import StoredConversation, chain, link_of, read_transcript
 
 HEADER = TranscriptHeader(session_id="s", agent_id="a1", is_sidechain=False, cwd="/p", version="0.1")
 

@@ -80,6 +80,6 @@ def test_the_oldest_go_until_the_rest_fits() -> None:
     "values", [{"cleanup_period_days": 0}, {"max_runs_bytes": 0}, {"keep_newest": -1}, {"cleanup_days": 3}]
 )
 def test_a_setting_that_makes_no_sense_is_refused(values: dict[str, int]) -> None:
-    """10.12: a period of 0 is an error, not a wish to remove everything."""
+    """A period of 0 is an error, not a wish to remove everything."""
     with pytest.raises((SettingsError, UsageError)):
         read_settings(RetentionSettings, values, source="settings.json")

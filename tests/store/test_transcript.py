@@ -51,7 +51,7 @@ def written(value: Any) -> Any:
 
 
 def test_lines_name_the_folder_of_their_time_and_the_branch_only_where_it_is_known() -> None:
-    """Agents 10.4. Mechanism: a move changes what later lines say."""
+    """Mechanism: a move changes what later lines say."""
     out: list[dict[str, Any]] = []
     one = Transcript(
         PATH,

@@ -15,7 +15,7 @@ from greenroom.core import Cause, UsageError
 from greenroom.supervisor import Backoff, ChildRestarted, ChildSpec, Restart, Strategy, SupervisorSpec
 from greenroom.testing import run_virtual
 from tests.actors.situations import AT_ONCE, Deaf, Doer, PlainDoer, events, fail, fail_plainly, runtime
-from tests.supervisor.test_restarts import life_of
+from tests.supervisor.lives import life_of
 
 if TYPE_CHECKING:
     from greenroom.actors import Context, Ref
@@ -87,15 +87,15 @@ def test_exactly_those_that_build_on_it_are_restarted_with_a_child(
                 refs[place].tell(fail_plainly if children[place][2] else fail)
             await wait_all_tasks_blocked()
 
-            stays = is_requested or not children[place][1]
+            entered_worktrees = is_requested or not children[place][1]
             for one, ref in enumerate(refs):
-                is_touched = one in tied if stays else one == place
+                is_touched = one in tied if entered_worktrees else one == place
                 comes_back = not children[one][1] or (one == place and is_requested)
                 assert ref.is_gone is (is_touched and not comes_back)
                 if not ref.is_gone:
                     node = next(node for node in opened.tree().children if node.id == ref.id)
                     assert node.incarnation == 1 + is_touched
-            assert [one.is_requested for one in events(opened, ChildRestarted)] == [is_requested] * stays
+            assert [one.is_requested for one in events(opened, ChildRestarted)] == [is_requested] * entered_worktrees
 
     run_virtual(scenario, choices=choices)
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import ActorCreated, ActorExited, Context, State
+from greenroom.actors import ActorCreated, Context, State
 from greenroom.core import RuntimeFailed
 from greenroom.mailbox import DeadReason, Delivery
 from greenroom.supervisor import (
@@ -36,6 +36,7 @@ from tests.actors.situations import (
     fail_plainly,
     runtime,
 )
+from tests.supervisor.lives import life_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -224,21 +225,8 @@ async def test_a_restart_that_fails_to_start_counts_as_one() -> None:
 
 
 async def team_of(opened: Runtime, behaviors: list[Any], log: list[str] | None = None) -> list[Ref[Any]]:
-    """Spawn one of each, named a, b, c ..."""
+    """Spawn one of each, named a, b, c..."""
     return [await opened.spawn(behavior, name="abcdef"[number]) for number, behavior in enumerate(behaviors)]
-
-
-def life_of(opened: Runtime) -> list[str]:
-    """Return starts and ends in order: `+a`, `-a`, from the first restart on."""
-    names = {event.actor: event.path for event in events(opened, ActorCreated)}
-    signs = {ActorCreated: "+", ActorExited: "-"}
-    log = [
-        signs[record[2]] + names[record[3]]
-        for record in opened.recorder.latest()
-        if record[2] in signs and names[record[3]]
-    ]
-    first = next(number for number, entry in enumerate(log) if entry.startswith("-"))
-    return log[first:]
 
 
 @pytest.mark.promise("I-38", "I-40")

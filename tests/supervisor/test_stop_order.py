@@ -27,7 +27,7 @@ class Half:
 
 @pytest.mark.promise("I-27", "I-39")
 async def test_children_are_stopped_in_reverse_order_each_with_its_grace() -> None:
-    """The scene of kernel 9.6: A, B (deaf), C; a stop at 1.0."""
+    """A, B (deaf), C; a stop at 1.0."""
     ends: list[tuple[str, State, float]] = []
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")

@@ -9,8 +9,9 @@ import pytest
 from greenroom.cli import main
 from greenroom.core import UsageError
 from greenroom.supervisor import Restart, Strategy
-from greenroom.swarm._swarm import SwarmOptions, make_plan
-from greenroom.swarm.recipes import BUILTINS, Recipe, RecipeItem, Role, find_recipe
+from greenroom.swarm._swarm_plan import SwarmOptions, make_swarm_plan
+from greenroom.swarm.recipes import BUILTINS, Recipe, Role, find_recipe
+from greenroom.swarm.recipes._recipe import RecipeItem
 from tests.swarm.small_repo import make_small_repo
 
 WHOLE = """
@@ -54,7 +55,8 @@ blocked_by = ["a"]
 """
 ROLE = '[[roles]]\nname = "reader"\n'
 PYTHON = """
-from greenroom.swarm.recipes import Recipe, RecipeItem, Role
+from greenroom.swarm.recipes import Recipe, Role
+from greenroom.swarm.recipes._recipe import RecipeItem
 from greenroom.models import Call
 
 
@@ -279,7 +281,7 @@ def test_a_definition_is_looked_up_and_gets_the_tools_of_the_team(
     (tmp_path / ".claude" / "agents" / "checker.md").write_text(text, encoding="utf-8")
     recipe = find_recipe(write(tmp_path, '[[roles]]\nname = "x"\ncount = 1\ndefinition = "checker"\nmodel = "haiku"\n'))
 
-    plan = make_plan(SwarmOptions(path=tmp_path, task="Check."), recipe, tmp_path)
+    plan = make_swarm_plan(SwarmOptions(path=tmp_path, task="Check."), recipe, tmp_path)
 
     (mate,) = plan.mates
     made = mate.definition

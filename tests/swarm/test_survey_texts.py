@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import Note, render
+from greenroom.agents import Note
+from greenroom.agents._inputs import render
 from greenroom.core import InlineBlocking
 from greenroom.swarm.recipes import SURVEY
 from greenroom.swarm.survey._facts import FileFacts, Hit, Marker, SearchFacts, Spotted, parse_findings, write_findings

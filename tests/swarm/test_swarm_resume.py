@@ -13,7 +13,7 @@ import pytest
 from greenroom.cli import main
 from tests.cli.forked import run_forked
 from tests.swarm.small_repo import make_small_repo
-from tests.terminal.test_signals import read_until, replay, rest_of, swarm
+from tests.terminal.swarms import read_until, replay, rest_of, swarm
 
 
 def go_on(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -47,7 +47,7 @@ def make_task(recorder: Recorder) -> Task:
     )
 
 
-def test_what_is_on_record_of_a_task_says_it_in_the_fields_of_its_class() -> None:
+async def test_what_is_on_record_of_a_task_says_it_in_the_fields_of_its_class() -> None:
     recorder = Recorder(lambda: 0.0)
     task = make_task(recorder)
 
@@ -70,7 +70,7 @@ def test_what_is_on_record_of_a_task_says_it_in_the_fields_of_its_class() -> Non
     ]
 
 
-def test_a_task_that_ends_before_its_work_began_is_dropped_and_one_without_usage_has_used_nothing() -> None:
+async def test_a_task_that_ends_before_its_work_began_is_dropped_and_one_without_usage_has_used_nothing() -> None:
     recorder = Recorder(lambda: 0.0)
 
     make_task(recorder).move(Edge.KILL)

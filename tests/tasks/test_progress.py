@@ -12,7 +12,7 @@ steps = st.lists(st.tuples(st.sampled_from(["ask", "answer"]), st.integers(0, 3)
 
 @given(steps, st.integers(0, 5))
 def test_a_second_in_which_any_call_waits_counts_once(steps: list[tuple[str, int, int]], rest_s: int) -> None:
-    """CL-12; agents 6.5. Mechanism: time counts from the first question that is open to the last answer."""
+    """CL-12. Mechanism: time counts from the first question that is open to the last answer."""
     progress, waiting, now_s, expected_s = Progress(), set[int](), 0, 0
     for what, call, wait_s in steps:
         if what == "ask" and call not in waiting:
@@ -29,7 +29,6 @@ def test_a_second_in_which_any_call_waits_counts_once(steps: list[tuple[str, int
 
 @given(st.lists(st.text("abc", min_size=1, max_size=2), max_size=12))
 def test_the_last_five_activities_are_kept_and_all_are_counted(tools: list[str]) -> None:
-    """Agents 6.80."""
     progress = Progress()
     for number, tool in enumerate(tools):
         progress.note_call(tool, str(number))

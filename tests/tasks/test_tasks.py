@@ -110,6 +110,7 @@ async def test_an_end_is_told_once(autojump_clock: object, work: Any, state: str
 
     assert [(one.status, one.summary, one.owner) for one in told] == [(state, summary, "a1")]
     assert task.state == state
+    assert task.began_s is not None
     assert task.ended_s - task.began_s == 1
 
 

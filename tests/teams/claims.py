@@ -1,7 +1,7 @@
 """Many claimers on one board: each looks at the list, takes what it saw free, works, completes; under any schedule.
 
 What a claimer sees may be somebody else's by the time its claim is read, which is the point: of those that saw the same, one gets
-it, and the others are told whose it is. Used by the tests, and by `python -m tests.soak.claims` for very many schedules.
+it, and the others are told whose it is. Used by the tests, and by `python -m tools.soak.claims` for very many schedules.
 """
 
 from __future__ import annotations
@@ -14,21 +14,11 @@ import trio
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import event_of
 from greenroom.supervisor import ChildSpec, Restart
-from greenroom.teams import (
-    Board,
-    BoardHome,
-    BoardState,
-    Edit,
-    Edited,
-    EditItem,
-    EditRefused,
-    Item,
-    ItemClaimed,
-    ItemCompleted,
-    ItemEvent,
-    ItemStatus,
-    Join,
-)
+from greenroom.teams import BoardState, Edit, EditItem, Item, ItemClaimed, ItemCompleted, ItemStatus
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._board_messages import Edited, Join
+from greenroom.teams._edits import EditRefused
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import Sim
 
 CLAIMERS: Final = 50

@@ -20,27 +20,21 @@ from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, Superviso
 from greenroom.teams import (
     FOLDS,
     LEAD,
-    Board,
-    BoardHome,
     BoardState,
-    CreateItem,
     Edit,
     EditItem,
-    GiveBack,
-    Idle,
     Item,
     ItemAssigned,
     ItemClaimed,
     ItemCompleted,
     ItemCreated,
     ItemDeleted,
-    ItemEvent,
     ItemReleased,
     ItemStatus,
-    Join,
-    Occupied,
-    TurnOver,
 )
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._board_messages import CreateItem, GiveBack, Idle, Join, Occupied, TurnOver
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import Sim
 from greenroom.trace import Entry, fold
 

@@ -13,22 +13,10 @@ from greenroom.agents import Note, Work
 from greenroom.core import Recorder
 from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, SupervisorSpec, open_runtime
-from greenroom.teams import (
-    LEAD,
-    Board,
-    BoardHome,
-    BoardState,
-    CreateItem,
-    Edit,
-    Edited,
-    EditItem,
-    EditRefused,
-    Idle,
-    Item,
-    ItemCreated,
-    apply,
-    plan_edit,
-)
+from greenroom.teams import LEAD, BoardState, Edit, EditItem, Item, ItemCreated, apply
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._board_messages import CreateItem, Edited, Idle
+from greenroom.teams._edits import EditRefused, plan_edit
 from greenroom.testing import virtual_ports
 
 

@@ -10,21 +10,19 @@ from trio.testing import MockClock
 
 from greenroom.core import JournalError, TurnFailed
 from greenroom.mailbox import Lane
-from greenroom.teams import (
-    LEAD,
-    MAX_FAILURES,
+from greenroom.teams import LEAD, EditItem, ItemStatus
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._board_messages import (
     CreateItem,
     Edited,
-    EditItem,
-    EditRefused,
     GiveBack,
     ItemAssignment,
-    ItemStatus,
     Join,
     Occupied,
     ReserveId,
     TurnOver,
 )
+from greenroom.teams._edits import EditRefused
 from tests.teams.situations import open_scene
 
 
@@ -181,7 +179,7 @@ async def test_a_member_that_waits_is_handed_at_once_what_it_is_given(autojump_c
 
 
 async def test_whoever_is_given_an_item_by_somebody_else_is_told(autojump_clock: MockClock) -> None:
-    """Agents 7.76; the lead too, and nobody where the owner is taken away, or is who does it."""
+    """The lead too, and nobody where the owner is taken away, or is who does it."""
     told: list[ItemAssignment] = []
     async with open_scene(tell_owner=told.append) as scene:
         await scene.create("first")

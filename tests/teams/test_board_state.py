@@ -13,20 +13,19 @@ from greenroom.teams import (
     EVENTS,
     FOLDS,
     LEAD,
-    MAX_FAILURES,
     BoardState,
     Edit,
-    EditRefused,
     Item,
     ItemClaimed,
     ItemCompleted,
     ItemCreated,
-    ItemEvent,
     ItemReleased,
     ItemStatus,
     apply,
-    plan_edit,
 )
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._edits import EditRefused, plan_edit
+from greenroom.teams._item_events import ItemEvent
 from greenroom.trace import Codec, Entry, fold
 
 MEMBERS = ("ann", "bob", "cid")

@@ -14,8 +14,9 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.core import JournalError
-from greenroom.teams import LEAD, Roster
+from greenroom.teams import LEAD
 from greenroom.teams._board_tools import NEXT, board_tools
+from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError
 from tests.teams.situations import Scene, open_scene
 from tests.tools.calls import context
@@ -75,7 +76,7 @@ async def open_desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 async def test_the_shapes_are_those_of_the_product(tmp_path: Path) -> None:
-    """Agents 7.70: literal inputs and results."""
+    """Literal inputs and results."""
     async with open_desk(tmp_path) as desk:
         made = await desk.call(LEAD, "TaskCreate", subject="one", description="all of it", activeForm="Doing one")
         await desk.call(LEAD, "TaskCreate", subject="two", description="d", metadata={"a": 1})
@@ -172,7 +173,7 @@ async def test_a_list_of_many_is_in_the_order_of_numbers_with_open_blockers_only
 
 
 async def test_what_is_refused_is_said_with_its_reason(tmp_path: Path) -> None:
-    """Agents 7.75. Behaviours (7), line 2: of two that claim one item, one gets it and the other hears whose it is."""
+    """Behaviours (7), line 2: of two that claim one item, one gets it and the other hears whose it is."""
     async with open_desk(tmp_path) as desk:
         for subject in ("one", "two"):
             await desk.call(LEAD, "TaskCreate", subject=subject, description="")

@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 from greenroom.core import Level
-from greenroom.teams import (
-    Board,
-    BoardState,
-    Edit,
-    EditRefused,
-    ItemClaimed,
-    ItemEvent,
-    ItemReleased,
-    ItemStatus,
-    plan_edit,
-)
+from greenroom.teams import BoardState, Edit, ItemClaimed, ItemReleased, ItemStatus
+from greenroom.teams._board import Board
+from greenroom.teams._edits import EditRefused, plan_edit
+from greenroom.teams._item_events import ItemEvent
 from greenroom.testing import ExplorationFailed, Search, explore, pct
 from tests.teams.claims import crowd
 

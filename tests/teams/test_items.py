@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from greenroom.core import IllegalTransition
 from greenroom.teams import (
     LEAD,
-    MAX_FAILURES,
     TRANSITIONS,
     BoardState,
     Edit,
-    EditRefused,
     Item,
     ItemClaimed,
     ItemCompleted,
@@ -25,8 +23,9 @@ from greenroom.teams import (
     ItemReleased,
     ItemStatus,
     apply,
-    plan_edit,
 )
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._edits import EditRefused, plan_edit
 from tests.teams.situations import board, edited, refused
 
 

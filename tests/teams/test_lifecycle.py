@@ -8,8 +8,19 @@ from hypothesis import strategies as st
 
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
-from greenroom.teams import IdleReason, Idling, MemberStatus
-from greenroom.teams._lifecycle import LANE_OF, TRANSITIONS, TeammateStep, WorkSource, is_news, plan_next, step, takes
+from greenroom.teams import MemberStatus
+from greenroom.teams._team_protocol import IdleReason
+from greenroom.teams._teammate_status import (
+    LANE_OF,
+    TRANSITIONS,
+    Idling,
+    TeammateStep,
+    WorkSource,
+    is_news,
+    plan_next,
+    step,
+    takes,
+)
 
 STEPS = st.lists(st.sampled_from(TeammateStep), max_size=30)
 SOURCES = st.lists(st.sampled_from(WorkSource), max_size=12)
@@ -31,7 +42,7 @@ def test_what_has_ended_stays_ended_and_a_refused_step_changes_nothing(steps: li
 
 @given(STEPS)
 def test_who_was_asked_to_end_counts_as_active_until_it_refuses_or_ends(steps: list[TeammateStep]) -> None:
-    """7.5, RC-52: an answer that is no refusal, or no answer at all, makes nobody idle."""
+    """RC-52: an answer that is no refusal, or no answer at all, makes nobody idle."""
     status = MemberStatus.SHUTDOWN_REQUESTED
     for one in steps:
         if one in {TeammateStep.SHUTDOWN_REFUSED, TeammateStep.LIFE_ENDED}:
@@ -48,7 +59,7 @@ def test_every_way_ends() -> None:
 
 @given(SOURCES)
 def test_what_waits_is_taken_by_rank_and_within_one_in_order(sources: list[WorkSource]) -> None:
-    """7.61: a request to shut down, the lead, peers in order, an item."""
+    """A request to shut down, the lead, peers in order, an item."""
     waiting = list(enumerate(sources))
     taken = []
     while (place := plan_next(MemberStatus.IDLE, [source for _, source in waiting])) is not None:

@@ -15,7 +15,7 @@ WORDS = st.sampled_from(["writer", "writer-2", "writer-3", "tester", "tester-2"]
 
 @given(st.lists(WORDS, max_size=30))
 def test_a_name_is_never_given_twice(wanted: list[str]) -> None:
-    """RC-96, 7.11."""
+    """RC-96."""
     used: list[str] = []
     for one in wanted:
         name = free_name(one, used)

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.teams._protocol import (
+from greenroom.teams._protocol_json import (
+    InboxEntry,
+    WireProblem,
+    read,
+    read_inbox,
+    read_spoken,
+    write,
+    write_entry,
+    write_text,
+)
+from greenroom.teams._team_protocol import (
     MESSAGES,
     AnswerPlan,
     AnswerShutdown,
@@ -27,16 +37,6 @@ from greenroom.teams._protocol import (
     ShutdownRejected,
     ShutdownRequest,
     TeammateTerminated,
-)
-from greenroom.teams._protocol_json import (
-    InboxEntry,
-    WireProblem,
-    read,
-    read_inbox,
-    read_spoken,
-    write,
-    write_entry,
-    write_text,
 )
 
 WORDS = st.text(min_size=1, max_size=8).filter(str.strip)
@@ -166,7 +166,7 @@ def test_the_wire_form_is_the_one_that_others_know() -> None:
 
 @given(st.sampled_from(IdleReason))
 def test_why_a_mate_is_idle_is_always_on_the_wire(reason: IdleReason) -> None:
-    """Agents 7E: it is no optional field; who leaves it out all the same is read as one that is available."""
+    """It is no optional field; who leaves it out all the same is read as one that is available."""
     idle = IdleNotification(sender="ann", timestamp="2026-11-21", idle_reason=reason)
     wire = write(idle)
 

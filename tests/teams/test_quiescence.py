@@ -13,19 +13,9 @@ from typing import Final
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from greenroom.teams import (
-    LEAD,
-    MAX_FAILURES,
-    BoardState,
-    Edit,
-    EditRefused,
-    Item,
-    ItemClaimed,
-    ItemCreated,
-    ItemReleased,
-    ItemStatus,
-    plan_edit,
-)
+from greenroom.teams import LEAD, BoardState, Edit, Item, ItemClaimed, ItemCreated, ItemReleased, ItemStatus
+from greenroom.teams._board_items import MAX_FAILURES
+from greenroom.teams._edits import EditRefused, plan_edit
 
 MEMBERS: Final = ("ann", "bob", "cid", "dan")
 ACTS: Final = (

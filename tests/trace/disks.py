@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from greenroom.core import Disk
+from greenroom.core import Disk, SystemDisk
 
 
 class MemoryDisk(Disk):
@@ -53,3 +53,22 @@ class MemoryDisk(Disk):
 
     def close(self) -> None:
         pass
+
+
+class FillingDisk:
+    """A disk that is full from a certain moment on."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._disk = SystemDisk()
+        self.make_folder = self._disk.make_folder
+        self.read = self._disk.read
+        self.size = self._disk.size
+        self.write = self._disk.write
+        self.sync = self._disk.sync
+        self.close = self._disk.close
+
+    def append(self, path: Path, content: bytes) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._disk.append(path, content)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from greenroom.actors import AbortRequested, ActorBegan, ActorCreated, ActorExited, TurnBegan, TurnEnded
-from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessagePut
 from greenroom.session import SessionBegan, SessionEnded

@@ -18,16 +18,14 @@ from greenroom.actors import (
     NameRegistered,
     TurnBegan,
 )
-from greenroom.agents import ToolBegan
+from greenroom.agents.events import ToolBegan
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessagePut
 from greenroom.session import EVENTS
 from greenroom.supervisor import ChildRestarted
 from greenroom.teams import TeammateIdled
 from greenroom.trace import (
-    AT_THE_END,
     CHECKS,
-    WITH_FOLDS,
     Check,
     Entry,
     check_journal,
@@ -38,6 +36,7 @@ from greenroom.trace import (
     spans,
     split_processes,
 )
+from greenroom.trace._checks import AT_THE_END, WITH_FOLDS
 from tests.trace.crafted import crowd_out, stop_the_oldest_first, with_grace
 from tests.trace.planting import (
     BEGIN,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import types
-from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, get_args, get_origin, get_type_hints
 
 import attrs
 import orjson
@@ -19,17 +17,9 @@ from greenroom.actors import TurnEnded
 from greenroom.core import Cause, Event, InternalError, Level, Record, event_of, field_names, field_values
 from greenroom.mailbox import MessagePut
 from greenroom.trace import Codec, UnknownEvent
+from tests.trace.drawn_events import events_of
 from tests.trace.scenarios import EVENTS, SCENARIOS, run_records
 
-TEXT: Final = st.text(max_size=20)
-SIMPLE: Final[dict[Any, st.SearchStrategy[Any]]] = {
-    str: TEXT,
-    int: st.integers(-(2**63), 2**63 - 1),
-    float: st.floats(allow_nan=False),
-    bool: st.booleans(),
-    type(None): st.none(),
-    Cause: st.builds(Cause, who=TEXT, why=TEXT),
-}
 HOT: Final = {
     "message.put",
     "message.leased",
@@ -41,21 +31,6 @@ HOT: Final = {
     "turn.end",
     "turn.noted",
 }
-
-
-def values_of(hint: Any) -> st.SearchStrategy[Any]:
-    if get_origin(hint) in {Union, types.UnionType}:
-        return st.one_of(*map(values_of, get_args(hint)))
-    if get_origin(hint) is tuple:
-        return st.lists(values_of(get_args(hint)[0]), max_size=3).map(tuple)
-    if get_origin(hint) is Mapping:  # JSON's values
-        return st.dictionaries(TEXT, st.one_of(TEXT, st.booleans(), st.none(), st.lists(TEXT, max_size=2)), max_size=3)
-    return SIMPLE[hint]
-
-
-def events_of(event_class: type[Event]) -> st.SearchStrategy[Event]:
-    hints = get_type_hints(event_class)
-    return st.builds(event_class, **{name: values_of(hints[name]) for name in field_names(event_class)})
 
 
 def record_of(event: Event, seq: int = 1, t: float = 0.0) -> Record:

@@ -10,7 +10,8 @@ import trio
 from greenroom.actors import AbortRequested, Behavior
 from greenroom.core import Cause, Level
 from greenroom.supervisor import Runtime
-from greenroom.trace import COMPARED, Entry
+from greenroom.trace import Entry
+from greenroom.trace._compare import COMPARED
 from tests.trace.planting import Entries, Mutation, at, change, drop, insert, place, same
 from tests.trace.scenarios import SCENARIOS, Double, Scenario, Worker, run_entries, work
 

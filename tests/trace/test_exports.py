@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from greenroom.actors import ActorBegan, ActorCreated, TurnBegan, TurnEnded
-from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.core import Cause
 from greenroom.session import FOLDS
 from greenroom.trace import Entry, Header, chrome_trace, fold, otlp_traces

@@ -10,8 +10,9 @@ import pytest
 
 from greenroom.core import JournalError
 from greenroom.supervisor import Runtime
-from greenroom.trace import JOURNAL, VERSION, Journal, JournalText, UnknownEvent, fold, read_journal
+from greenroom.trace import JOURNAL, Journal, JournalText, UnknownEvent, fold, read_journal
 from greenroom.trace import _codec as codec
+from greenroom.trace._codec import VERSION
 from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import EVENTS, FOLDER, FOLDS, run_journal, work
 

@@ -1,4 +1,4 @@
-"""What the recorder alone knows is kept where something fails, and when somebody asks (DESIGN 8)."""
+"""What the recorder alone knows is kept where something fails, and when somebody asks."""
 
 from __future__ import annotations
 

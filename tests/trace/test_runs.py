@@ -55,7 +55,7 @@ def test_a_run_is_found_by_folder_file_or_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("started", "is_last"), [("2026-11-21T00:00:00+00:00", True), ("2026-11-19T23:59:59Z", False)])
 def test_when_a_run_with_a_chosen_id_began_is_in_its_journal(tmp_path: Path, started: str, is_last: bool) -> None:
-    """13.4: such an id says nothing of the time."""
+    """Such an id says nothing of the time."""
     header = HEADER.replace(b"}", f',"started":"{started}"}}'.encode())
     chosen = make_run(tmp_path, "fedcba98-e89b-42d3-a456-426614174000", header)
     other = make_run(tmp_path, "20261120-225103-k3f9qz")

@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortRequested, Behavior, Context, KillOverran, TurnEnded
-from greenroom.agents import ToolBegan, ToolEnded
+from greenroom.agents.events import ToolBegan, ToolEnded
 from greenroom.cli import main
 from greenroom.core import Cause, Event, Record, Recorder, event_of
 from greenroom.models import Call, PlaybookModel

@@ -21,7 +21,7 @@ from greenroom.actors import (
     TurnEnded,
     WatchFailed,
 )
-from greenroom.agents import AgentDefined
+from greenroom.agents.events import AgentDefined
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessageLeased
 from greenroom.supervisor import ChildRestarted

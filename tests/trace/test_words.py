@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from greenroom.core import Event, OneOf, words_of
 from greenroom.session import EVENTS
 from greenroom.trace import Codec, Entry, check_journal
+from tests.trace.drawn_events import events_of
 from tests.trace.scenarios import SCENARIOS, Scenario, run_entries
-from tests.trace.test_codec import events_of
 
 NAMES: Final = {"state", "outcome", "status", "action", "decision", "answer", "trigger", "lane"}
 """Fields with these names hold one of a set of words."""

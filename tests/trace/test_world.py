@@ -17,7 +17,8 @@ from greenroom.core import Event, Level, Record, Recorder
 from greenroom.mailbox import MessagePut
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime, TreeNode, open_runtime
-from greenroom.trace import Entry, World, entry_of, fold
+from greenroom.trace import Entry, World, fold
+from greenroom.trace._entries import entry_of
 from greenroom.views import ActorView, MailboxView
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, fixed_schedule, make_ports, run_entries, together, work
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.containment import clean_environment
+from greenroom.containment._git_calls import clean_environment
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

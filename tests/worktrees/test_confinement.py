@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.containment import clean_environment
+from greenroom.containment._git_calls import clean_environment
 from greenroom.worktrees import Worktree, WorktreeKind, confine_path, why_refused
 
 ROOT = Path("/nowhere/main")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import SeededIds, UsageError, actor_id
-from greenroom.worktrees import agent_name, check_name, slug_of
-from greenroom.worktrees._worktree_names import is_name, nth_name, random_name
+from greenroom.worktrees import check_name
+from greenroom.worktrees._worktree_names import agent_name, is_name, nth_name, random_name, slug_of
 
 # git-check-ref-format(1), for one component.
 FORBIDDEN = re.compile(r"^[.-]|\.\.|[\x00-\x20\x7f~^:?*\[\\/]|@\{|\.lock$|\.$|^@?$")

@@ -21,7 +21,7 @@ from greenroom.worktrees import (
     Fate,
     Hold,
     NoRepository,
-    ProcessResult,
+    ProgramResult,
     UnsafeWorktree,
     WorktreeBusy,
     WorktreeError,
@@ -247,7 +247,7 @@ async def test_an_adoption_that_comes_during_a_release_never_gets_a_tree_that_go
     """CL-42: a tree just resumed is not removed. Mechanism: one act at a time; the adoption waits, and finds it gone or there."""
     looks = trio.Event()
 
-    async def slow(command: list[str], **options: object) -> ProcessResult:
+    async def slow(command: list[str], **options: object) -> ProgramResult:
         if "status" in command:
             looks.set()
             await trio.testing.wait_all_tasks_blocked()
@@ -462,7 +462,7 @@ async def test_a_session_comes_back_to_its_worktree_and_removes_it_on_request(re
 async def test_nothing_is_lost_on_request_unless_that_is_said(
     repository: Path, dirty: Callable[[Path], None], lost: str
 ) -> None:
-    """RC-75; agents 11.14. Mechanism: `losses`."""
+    """RC-75. Mechanism: `losses`."""
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_session("mine", cwd=repository)
     path = hold.worktree.path
@@ -494,9 +494,9 @@ async def test_all_that_would_be_lost_is_said_at_once(repository: Path) -> None:
 async def test_what_git_refuses_to_remove_is_used_on_and_locked(repository: Path) -> None:
     """RC-76: nothing else is tried; who is in it is in it still."""
 
-    async def refuse(command: list[str], **options: object) -> ProcessResult:
+    async def refuse(command: list[str], **options: object) -> ProgramResult:
         if "remove" in command:
-            return ProcessResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+            return ProgramResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
         return await run_process(command, **options)  # type: ignore[arg-type]
 
     worktrees = Worktrees(HEAD, run=refuse)  # type: ignore[arg-type]
@@ -511,7 +511,7 @@ async def test_what_git_refuses_to_remove_is_used_on_and_locked(repository: Path
 
 
 async def test_nobody_is_put_into_the_worktree_of_an_agent_that_runs(repository: Path) -> None:
-    """Agents 20.55: an agent's is its own until its end; kept, it is entered by its path, and never taken for a session's."""
+    """An agent's is its own until its end; kept, it is entered by its path, and never taken for a session's."""
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_agent(AGENT, cwd=repository)
     tree = hold.worktree
@@ -556,7 +556,7 @@ async def test_a_hold_that_is_let_go_of_while_all_are_left_spoils_nothing(
 
 
 async def test_what_is_left_at_the_end_stays_locked_until_a_sweep(repository: Path) -> None:
-    """Agents 11.15, 11.9: the lock is let go of when its holder is no more, and the worktree stays whatever its age."""
+    """The lock is let go of when its holder is no more, and the worktree stays whatever its age."""
     events: list[Event] = []
     worktrees = Worktrees(HEAD, record=keep(events))
     hold = await worktrees.open_for_session("mine", cwd=repository)
@@ -653,7 +653,7 @@ async def test_notes_say_what_the_worktree_does_not_have(repository: Path) -> No
     await hold.release()
 
 
-async def no_git(*_: object, **__: object) -> ProcessResult:
+async def no_git(*_: object, **__: object) -> ProgramResult:
     raise FileNotFoundError(2, "No such file", "git")
 
 
@@ -731,9 +731,9 @@ async def test_a_cancelled_release_is_carried_out(repository: Path) -> None:
 async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) -> None:
     """RC-76: no recursive delete of ours after git's refusal."""
 
-    async def refuse(command: list[str], **options: object) -> ProcessResult:
+    async def refuse(command: list[str], **options: object) -> ProgramResult:
         if "remove" in command:
-            return ProcessResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+            return ProgramResult(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
         return await run_process(command, **options)  # type: ignore[arg-type]
 
     hold = await Worktrees(HEAD, run=refuse).open_for_agent(AGENT, cwd=repository)  # type: ignore[arg-type]
@@ -748,7 +748,7 @@ async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) ->
 async def test_work_that_comes_while_it_is_removed_is_not_lost(repository: Path) -> None:
     """RC-76: git refuses what has changed since it was looked at, and nothing is forced."""
 
-    async def late(command: list[str], **options: object) -> ProcessResult:
+    async def late(command: list[str], **options: object) -> ProgramResult:
         if "remove" in command:
             (hold.worktree.path / "late.txt").write_text("work")
         return await run_process(command, **options)  # type: ignore[arg-type]
@@ -766,7 +766,7 @@ async def test_a_clean_up_that_hangs_ends_at_its_deadline(repository: Path, auto
     """CL-02."""
     hanging = False
 
-    async def hang(command: list[str], **options: object) -> ProcessResult:
+    async def hang(command: list[str], **options: object) -> ProgramResult:
         if hanging:
             await trio.sleep_forever()
         return await run_process(command, **options)  # type: ignore[arg-type]
@@ -841,7 +841,7 @@ async def test_what_a_hook_made_for_a_session_goes_only_on_request(tmp_path: Pat
 
 
 async def test_what_one_user_wants_to_keep_does_not_go_with_the_last(repository: Path) -> None:
-    """11.14: `keep` leaves it as it is, whoever works there still. Mechanism: `_Held.is_kept`."""
+    """`keep` leaves it as it is, whoever works there still. Mechanism: `_Held.is_kept`."""
     worktrees = Worktrees(HEAD)
     hold = await worktrees.open_for_agent(AGENT, cwd=repository)
     (hold.worktree.path / "new.txt").write_text("new", encoding="utf-8")

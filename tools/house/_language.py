@@ -22,8 +22,8 @@ WORDS: Final = {
     '"so many"': re.compile(r"\b[Ss]o many\b"),
     "`for one in`": re.compile(r"\bfor one in\b"),
 }
-CITATION: Final = re.compile(
-    r"\b([Kk]ernel|[Aa]gents|[Gg]ateway|DESIGN|[Pp]erformance|[Rr]emote|[Vv]isibility)\s\(?\d+(\.\d+)+\b"
+CITATION: Final = re.compile(  # `--agents 2.5` on a command line is none
+    r"(?<!-)\b([Kk]ernel|[Aa]gents|[Gg]ateway|DESIGN|[Pp]erformance|[Rr]emote|[Vv]isibility)\s\(?\d+(\.\d+)+\b"
 )
 
 

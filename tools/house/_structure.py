@@ -90,7 +90,7 @@ def _classes(tree: Tree) -> Iterator[Figure]:
             if each.name in exempt or is_protocol(each):
                 continue
             names = attributes(each, by_name)
-            if len(names) > 25:
+            if len(names) > 25 and not (is_frozen(each) and mirrors_a_page(each, tree)):
                 wide.append((len(names), f"{module.name}.{each.name}"))
             flags = booleans(each)
             if len(flags) > 6 and not is_frozen(each):
@@ -101,6 +101,25 @@ def _classes(tree: Tree) -> Iterator[Figure]:
     yield Figure(2, "modules that write an agent's state", len(writers), 8, _ranked(writers))
     foreign = Counter(one.name for one in tree.within("agents", "session") for _ in foreign_writes(one))
     yield Figure(2, "writes to other objects in agents and session", sum(foreign.values()), 90, _ranked(foreign))
+
+
+@cache
+def _rows(tree: Tree) -> tuple[frozenset[str], ...]:
+    """Return for each page of the reference the names that its tables explain: of flags without dashes, of fields as they are."""
+    pages = [path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md")]
+    return tuple(
+        frozenset(name.replace("-", "_") for name in re.findall(r"^\| `(?:--)?([\w-]+)", page, re.MULTILINE))
+        for page in pages
+    )
+
+
+def mirrors_a_page(each: ast.ClassDef, tree: Tree) -> bool:
+    """True if one page of the reference explains each field of a class in a row of its own.
+
+    The number of such fields is the number of things that a user can say there; cutting the record would only hide it.
+    """
+    fields = {name.rstrip("_") for name in _fields(each)}
+    return any(fields <= names for names in _rows(tree))
 
 
 @cache
@@ -323,6 +342,20 @@ def glossary_words(page: str) -> list[str]:
 # --- 7 and 8: faces, splinters ----------------------------------------------------------------------------------------
 
 
+def _reads_of_faces(module: Module, faces: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the names that a module reads as attributes of a face that it imports whole, such as `mcp.FOLDS`."""
+    whole = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in module.nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if f"{node.module}.{alias.name}" in faces
+    }
+    for node in module.nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
+            yield whole[node.value.id], node.attr
+
+
 def _faces(tree: Tree) -> Iterator[Figure]:
     faces = {one.name: names for one in tree.modules.values() if one.is_face and (names := public_names(one.tree))}
     used: dict[str, set[str]] = defaultdict(set)
@@ -330,8 +363,17 @@ def _faces(tree: Tree) -> Iterator[Figure]:
         for node in module.nodes:
             if isinstance(node, ast.ImportFrom) and node.module in faces and not module.name.startswith(node.module):
                 used[node.module] |= {alias.name for alias in node.names}
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
-    known = set(re.findall(r"\w+", pages)) | set(public_names(tree.modules["greenroom"].tree))
+        for face, name in _reads_of_faces(module, faces):
+            used[face].add(name)
+    # What a guide imports is used by its readers, whether the reference lists it or not.
+    reference = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
+    guides = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs").rglob("*.md"))
+    imported = re.findall(r"^from greenroom[\w.]* import (\([^)]*\)|.*)", guides, re.MULTILINE)
+    known = (
+        set(re.findall(r"\w+", reference))
+        | set(re.findall(r"\w+", " ".join(imported)))
+        | set(public_names(tree.modules["greenroom"].tree))
+    )
     idle = [
         f"{face}.{name}"
         for face, names in faces.items()

@@ -13,6 +13,7 @@ import attrs
 
 from greenroom.core import fields
 from greenroom.models import Usage
+from greenroom.tasks import Progress
 
 NO_OUTPUT: Final = "(Subagent completed but returned no output.)"
 REPORT_CHARACTERS: Final = 32_000
@@ -248,3 +249,30 @@ def _known(**fields: Any) -> dict[str, Any]:
 def _in_camel_case(fields: Mapping[str, Any]) -> dict[str, Any]:
     parts = {name: name.split("_") for name in fields}
     return {first + "".join(map(str.title, rest)): fields[name] for name, (first, *rest) in parts.items()}
+
+
+_READ: Final = frozenset(("Read", "NotebookRead"))
+_SEARCH: Final = frozenset(("Grep", "Glob", "LS"))
+_SHELL: Final = frozenset(("Bash", "PowerShell"))
+_EDIT: Final = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
+
+
+def stats_of(progress: Progress) -> ToolStats:
+    """Return the counts of a run."""
+    tool_uses = progress.tool_uses
+
+    def count(names: frozenset[str]) -> int:
+        return sum(tool_uses[name] for name in names)
+
+    known = {
+        "read_count": count(_READ),
+        "search_count": count(_SEARCH),
+        "bash_count": count(_SHELL),
+        "edit_file_count": count(_EDIT),
+    }
+    return ToolStats(
+        **known,
+        other_tool_count=tool_uses.total() - sum(known.values()),
+        lines_added=progress.lines_added,
+        lines_removed=progress.lines_removed,
+    )

@@ -85,7 +85,7 @@ class Caller:
 
 @final
 @attrs.frozen(kw_only=True)
-class Limits:
+class DelegationLimits:
     """The limits, and how much of them is used up."""
 
     max_depth: int = MAX_DEPTH
@@ -132,7 +132,7 @@ class Situation:
     background_enabled: bool = True
     has_remote_hosts: bool = False
     caller: Caller = attrs.field(factory=Caller)
-    limits: Limits = attrs.field(factory=Limits)
+    limits: DelegationLimits = attrs.field(factory=DelegationLimits)
     teams: Teams = attrs.field(factory=Teams)
 
     @property

@@ -23,7 +23,7 @@ MAX_FILES: Final = 100
 
 @final
 @attrs.frozen(kw_only=True)
-class Reading:
+class ImportedText:
     """The state of following imports."""
 
     read: Callable[[Path], str | None]
@@ -41,7 +41,7 @@ def imports_of(text: str) -> list[str]:
     return list(dict.fromkeys(piece.path for piece in parse_template(text) if isinstance(piece, Reference)))
 
 
-def follow(path: Path, reading: Reading, *, hops: int = HOPS) -> list[tuple[Path, str]]:
+def follow(path: Path, reading: ImportedText, *, hops: int = HOPS) -> list[tuple[Path, str]]:
     """Return a file and what it imports, each before those that it brings in; empty where there is none.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents.memory._imports import Reading, follow
+from greenroom.agents.memory._imports import ImportedText, follow
 from greenroom.core import read_switch
 from greenroom.core.sources import (
     OWN,
@@ -66,7 +66,7 @@ class InstructionFile:
 
 @final
 @attrs.frozen
-class Rule:
+class InstructionRule:
     """Instructions that hold for some files only."""
 
     file: InstructionFile
@@ -81,7 +81,7 @@ class Instructions:
 
     files: tuple[InstructionFile, ...] = ()
     """The broadest first."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[InstructionRule, ...] = ()
     """Instructions that are added when a file that fits is worked on."""
     root: Path = Path()
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -103,7 +103,7 @@ def load_instructions(places: Places, *, with_added: bool = False) -> Instructio
         places: Of the session.
         with_added: Whether those of the added folders count too; they come before the project's.
     """
-    reader = _Reader(places)
+    reader = _InstructionReader(places)
     for folder in places.managed:
         reader.add(folder / "CLAUDE.md", _MANAGED)
         reader.add(folder / "GREENROOM.md", _MANAGED)
@@ -135,7 +135,7 @@ def instructions_below(places: Places, path: Path, seen: Iterable[InstructionFil
         path: The file, absolute.
         seen: What is in the prompt already, and is left out.
     """
-    reader = _Reader(places, seen)
+    reader = _InstructionReader(places, seen)
     for folder in reversed(path.parents) if Scope.PROJECT in places.reads else ():
         if folder != places.cwd and folder.is_relative_to(places.cwd):
             reader.add_place(folder)
@@ -152,14 +152,14 @@ def render_instructions(files: Sequence[InstructionFile]) -> str:
 
 
 @final
-class _Reader:
+class _InstructionReader:
     def __init__(self, places: Places, seen: Iterable[InstructionFile] = ()) -> None:
         roots = (places.root, places.main_root, places.home, places.their_home, *places.added)
         self._places = places
         self._found: list[Diagnostic] = []
         self._files: list[InstructionFile] = []
-        self._rules: list[Rule] = []
-        self._reading = Reading(
+        self._rules: list[InstructionRule] = []
+        self._reading = ImportedText(
             read=self._read,
             roots=tuple(Path(os.path.realpath(root)) for root in (*roots, *places.managed)),
             user=places.user,
@@ -201,11 +201,11 @@ class _Reader:
             file = InstructionFile(found.path, kind, document.body)
             patterns = (values or {}).get("paths", ())
             if patterns:
-                self._add_rule(Rule(file, patterns))
+                self._add_rule(InstructionRule(file, patterns))
             else:
                 self._files.append(file)
 
-    def _add_rule(self, rule: Rule) -> None:
+    def _add_rule(self, rule: InstructionRule) -> None:
         from pathspec import GitIgnoreSpec
 
         try:

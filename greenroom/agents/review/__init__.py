@@ -1,12 +1,12 @@
 """Auto mode: what a reviewer of calls is shown, how its answer is read, and when a person is asked after all."""
 
 from greenroom.agents.review._auto import AutoMode, AutoModeEnded, AutoModeStatistics
-from greenroom.agents.review._counting import IN_A_ROW, IN_ALL, BlockCount, Outcome
-from greenroom.agents.review._notes import ReviewNotes
-from greenroom.agents.review._settings import AutoModeSettings
+from greenroom.agents.review._block_count import ReviewOutcome
+from greenroom.agents.review._review_settings import AutoModeSettings
 from greenroom.agents.review._words import (
-    History,
     Review,
+    ReviewedHistory,
+    ReviewNotes,
     Unreviewable,
     call_lines,
     call_system,
@@ -17,17 +17,14 @@ from greenroom.agents.review._words import (
 )
 
 __all__ = [
-    "IN_ALL",
-    "IN_A_ROW",
     "AutoMode",
     "AutoModeEnded",
     "AutoModeSettings",
     "AutoModeStatistics",
-    "BlockCount",
-    "History",
-    "Outcome",
     "Review",
     "ReviewNotes",
+    "ReviewOutcome",
+    "ReviewedHistory",
     "Unreviewable",
     "call_lines",
     "call_system",

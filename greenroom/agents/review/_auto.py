@@ -11,8 +11,8 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents.review._counting import BlockCount, Outcome
-from greenroom.agents.review._settings import AutoModeSettings
+from greenroom.agents.review._block_count import BlockCount, ReviewOutcome
+from greenroom.agents.review._review_settings import AutoModeSettings
 from greenroom.core import PeerError
 from greenroom.models import Usage
 
@@ -74,7 +74,7 @@ class AutoMode:
         self.usage = Usage()
         """The tokens that its reviews have used."""
         self._user: list[str] = []
-        self._outcomes = dict.fromkeys(Outcome, 0)
+        self._outcomes = dict.fromkeys(ReviewOutcome, 0)
         self._has_ended = False
 
     def __repr__(self) -> str:
@@ -101,7 +101,7 @@ class AutoMode:
         for text in texts:
             self.hear(text)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: ReviewOutcome) -> None:
         """Record the outcome of the review of a call; it may pause the reviewer."""
         self._outcomes[outcome] += 1
         self.count = self.count.after(outcome)
@@ -122,9 +122,9 @@ class AutoMode:
     def statistics(self) -> AutoModeStatistics:
         """Return the counters as of now."""
         return AutoModeStatistics(
-            allowed=self._outcomes[Outcome.ALLOWED],
-            blocked=self._outcomes[Outcome.BLOCKED],
-            failed=self._outcomes[Outcome.FAILED],
+            allowed=self._outcomes[ReviewOutcome.ALLOWED],
+            blocked=self._outcomes[ReviewOutcome.BLOCKED],
+            failed=self._outcomes[ReviewOutcome.FAILED],
             count=self.count,
             usage=self.usage,
         )

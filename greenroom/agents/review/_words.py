@@ -14,8 +14,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents.review._counting import Outcome
-from greenroom.agents.review._settings import AutoModeSettings
+from greenroom.agents.review._block_count import ReviewOutcome
+from greenroom.agents.review._review_settings import AutoModeSettings
 from greenroom.models import ToolUseBlock
 
 MAX_CALL_CHARS: Final = 100_000
@@ -73,9 +73,44 @@ class Unreviewable(Exception):
     """A call cannot be put before a reviewer; why."""
 
 
+MAX_TASKS: Final = 200
+"""Maximum number of tasks that a reviewer is shown, the latest."""
+MAX_REMARKS: Final = 100
+"""Maximum number of hooks' remarks on calls that a reviewer is shown, the latest."""
+
+
+@final
+@attrs.define(eq=False)
+class ReviewNotes:
+    """The record of an agent that a reviewer of calls is shown besides the conversation."""
+
+    tasks: tuple[str, ...] = ()
+    """Tasks from others than the user."""
+    remarks: tuple[str, ...] = ()
+    """Remarks of hooks about its calls."""
+    earlier_calls: tuple[str, ...] = ()
+    """The calls that were compacted away."""
+
+    def recall(self, tasks: Iterable[str]) -> None:
+        """Add what the agent was told in an earlier process before the rest."""
+        self.tasks = (*tasks, *self.tasks)
+
+    def add_task(self, text: str) -> None:
+        """Add what the agent was told."""
+        self.tasks = (*self.tasks, text)[-MAX_TASKS:]
+
+    def add_remark(self, text: str) -> None:
+        """Add what a hook says about a call."""
+        self.remarks = (*self.remarks, text)[-MAX_REMARKS:]
+
+    def note_compacted(self, calls: Iterable[str]) -> None:
+        """Replace the calls that were compacted away."""
+        self.earlier_calls = tuple(calls)
+
+
 @final
 @attrs.frozen(kw_only=True)
-class History:
+class ReviewedHistory:
     """The facts about an agent that a reviewer is shown."""
 
     cwd: str
@@ -97,7 +132,7 @@ class History:
 class Review:
     """The finding of a reviewer."""
 
-    outcome: Outcome
+    outcome: ReviewOutcome
     reason: str = ""
     """Why it blocked, or why there is no verdict."""
 
@@ -112,7 +147,7 @@ def handoff_system(settings: AutoModeSettings) -> str:
     return f"{_HANDOFF}{_added(settings)}\n\n{_ANSWER}"
 
 
-def call_text(history: History, tool: str, values: Mapping[str, Any]) -> str:
+def call_text(history: ReviewedHistory, tool: str, values: Mapping[str, Any]) -> str:
     """Return what a reviewer of one call reads.
 
     Raises:
@@ -127,7 +162,7 @@ def call_text(history: History, tool: str, values: Mapping[str, Any]) -> str:
     return "\n".join((*_lines(history), line))
 
 
-def handoff_text(history: History) -> str:
+def handoff_text(history: ReviewedHistory) -> str:
     """Return what a reviewer of an agent that has ended reads."""
     return "\n".join(_lines(history))
 
@@ -151,12 +186,14 @@ def read_review(text: str) -> Review:
     reason = values.get("reason", "") if isinstance(values, dict) else ""
     outcome = _VERDICTS.get(verdict) if isinstance(verdict, str) else None
     if outcome is None or not isinstance(reason, str):
-        return Review(outcome=Outcome.FAILED, reason="its answer is not in the form that it was asked for")
+        return Review(outcome=ReviewOutcome.FAILED, reason="its answer is not in the form that it was asked for")
     shortened = " ".join(reason.split())[:REASON_CHARS]
-    return Review(outcome=outcome, reason=shortened or ("no reason was given" if outcome is Outcome.BLOCKED else ""))
+    return Review(
+        outcome=outcome, reason=shortened or ("no reason was given" if outcome is ReviewOutcome.BLOCKED else "")
+    )
 
 
-_VERDICTS: Final = {"allow": Outcome.ALLOWED, "block": Outcome.BLOCKED}
+_VERDICTS: Final = {"allow": ReviewOutcome.ALLOWED, "block": ReviewOutcome.BLOCKED}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -174,7 +211,7 @@ def _added(settings: AutoModeSettings) -> str:
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def _lines(history: History) -> list[str]:
+def _lines(history: ReviewedHistory) -> list[str]:
     return [
         _line(cwd=history.cwd),
         *_latest([_line(user=text) for text in history.user], "messages of the user"),

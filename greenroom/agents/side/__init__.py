@@ -1,21 +1,17 @@
 """Requests to an agent's model beside its turns: side questions, suggestions, summaries, notes."""
 
-from greenroom.agents._beside import Beside, beside, quietly
-from greenroom.agents.side._notes import MemoryChanges, NoteKeeper
-from greenroom.agents.side._question import ask_aside, question_directive
-from greenroom.agents.side._suggestion import read_suggestion, suggest_prompt
-from greenroom.agents.side._summary import read_summary, summaries, summarize
+from greenroom.agents._side_run import SideRun, open_side_run, quietly
+from greenroom.agents.side._note_keeper import MemoryChanges, NoteKeeper
+from greenroom.agents.side._side_answers import ask_aside, suggest_prompt
+from greenroom.agents.side._summary import summaries, summarize
 
 __all__ = [
-    "Beside",
     "MemoryChanges",
     "NoteKeeper",
+    "SideRun",
     "ask_aside",
-    "beside",
-    "question_directive",
+    "open_side_run",
     "quietly",
-    "read_suggestion",
-    "read_summary",
     "suggest_prompt",
     "summaries",
     "summarize",

@@ -14,9 +14,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents._beside import Beside
-from greenroom.agents._calls import summarize
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
+from greenroom.agents._side_run import SideRun
+from greenroom.agents._tool_calls import summarize
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.core import JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Effect, Mode, Request, check
@@ -32,7 +32,7 @@ _OURS: Final[Mapping[str, Tool]] = {each.name: each for each in (read_tool, writ
 class Confined:
     """Runs the calls of one run over the notes of an agent."""
 
-    place: Beside
+    place: SideRun
     folder: Path
     """Of the notes, absolute."""
     written: dict[Path, None] = attrs.field(factory=dict)

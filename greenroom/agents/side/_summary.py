@@ -11,10 +11,10 @@ from typing import Final
 
 import trio
 
-from greenroom.agents._beside import Beside, Emit, beside, notice
-from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
+from greenroom.agents._side_run import Emit, SideRun, notice, open_side_run
 from greenroom.agents._state import AgentState
+from greenroom.agents.events._agent_events import AgentSummarized
 from greenroom.core import error_text, reminder
 from greenroom.models import Message
 
@@ -48,7 +48,7 @@ def latest(messages: Sequence[Message]) -> Message | None:
     return messages[-1] if has_begun else None
 
 
-async def summarize(place: Beside) -> str:
+async def summarize(place: SideRun) -> str:
     """Return what an agent is doing; empty where the model did not say it in a few words.
 
     Raises:
@@ -81,7 +81,7 @@ async def summaries(home: AgentState, *, agent: str, emit: Emit, every_s: float 
             continue
         seen = now
         try:
-            said = await summarize(beside(home, agent, emit))
+            said = await summarize(open_side_run(home, agent, emit))
             if said and said != progress.summary:
                 progress.summary = said
                 emit(AgentSummarized, agent, 0, 0, said)

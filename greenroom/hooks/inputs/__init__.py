@@ -20,7 +20,6 @@ from greenroom.hooks.inputs._session_inputs import (
     UserPromptExpansionInput,
     UserPromptSubmitInput,
 )
-from greenroom.hooks.inputs._team_tasks import TaskCompletedInput, TaskCreatedInput, TeammateIdleInput
 from greenroom.hooks.inputs._tool_calls import (
     BatchedCall,
     PermissionDeniedInput,
@@ -36,6 +35,9 @@ from greenroom.hooks.inputs._turn_ends import (
     StopInput,
     SubagentStartInput,
     SubagentStopInput,
+    TaskCompletedInput,
+    TaskCreatedInput,
+    TeammateIdleInput,
 )
 from greenroom.hooks.inputs._user_dialogs import ElicitationInput, ElicitationResultInput, MessageDisplayInput
 

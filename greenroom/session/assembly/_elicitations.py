@@ -13,7 +13,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents import AgentState, Hooking, StoppedByHook
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import GreenroomError, Recorder
 from greenroom.hooks import ElicitationReply, HookEvent, HookOutcome
 from greenroom.hooks.inputs import ElicitationInput, ElicitationResultInput, HookInput, NotificationInput

@@ -1,21 +1,12 @@
-"""Which agent is the main one of a session, and the one that it is where nobody names any."""
+"""The main agent of a session: the one that a program asks for, or that of the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
-
-from greenroom.agents import MAIN_NAME, AgentDefinition
+from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
 from greenroom.core import UsageError
+from greenroom.session.assembly._session_spec import MAIN, MainFor
 from greenroom.session.settings._session_settings import SessionSettings
-
-MainFor: TypeAlias = Callable[[Definitions, SessionSettings], AgentDefinition]
-"""Picks the main agent, or makes it of one of those that there are, given the settings."""
-MAIN: Final = AgentDefinition(
-    name=MAIN_NAME,
-    system_prompt="You are a careful engineer. Answer from what you read with your tools, and say what you could not find.",
-)
 
 
 def main_of_settings(found: Definitions, settings: SessionSettings) -> AgentDefinition:

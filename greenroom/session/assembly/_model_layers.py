@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
-from greenroom.agents import AgentDefined, ModelEnded, ModelRetried
+from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried
 from greenroom.core import Ports
 from greenroom.models import Model, RetryBudget, Usage, with_settings
 from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent

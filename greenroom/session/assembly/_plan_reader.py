@@ -10,9 +10,9 @@ from pathlib import Path
 
 import attrs
 
-from greenroom.agents import compaction_from_environment
-from greenroom.agents.crew import delegation_from_environment, moves_calls
+from greenroom.agents.compaction import compaction_from_environment
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
+from greenroom.agents.subagents import delegation_from_environment, moves_calls
 from greenroom.containment import GitCalls
 from greenroom.core import Ports
 from greenroom.core.sources import Diagnostic, Kind, Places

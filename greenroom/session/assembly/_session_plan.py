@@ -8,7 +8,8 @@ from typing import final
 
 import attrs
 
-from greenroom.agents import AgentDefinition, CompactionSettings
+from greenroom.agents import AgentDefinition
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.definitions import DefinitionSource
 from greenroom.containment import GitCalls, MaskedDisk, Secrets
 from greenroom.core import Ports

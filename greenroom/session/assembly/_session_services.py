@@ -7,21 +7,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 import attrs
 import trio
 
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
+from greenroom.session._events import SessionTitled
 from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
 from greenroom.session.assembly._session_plan import Plan
-from greenroom.session.assembly._session_title import Title
 from greenroom.session.equipment._coordinator_mode import SCRATCHPAD
 from greenroom.session.parts._event_stream import Streams
 from greenroom.session.parts._live_events import LiveEvents
@@ -179,3 +179,36 @@ async def _make_scratchpad(plan: Plan, folder: Path, ports: Ports) -> Path | Non
         return None
     await ports.blocking.run(ports.disk.make_folder, folder / SCRATCHPAD)
     return folder / SCRATCHPAD
+
+
+TITLE_CHARS: Final = 200
+"""Maximum length of a title; longer ones are cut."""
+TITLE_LINE: Final = "custom-title"
+"""The type of the line of a transcript that holds a title."""
+
+
+@final
+@attrs.define(eq=False)
+class Title:
+    """The title of a session.
+
+    Args:
+        text: The title of the run that is resumed; empty for none.
+        recorder: Records a change.
+        main: The main agent, in whose transcript the title is written.
+    """
+
+    text: str
+    _recorder: Recorder
+    _main: MainAgent
+
+    def change(self, text: str) -> None:
+        """Change the title, put on one line; a blank one or the current one changes nothing."""
+        title = " ".join(text.split())[:TITLE_CHARS].rstrip()
+        if not title or title == self.text:
+            return
+        self.text = title
+        self._recorder.emit(SessionTitled(title=title))
+        home = self._main.home
+        if home is not None and home.conversation is not None:
+            home.conversation.note(TITLE_LINE, {"customTitle": title})

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import AgentDefinition
+from greenroom.agents import MAIN_NAME, AgentDefinition
+from greenroom.agents.definitions import Definitions
 from greenroom.core import Ports, UsageError, fits, in_words, whole_path
 from greenroom.models import Model
 from greenroom.session.assembly._host_ports import Hosted
-from greenroom.session.assembly._main_definition import MainFor
 from greenroom.session.record._resume import Fork
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.tools import ToolSet
@@ -20,6 +20,12 @@ from greenroom.trace import runs_folder
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
+MainFor: TypeAlias = Callable[[Definitions, SessionSettings], AgentDefinition]
+"""Picks the main agent, or makes it of one of those that there are, given the settings."""
+MAIN: Final = AgentDefinition(
+    name=MAIN_NAME,
+    system_prompt="You are a careful engineer. Answer from what you read with your tools, and say what you could not find.",
+)
 _KINDS: Final[Mapping[str, Any]] = {
     "cwd": Path | str,
     "runs": Path | str | None,

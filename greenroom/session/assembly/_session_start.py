@@ -37,7 +37,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     if services.budget.limits != Limits():
         nursery.start_soon(session.tasks.end_at_budget, services.budget)
     home = await _start_main(session, services, loaded)
-    recall_tasks(left, agents.crew, agents.definitions, plan.run.folder)
+    recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
     nursery.start_soon(_watch_settings, services, agents.composition, home)
     await _watch_files(services, agents.composition, home)
     if plan.settings.scalars.extract_memory:
@@ -51,7 +51,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
                 yield
                 await session.asides.finish()
             finally:
-                agents.crew.close()
+                agents.pool.close()
                 await tell_of_end(home, services.recorder)  # noqa: ASYNC102 - shielded and bounded inside
                 session.tasks.end_calls(Cause("session", "the session ends"))
 
@@ -73,7 +73,13 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
     auto = composition.services.auto
     if loaded is not None and auto is not None:
         auto.recall(loaded.said)
-    await settle(home, stays=agents.crew.stays, plan=plan, problems=composition.problems, blocking=blocking)
+    await settle(
+        home,
+        entered_worktrees=agents.pool.entered_worktrees,
+        plan=plan,
+        problems=composition.problems,
+        blocking=blocking,
+    )
     unanswered = await find_unanswered(folder, loaded, blocking)
     deferred = await find_deferred(folder, loaded, blocking)
     home.put_off(deferred)
@@ -85,7 +91,7 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
     await agents.teams.start(session.id, is_resumed=loaded is not None)
     await agents.inbox.open(services.branch, unanswered)
     source = "resume" if plan.run.is_resumed else "fork"
-    session.begin(
+    agents.inbox.begin(
         await tell_of_start(
             home,
             services.recorder,

@@ -91,9 +91,9 @@ def after_change(had: list[ServerTool], listed: Sequence[ServerTool]) -> list[Se
     for one in had:
         other = fresh.pop(one.name, None)
         if other is None:
-            stays = isinstance(one, McpTool) and one.server.status not in _SAYS_ALL
-            is_same = is_same and stays
-            now += [one] if stays else []
+            entered_worktrees = isinstance(one, McpTool) and one.server.status not in _SAYS_ALL
+            is_same = is_same and entered_worktrees
+            now += [one] if entered_worktrees else []
         elif _is_other(one, other):
             is_same = False
             now.append(other)

@@ -11,10 +11,10 @@ from greenroom.models import ModelSettings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_services import Services
+from greenroom.session.equipment._agent_models import Judge, reviewing_model
 from greenroom.session.equipment._environment_text import branch_in
 from greenroom.session.equipment._file_watch import FileWatch
 from greenroom.session.equipment._hook_rules import HookRules
-from greenroom.session.equipment._model_choice import Judge, reviewing_model
 from greenroom.session.record._file_rewind import looking_first
 from greenroom.session.record._resume import TRANSCRIPTS, transcript_name, transcript_opener
 

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, final
+from typing import final
 
 import attrs
 
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
-from greenroom.agents.crew import ChildWish, furnish
 from greenroom.agents.delegation import coordinator_tools
+from greenroom.agents.subagents import SubagentSpec, make_child_profile
 from greenroom.hooks import AgentAsker
 from greenroom.mcp import MissingServers
-from greenroom.models import Effort
-from greenroom.models.choice import choose_model, read_effort
 from greenroom.permissions import ApprovalQueue
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_hooks import AgentHooks
+from greenroom.session.equipment._agent_models import child_model, effort_of
 from greenroom.session.equipment._agent_ports import SessionAgentPorts, take_up
 from greenroom.session.equipment._agent_services import agent_services, hook_services
 from greenroom.session.equipment._coordinator_mode import as_coordinator, give_scratchpad
@@ -32,8 +31,6 @@ from greenroom.session.equipment._toolbox import Toolbox
 from greenroom.session.settings._session_plugins import plugin_hooks
 from greenroom.skills import SkillSource
 from greenroom.tools import Tool, ToolError, ToolSet
-
-SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
 
 
 @final
@@ -103,7 +100,7 @@ class Composition:
         more: Sequence[Tool] = (),
         *,
         is_child: bool = True,
-        wish: ChildWish | None = None,
+        wish: SubagentSpec | None = None,
         ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
     ) -> AgentState:
         """Return the record of a new agent.
@@ -139,13 +136,13 @@ class Composition:
             definition=definition,
             tools=ToolSet(),
             model=self._model_of(definition, wish) if is_child else "",
-            effort=self._effort_of(definition),
+            effort=effort_of(definition, self._scalars),
             policy=self.rules.policy_for(definition, is_child=is_child, wish=wish),
             is_child=is_child,
             narrow=coordinator_tools if is_leading else None,
         )
         if wish is not None:
-            profile = furnish(profile, wish, self._scalars.delegation)
+            profile = make_child_profile(profile, wish, self._scalars.delegation)
         home = AgentState(profile=profile, services=self.services, ports=ports)
         if wish is not None and wish.is_worker and self._services.scratchpad is not None:
             give_scratchpad(home, self._services.scratchpad)
@@ -170,28 +167,8 @@ class Composition:
             known = [*self.toolbox.tools, *(tool.name for tool in servers.tools)]
             self.toolbox.check(definition, known, are_all_there=True)
 
-    def _effort_of(self, definition: AgentDefinition) -> Effort | None:
-        models = None if self._scalars.models is None else self._scalars.models.effort
-        effort = next((value for value in (definition.effort, self._scalars.effort, models) if value is not None), None)
-        return None if effort is None else read_effort(effort)
-
-    def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
-        """Return the exact name of a child's model; empty for the session's own."""
-        own = self.services.model.name
-        call = parent = None
-        if wish is not None:
-            if wish.exact_model is not None:
-                return wish.exact_model
-            call, parent = wish.model, wish.parent.profile.model if wish.parent is not None else None
-        environment = self._services.plan.environ.get(SUBAGENT_MODEL)
-        models = self._scalars.models
-        chosen = choose_model(
-            parent=parent or own,
-            environment=environment,
-            call=call,
-            definition=definition.model,
-            names=None if models is None else models.names,
-        )
-        if chosen.note:
-            self.problems.append(f"agent {definition.name}: {chosen.note}")
-        return "" if chosen.name == own else chosen.name
+    def _model_of(self, definition: AgentDefinition, wish: SubagentSpec | None) -> str:
+        chosen, problem = child_model(definition, wish, self._services.plan, own=self.services.model.name)
+        if problem:
+            self.problems.append(problem)
+        return chosen

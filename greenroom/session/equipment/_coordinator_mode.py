@@ -13,7 +13,6 @@ from typing import Any, Final
 import attrs
 
 from greenroom.agents import AgentDefinition, AgentState
-from greenroom.agents.crew import AGENT_TOOLS, DelegationSettings
 from greenroom.agents.definitions import WORKER
 from greenroom.agents.delegation import (
     COORDINATOR,
@@ -25,6 +24,7 @@ from greenroom.agents.delegation import (
     tools_for_child,
     worker_tools,
 )
+from greenroom.agents.subagents import AGENT_TOOLS, DelegationSettings
 from greenroom.permissions import Policy, hidden_tools
 from greenroom.session.settings._session_settings import Settings
 from greenroom.tools import ToolSet

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, final
 
 from greenroom.agents import AgentDefinition, AgentState
-from greenroom.agents.crew import ChildWish
+from greenroom.agents.subagents import SubagentSpec
 from greenroom.core import Ports, UsageError
 from greenroom.hooks import ParsedHooks
 from greenroom.permissions import Mode, Policy, Scope, Update, apply_updates, updated_settings
@@ -131,7 +131,7 @@ class Rules:
 
     # --- one agent -------------------------------------------------------------------------------------------------
 
-    def policy_for(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None) -> Policy:
+    def policy_for(self, definition: AgentDefinition, *, is_child: bool, wish: SubagentSpec | None) -> Policy:
         """Return the policy of a new agent; agents of one definition share it, and what it has cached."""
         if wish is not None and wish.is_teammate:  # a teammate follows its lead's mode of this moment
             return self._make_policy(definition, is_child=is_child, wish=wish)
@@ -143,7 +143,7 @@ class Rules:
             known = self._policies[key] = (definition, self.policy, self._make_policy(definition, is_child=is_child))
         return known[2]
 
-    def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None = None) -> Policy:
+    def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: SubagentSpec | None = None) -> Policy:
         mode, chosen, setting = self.policy.mode, self._child_permission, None
         if is_child:
             setting = child_setting(mode, chosen)

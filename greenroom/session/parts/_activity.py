@@ -1,14 +1,16 @@
-"""A snapshot of what runs in a session."""
+"""Activity of a session: a snapshot of what runs, and waiting until its actors are at rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 import attrs
+import trio
 
 from greenroom.actors import Ref
-from greenroom.agents.crew import Crew
-from greenroom.session.parts._quiescence import are_at_rest
+from greenroom.agents.subagents import SubagentPool
+from greenroom.core import Recorder
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.tasks import AGENT, MCP_CALL, SHELL
@@ -29,13 +31,37 @@ class Activity:
     """Number of commands that run as tasks."""
 
 
-def observe(main: Ref[Any], inbox: SessionInbox, crew: Crew, teams: SessionTeams) -> Activity:
+def observe(main: Ref[Any], inbox: SessionInbox, pool: SubagentPool, teams: SessionTeams) -> Activity:
     """Return what runs at this moment."""
-    kinds = [task.info.kind for task in crew.tasks.running()]
-    is_reporting = any(member.task.is_finished and not member.task.is_settled for member in crew.members.values())
+    kinds = [task.info.kind for task in pool.tasks.running()]
+    is_reporting = any(member.task.is_finished and not member.task.is_settled for member in pool.subagents.values())
     return Activity(
         is_busy=is_reporting or not are_at_rest((main, inbox.ref)),
         agents=kinds.count(AGENT) + teams.working,
         calls=kinds.count(MCP_CALL),
         commands=kinds.count(SHELL),
     )
+
+
+def are_at_rest(refs: Iterable[Ref[Any]]) -> bool:
+    """Return True if none of these actors works or has mail."""
+    for ref in refs:
+        statistics = ref.statistics()
+        if ref.is_busy or statistics.now or statistics.next or statistics.later:
+            return False
+    return True
+
+
+async def wait_until(recorder: Recorder, holds: Callable[[], bool]) -> None:
+    """Wait until something holds that changes only with what is recorded."""
+    changed = trio.Event()
+    stop_listening = recorder.listen(lambda _: changed.set())
+    try:
+        await trio.lowlevel.checkpoint()
+        while not holds():
+            await changed.wait()
+            # All that was recorded in this tick is one change.
+            await trio.lowlevel.checkpoint()
+            changed = trio.Event()
+    finally:
+        stop_listening()

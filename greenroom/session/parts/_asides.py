@@ -12,9 +12,10 @@ from typing import Final, TypeVar, final
 import trio
 
 from greenroom.actors import Down
-from greenroom.agents import AgentSpoke, AgentState
-from greenroom.agents.crew import MainAgent
-from greenroom.agents.side import Beside, MemoryChanges, NoteKeeper, ask_aside, beside, quietly, suggest_prompt
+from greenroom.agents import AgentState
+from greenroom.agents.events import AgentSpoke
+from greenroom.agents.side import MemoryChanges, NoteKeeper, SideRun, ask_aside, open_side_run, quietly, suggest_prompt
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import CLASS, ActorEnded, Record, Recorder, event_of
 from greenroom.trace import Journal
 
@@ -140,8 +141,8 @@ class Asides:
             self._is_extracting = False
             self._extracted.set()
 
-    def _place(self) -> Beside:
-        return beside(self._home, self._main.ref.id, self._recorder.emit_fields)
+    def _place(self) -> SideRun:
+        return open_side_run(self._home, self._main.ref.id, self._recorder.emit_fields)
 
     async def _run(self, run: Callable[[], Awaitable[T]]) -> T:
         """Run something that ends with the main agent, and is on record when it returns.

@@ -10,8 +10,8 @@ import attrs
 
 from greenroom.actors import Ref
 from greenroom.agents import AgentState, Loaded
-from greenroom.agents.crew import ChildWish
 from greenroom.agents.definitions import Definitions
+from greenroom.agents.subagents import SubagentSpec
 from greenroom.core import Blocking, UsageError
 from greenroom.models.budgets import Budget
 from greenroom.session.equipment._composition import Composition
@@ -52,11 +52,11 @@ class SessionGround:
         """Return the records of all agents but the main one that have not ended."""
         return self._known.living_children()
 
-    def make_child(self, wish: ChildWish) -> AgentState:
+    def make_child(self, wish: SubagentSpec) -> AgentState:
         """Return the record of a new agent."""
         return self._composition.make_home(wish.definition, wish=wish)
 
-    def let_go(self, home: AgentState) -> None:
+    def forget(self, home: AgentState) -> None:
         """Forget an agent that has ended."""
         self._composition.rules.let_go(home)
 

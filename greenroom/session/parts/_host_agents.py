@@ -9,7 +9,7 @@ import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import Agent, AgentDefinition, AgentState, Lineage, Note, agent_spec
-from greenroom.agents.crew import FORK, ChildWish, Crew, Member, Order, denied_types, fork_home
+from greenroom.agents.subagents import FORK, SpawnOrder, Subagent, SubagentPool, SubagentSpec, denied_types, fork_home
 from greenroom.core import Cause, UsageError
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.session.assembly._session_services import Services
@@ -20,7 +20,7 @@ from greenroom.tools import ToolError
 
 
 async def spawn_for_host(
-    crew: Crew,
+    pool: SubagentPool,
     definition: str | AgentDefinition,
     prompt: str,
     *,
@@ -30,29 +30,29 @@ async def spawn_for_host(
     model: str | None,
     isolation: Literal["worktree"] | None,
     notify: Literal["host", "main"],
-) -> Member:
+) -> Subagent:
     """Start an agent for the host; see `Session.spawn`."""
     if not prompt.strip():
         raise UsageError("an agent needs a prompt; this one is blank")
     forked: AgentState | None = None
     if isinstance(definition, str):
-        known = await crew.ground.find_definitions()
+        known = await pool.ground.find_definitions()
         if definition == FORK and FORK not in known:
-            forked = _to_fork(crew, model)
+            forked = _to_fork(pool, model)
         definition = known.find(definition) if forked is None else attrs.evolve(forked.profile.definition, name=FORK)
     kind: AgentDefinition = definition
 
     def make(lineage: Lineage) -> AgentState:
         if forked is not None:
             return fork_home(forked, lineage)
-        wish = ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
-        home = crew.main_home
+        wish = SubagentSpec(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
+        home = pool.main_home
         if home is not None and home.worktree is not None:  # it works where the session does
             wish = attrs.evolve(wish, place=home.profile.place, own_roots=home.profile.own_roots)
-        return crew.ground.make_child(wish)
+        return pool.ground.make_child(wish)
 
-    main = crew.main
-    order = Order(
+    main = pool.main
+    order = SpawnOrder(
         home=make,
         definition=kind,
         prompt=prompt,
@@ -68,7 +68,7 @@ async def spawn_for_host(
         waits=True,
     )
     try:
-        member = await crew.start(order)
+        member = await pool.start(order)
     except ToolError as error:
         raise UsageError(str(error)) from error
     if not background:
@@ -80,12 +80,12 @@ async def spawn_for_host(
     return member
 
 
-def _to_fork(crew: Crew, model: str | None) -> AgentState:
+def _to_fork(pool: SubagentPool, model: str | None) -> AgentState:
     """Return the record of the main agent, of which a person wants a fork."""
-    main = crew.main_home
+    main = pool.main_home
     if main is None or main.conversation is None:
         raise UsageError("cannot fork: the main agent has not started")
-    if crew.settings.coordinator:
+    if pool.settings.coordinator:
         raise UsageError("cannot fork a coordinator: spawn an agent of a type")
     if model is not None:
         raise UsageError(f"a fork keeps the model of the main agent: leave out model={model!r}")

@@ -10,20 +10,20 @@ import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import Crew, HookAgents, Post, SkillForks
 from greenroom.agents.definitions import Definitions, agent_listing
+from greenroom.agents.subagents import HookAgents, Post, SkillForks, SubagentPool
 from greenroom.core import Event, JournalError, StartFailed, Stopping, UsageError
 from greenroom.models import Usage
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.equipment._worktree_hooks import make_worktrees
-from greenroom.session.parts._crew_tools import CrewTools
 from greenroom.session.parts._ground import FolderArchive, SessionGround
 from greenroom.session.parts._host_agents import start_again, tell_first
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_status import AgentStatus, status_of_agent
 from greenroom.session.parts._session_teams import SessionTeams
+from greenroom.session.parts._subagent_tools import SubagentTools
 from greenroom.session.peers._peer_sessions import PeerSessions
 from greenroom.skills import Rendered
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
@@ -44,7 +44,7 @@ class SessionAgents:
         composition: Makes agents.
         main: The main agent.
         known: The agents in memory.
-        crew: The sub-agents.
+        pool: The sub-agents.
         forks: Runs skills as agents of their own.
         post: Messages between agents.
         teams: The teams.
@@ -63,7 +63,7 @@ class SessionAgents:
         self.composition = Composition(services, fork_skill=self._fork_skill, hook_agents=self._hook_agents)
         is_command, approvals = self.composition.commands.is_command, self.composition.approvals
         self.inbox = SessionInbox(self.main, ids=services.ports.ids, is_command=is_command, approvals=approvals)
-        self.crew = Crew(
+        self.pool = SubagentPool(
             tasks=services.tasks,
             open_branch=self._open_branch,
             ground=SessionGround(self.composition, self.known, services.budget),
@@ -77,19 +77,19 @@ class SessionAgents:
             wait_durable=journal.commit,
         )
         self.forks = SkillForks(
-            crew=self.crew,
+            pool=self.pool,
             equip=self.composition.rules.hooks.add,
             wait_durable=self._wait_durable,
             hand_in=self.inbox.hand_in_hidden,
         )
         ports, folder = services.ports, services.run_folder
         peers = PeerSessions(folder, ports.blocking, ports.disk, ports.ids)
-        self.post = Post(self.crew, FolderArchive(folder, ports.blocking), peers)
+        self.post = Post(self.pool, FolderArchive(folder, ports.blocking), peers)
         self.teams = SessionTeams(
             services.branch,
             self.composition,
             settings=scalars,
-            crew=self.crew,
+            pool=self.pool,
             post=self.post,
             main=self.main,
             known=self.known,
@@ -97,8 +97,8 @@ class SessionAgents:
             ports=ports,
             run_folder=folder,
         )
-        parts = (self.composition, self.crew, self.post, self.teams)
-        self._tools = CrewTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)
+        parts = (self.composition, self.pool, self.post, self.teams)
+        self._tools = SubagentTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)
         self._tools.bind()
 
     def __len__(self) -> int:
@@ -178,7 +178,7 @@ class SessionAgents:
         return await self.forks(rendered, ctx)
 
     def _hook_agents(self) -> HookAgents:
-        return HookAgents(crew=self.crew, limit=self.composition.rules.hooks.limit)
+        return HookAgents(pool=self.pool, limit=self.composition.rules.hooks.limit)
 
     async def _record(self, event: Event) -> None:
         self._journal.recorder.emit(event)

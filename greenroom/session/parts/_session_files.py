@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, TypeAlias, final
 
-from greenroom.agents.crew import MainAgent
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import Ports, Recorder, UsageError, whole_path
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import DirectoryAddedInput

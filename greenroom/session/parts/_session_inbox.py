@@ -18,16 +18,9 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
-from greenroom.agents import (
-    AgentState,
-    CallDeferred,
-    Loaded,
-    PermissionAnswered,
-    PermissionAsked,
-    ToolBegan,
-    open_calls,
-)
-from greenroom.agents.crew import MainAgent
+from greenroom.agents import AgentState, Loaded, open_calls
+from greenroom.agents.events import CallDeferred, PermissionAnswered, PermissionAsked, ToolBegan
+from greenroom.agents.subagents import MainAgent
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
@@ -99,6 +92,9 @@ class Queue(Behavior[InboxItem | Passed]):
 class SessionInbox:
     """The messages that wait for the main agent, besides prompts whose answer is awaited; `session.inbox`.
 
+    Attributes:
+        initial_message: The first prompt that a hook of the session's start asks for; empty for none.
+
     Args:
         main: The main agent.
         ids: Ids of items.
@@ -121,6 +117,7 @@ class SessionInbox:
         self._approvals = approvals
         self._unanswered: dict[str, ToolUseBlock] = {}
         self._waiting: dict[str, InboxItem] = {}
+        self.initial_message = ""
 
     def __repr__(self) -> str:
         return f"<SessionInbox: {len(self._waiting)} waiting>"
@@ -134,6 +131,10 @@ class SessionInbox:
         """
         self._unanswered = {call.id: call for call in unanswered}
         self._queue = await supervisor.spawn(Queue, self, name="queue", spec=ChildSpec(restart=Restart.PERMANENT))
+
+    def begin(self, initial_message: str) -> None:
+        """Note the first prompt that a hook of the session's start asks for."""
+        self.initial_message = initial_message
 
     @property
     def ref(self) -> Ref[Any]:

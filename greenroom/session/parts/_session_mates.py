@@ -17,13 +17,13 @@ import attrs
 
 from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentDefinition, AgentState, Lineage
-from greenroom.agents.crew import ChildWish, Crew, MainAgent, words_of
+from greenroom.agents.subagents import MainAgent, SubagentPool, SubagentSpec, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
-from greenroom.session.assembly._main_definition import MAIN
+from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.record._resume import load_agent
-from greenroom.tasks import TEAMMATE, Task, TaskInfo
+from greenroom.tasks import TEAMMATE, NoticeMode, Task, TaskInfo
 from greenroom.teams import EXIT_PLAN_MODE, LEAD, Member, Team, TeammateSpec, TeammateView
 from greenroom.tools import Tool
 
@@ -45,7 +45,7 @@ class SessionMates:
 
     Args:
         composition: Makes their records.
-        crew: The sub-agents of the session, and the table of tasks.
+        pool: The sub-agents of the session, and the table of tasks.
         main: The main agent, which leads them.
         known: The agents of the session.
         send_message: The tool SendMessage as members of a team have it.
@@ -59,7 +59,7 @@ class SessionMates:
     def __init__(
         self,
         composition: Composition,
-        crew: Crew,
+        pool: SubagentPool,
         *,
         main: MainAgent,
         known: KnownAgents,
@@ -69,8 +69,8 @@ class SessionMates:
     ) -> None:
         self._ports = ports
         self._composition = composition
-        self._crew = crew
-        self._tasks = crew.tasks
+        self._pool = pool
+        self._tasks = pool.tasks
         self._main = main
         self._known = known
         self._send_message = send_message
@@ -98,7 +98,7 @@ class SessionMates:
         home = self._composition.make_home(
             _as_mate(definition, wish),
             (*wish.tools, self._send_message),
-            wish=ChildWish(
+            wish=SubagentSpec(
                 definition=definition,
                 parent=lead_home,
                 lineage=Lineage(parent=lead.id, above=(lead.id,)),
@@ -168,7 +168,7 @@ class SessionMates:
             run=member.run,
         )
         task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
-        task.is_silent = True  # the lead hears of it otherwise
+        task.notice_mode = NoticeMode.NEVER  # the lead is notified by the team
         home.begin_run(task)
         self._tasks.begin(task)
 
@@ -176,7 +176,7 @@ class SessionMates:
         """Take note of its end: what it has started ends with it, and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")
-        for one in self._crew.below(home.profile.id):
+        for one in self._pool.descendants(home.profile.id):
             one.task.kill(cause)
         for shell in self._tasks.running(home.profile.id):
             shell.kill(cause)
@@ -189,7 +189,7 @@ class SessionMates:
             self._tasks.end(task, EDGE_TO[down.state])
         home.end_run()
         if home.worktree is not None:  # its worktree is kept, and nobody is in it any more
-            self._tasks.beside(partial(self._crew.stays.let_go_beside, home))
+            self._tasks.beside(partial(self._pool.entered_worktrees.release_quietly, home))
         self._composition.rules.let_go(home)
         self._ended[member.id] = home.profile.id
 

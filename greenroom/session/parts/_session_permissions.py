@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import final
 
 from greenroom.agents import Denial
-from greenroom.agents.crew import MainAgent
 from greenroom.agents.review import AutoModeStatistics
+from greenroom.agents.subagents import MainAgent
 from greenroom.permissions import ApprovalQueue, Mode, Scope, Update, parse_mode
 from greenroom.session.equipment._composition import Composition
 

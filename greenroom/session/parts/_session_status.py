@@ -9,7 +9,7 @@ import attrs
 from greenroom.actors import Ref, State
 from greenroom.agents import AgentState
 from greenroom.models import Usage
-from greenroom.tasks import Task, TaskState
+from greenroom.tasks import EndReport, Task, TaskState
 
 
 @final
@@ -97,7 +97,7 @@ def status_of(task: Task, *, color: str | None = None) -> TaskStatus:
         last_activity=progress.last_activity if progress is not None else "",
         attention=task.attention,
         error=task.error,
-        is_told=task.is_notified and not task.is_undelivered,
+        is_told=task.report in (EndReport.NOTICE, EndReport.ANSWER),
         output_file=str(info.output_file),
         color=color or "",
     )

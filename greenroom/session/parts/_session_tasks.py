@@ -6,12 +6,12 @@ from typing import final
 
 import trio
 
-from greenroom.agents.crew import Crew, Post
+from greenroom.agents.subagents import Post, SubagentPool
 from greenroom.core import Cause, UsageError
 from greenroom.models.budgets import Budget
 from greenroom.session.parts._session_status import TaskStatus, status_of
 from greenroom.session.parts._task_handle import TaskHandle
-from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, Tasks
+from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, NoticeMode, Tasks
 from greenroom.trace import Journal
 
 
@@ -23,15 +23,15 @@ class SessionTasks:
         table: The entries themselves.
     """
 
-    def __init__(self, table: Tasks, crew: Crew, post: Post, recording: Journal) -> None:
+    def __init__(self, table: Tasks, pool: SubagentPool, post: Post, recording: Journal) -> None:
         self.table = table
-        self._crew = crew
+        self._pool = pool
         self._post = post
         self._recording = recording
 
     def all(self) -> list[TaskStatus]:
         """Return the status of each agent, command and call that runs or ended recently, in the order of starting."""
-        colors = {member.id: member.definition.color for member in self._crew.members.values()}
+        colors = {member.id: member.definition.color for member in self._pool.subagents.values()}
         return [status_of(task, color=colors.get(task.info.id)) for task in self.table.all()]
 
     def find(self, task: str) -> TaskStatus | None:
@@ -48,16 +48,16 @@ class SessionTasks:
         Raises:
             UsageError: No agent in memory has that id or name; `session.tasks.all()` lists them.
         """
-        member = self._crew.members.get(self._crew.id_of(agent))
+        member = self._pool.subagents.get(self._pool.id_of(agent))
         if member is None:
-            known = ", ".join(self._crew.members) or "none"
+            known = ", ".join(self._pool.subagents) or "none"
             raise UsageError(f"unknown agent {agent!r}; agents in memory: {known}")
-        return TaskHandle(self._crew, self._post, member, self._recording)
+        return TaskHandle(self._pool, self._post, member, self._recording)
 
     def background_all(self) -> list[str]:
         """Move every agent, command and MCP call that a call waits for to the background; return their ids."""
         # A hook waits for its agent whatever becomes of the calls.
-        services = {member.id for member in self._crew.members.values() if member.order.is_service}
+        services = {member.id for member in self._pool.subagents.values() if member.order.is_service}
         running = self.table.running()
         waited_for = [task for task in running if not task.is_background and task.info.id not in services]
         return [task.info.id for task in waited_for if task.move_to_background()]
@@ -96,7 +96,7 @@ class SessionTasks:
         """
         running = self.table.running()
         for task in running:
-            task.is_silent = True
+            task.notice_mode = NoticeMode.NEVER
         for task in running:
             task.kill(Cause("host", why))
         with trio.move_on_after(within_s):
@@ -113,7 +113,7 @@ class SessionTasks:
         """Kill MCP calls in the background because their servers are about to stop; no agent is notified."""
         for task in self.table.running():
             if task.info.kind == MCP_CALL and task.is_background:
-                task.is_quiet = True
+                task.defer_notice()
                 task.kill(cause)
 
     async def end_at_budget(self, budget: Budget) -> None:
@@ -121,7 +121,7 @@ class SessionTasks:
         denial = await budget.wait_exceeded()
         for task in self.table.running():
             if task.is_background and task.info.kind != TEAMMATE:  # a teammate's turns fail, and it lives on
-                task.is_quiet = True
+                task.defer_notice()
                 task.kill(Cause("budget", str(denial)))
 
     @property

@@ -16,12 +16,12 @@ import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import AgentDefinition, AgentState
-from greenroom.agents.crew import Crew, MainAgent, Post, make_send_message
 from greenroom.agents.definitions import GENERAL_PURPOSE
-from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned
+from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned, Teams
+from greenroom.agents.subagents import MainAgent, Post, SubagentPool, make_send_message
 from greenroom.core import GreenroomError, Ports, UsageError
 from greenroom.permissions import Refusals
-from greenroom.session.assembly._main_definition import MAIN
+from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.parts._session_mates import SessionMates
@@ -57,7 +57,7 @@ class SessionTeams:
         supervisor: That of the session.
         composition: Makes agents.
         settings: The session's; without a person it cannot be a team by itself.
-        crew: The sub-agents of the session, and the table of tasks.
+        pool: The sub-agents of the session, and the table of tasks.
         post: Their mail.
         main: The main agent, which leads the team.
         known: The agents of the session.
@@ -75,7 +75,7 @@ class SessionTeams:
         composition: Composition,
         *,
         settings: SessionSettings,
-        crew: Crew,
+        pool: SubagentPool,
         post: Post,
         main: MainAgent,
         known: KnownAgents,
@@ -94,7 +94,7 @@ class SessionTeams:
         self._run_folder = run_folder
         self._mates = SessionMates(
             composition,
-            crew,
+            pool,
             main=main,
             known=known,
             send_message=self._send_message,
@@ -114,7 +114,7 @@ class SessionTeams:
         self._tools_of_team: tuple[Tool, ...] = ()
         self._given: set[str] = set()
         """Names of the tools that the lead has from here."""
-        self._tools_of_maker = TeamTools(self).both()
+        self._tools_of_maker = TeamTools(current=lambda: self.current, create=self.create, delete=self.delete).both()
         self.current: Team | None = None
 
     @property
@@ -126,6 +126,10 @@ class SessionTeams:
     def team_name(self) -> str | None:
         """The name of the team that is open; None where there is none."""
         return None if self.current is None else self.current.name
+
+    def describe(self) -> Teams:
+        """Return the team of the session, as the tool Agent has to know it."""
+        return Teams(are_on=self.settings.enabled, team=self.team_name, is_implicit=self.settings.implicit)
 
     async def start(self, session_id: str, *, is_resumed: bool) -> None:
         """Open the team that the session itself is, if the settings say so, or the one that its model had open.

@@ -7,11 +7,11 @@ from typing import final
 import attrs
 
 from greenroom.agents import AgentState, Note
-from greenroom.agents.crew import Crew, Member, Post
+from greenroom.agents.subagents import Post, Subagent, SubagentPool
 from greenroom.core import Cause, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
-from greenroom.tasks import Task, TaskState
+from greenroom.tasks import EndReport, Task, TaskState
 from greenroom.tools import ToolError
 from greenroom.trace import Journal
 
@@ -45,8 +45,8 @@ class TaskResult:
 class TaskHandle:
     """One agent that the program started; made by `session.spawn`."""
 
-    def __init__(self, crew: Crew, post: Post, member: Member, recording: Journal) -> None:
-        self._crew = crew
+    def __init__(self, pool: SubagentPool, post: Post, member: Subagent, recording: Journal) -> None:
+        self._pool = pool
         self._post = post
         self._id = member.id
         self._task = member.task
@@ -64,7 +64,7 @@ class TaskHandle:
     @property
     def task(self) -> Task:
         """Its latest run, with its progress."""
-        member = self._crew.members.get(self._id)
+        member = self._pool.subagents.get(self._id)
         if member is not None:
             self._task, self._home = member.task, member.home
         return self._task
@@ -77,7 +77,7 @@ class TaskHandle:
     @property
     def usage(self) -> Usage:
         """The tokens that it has used, in all its runs."""
-        member = self._crew.members.get(self._id)
+        member = self._pool.subagents.get(self._id)
         return (self._home if member is None else member.home).usage
 
     def tell(self, text: str) -> Delivery:
@@ -88,7 +88,7 @@ class TaskHandle:
         """
         if not text.strip():
             raise UsageError("a message needs text; this one is blank")
-        member = self._crew.members.get(self._id)
+        member = self._pool.subagents.get(self._id)
         if member is None or not member.is_running:
             return Delivery.CLOSED
         if member.ref is None:  # it waits for a place
@@ -126,9 +126,9 @@ class TaskHandle:
             cause=task.cause,
             error=task.error,
             run=task.info.run,
-            worktree=task.worktree,
-            worktree_branch=task.worktree_branch,
-            is_undelivered=task.is_undelivered,
+            worktree="" if task.worktree is None else task.worktree.path,
+            worktree_branch="" if task.worktree is None else task.worktree.branch,
+            is_undelivered=task.report is EndReport.UNDELIVERED,
         )
 
     def kill(self, why: str = "killed") -> bool:

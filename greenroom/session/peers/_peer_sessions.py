@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents.crew import SESSION
+from greenroom.agents.subagents import SESSION
 from greenroom.core import Blocking, Disk, Ids, JournalError, PeerError, Ports, UsageError, checked, is_session_id
 from greenroom.inbox import OriginKind, peer
 from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter

@@ -17,7 +17,7 @@ import attrs
 
 from greenroom import tasks, teams
 from greenroom.agents import NOTICES, Loaded, load_conversation
-from greenroom.agents.crew import record_path
+from greenroom.agents.subagents import record_path
 from greenroom.core import Event, Ports, UsageError
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.record._json_lines import objects_of

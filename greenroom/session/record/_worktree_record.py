@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.agents import AgentState
-from greenroom.agents.crew import StayRecord, Stays
+from greenroom.agents.subagents import EnteredWorktreeRecord, EnteredWorktrees
 from greenroom.core import Blocking, Ports, UsageError
 from greenroom.hooks import HookEvent, merge_hooks
 from greenroom.session.assembly._session_plan import Plan
@@ -37,15 +37,15 @@ def read_wish(worktree: str) -> tuple[str, int | None]:
     return "", int(found[1])
 
 
-def read_stay(run_folder: Path) -> StayRecord | None:
+def read_stay(run_folder: Path) -> EnteredWorktreeRecord | None:
     """Return the worktree that the main agent of a run was in when it ended; None for none. It looks at the disk."""
-    stay: StayRecord | None = None
+    stay: EnteredWorktreeRecord | None = None
     for entry in entries_of(run_folder / JOURNAL, b'"worktree.', Codec((WorktreeEntered, WorktreeLeft))):
         event = entry.event
         if event.actor:
             continue  # a sub-agent's
         if isinstance(event, WorktreeEntered):
-            stay = StayRecord(
+            stay = EnteredWorktreeRecord(
                 path=Path(event.path),
                 branch=event.branch,
                 original_cwd=Path(event.original_cwd),
@@ -70,7 +70,9 @@ async def check_worktree(plan: Plan, ports: Ports) -> None:
         await Worktrees(ports=ports, calls=plan.calls).check_repository(plan.cwd)
 
 
-async def settle(home: AgentState, stays: Stays, plan: Plan, problems: list[str], blocking: Blocking) -> None:
+async def settle(
+    home: AgentState, entered_worktrees: EnteredWorktrees, plan: Plan, problems: list[str], blocking: Blocking
+) -> None:
     """Bring the main agent of a session to the worktree that was asked for, or that its run was in.
 
     Args:
@@ -86,13 +88,13 @@ async def settle(home: AgentState, stays: Stays, plan: Plan, problems: list[str]
     """
     if plan.spec.worktree is not None:
         name, pull = read_wish(plan.spec.worktree)
-        await stays.enter(home, name=name, pull=pull)
+        await entered_worktrees.enter(home, name=name, pull=pull)
         return
     earlier = plan.run.earlier
     stay = None if earlier is None else await blocking.run(partial(read_stay, earlier))
     if stay is None:
         return
-    why = await stays.go_back_in(home, stay)
+    why = await entered_worktrees.reenter(home, stay)
     if why:
         problems.append(f"{why}; it goes on in {home.cwd}")
         text = f"{why[0].upper()}{why[1:]}. You work in {home.cwd} again; files may differ from what you read."

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import ChildWish
+from greenroom.agents.subagents import SubagentSpec
 from greenroom.permissions import (
     PROGRAM,
     ChildPermission,
@@ -78,7 +78,7 @@ def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Col
     ).with_mode(policy.mode)
 
 
-def _mode_of_mate(leading: Policy, wish: ChildWish) -> Mode:
+def _mode_of_mate(leading: Policy, wish: SubagentSpec) -> Mode:
     """Return the mode of a teammate: its lead's, whatever its definition says, or that which its plan was approved into."""
     if wish.is_planning:
         return Mode.PLAN
@@ -93,7 +93,7 @@ def policy_of(
     *,
     setting: ChildPermission | None,
     has_mode: bool,
-    wish: ChildWish | None,
+    wish: SubagentSpec | None,
 ) -> tuple[Policy, list[str]]:
     """Return what decides about the calls of an agent, and what in its definition could not be used.
 

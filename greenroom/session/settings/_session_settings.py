@@ -18,9 +18,10 @@ from typing import Any, Final, Literal, TypeVar, cast, final
 import attrs
 
 from greenroom import permissions
-from greenroom.agents import CompactionSettings
-from greenroom.agents.crew import DelegationSettings
+from greenroom.agents import ENDED_AFTER, NOTED_AFTER, RepetitionLimits
+from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings, read_their_sandbox
 from greenroom.core import SettingsError, UsageError, checked, read_settings
 from greenroom.core.sources import Diagnostic, Kind, Places
@@ -30,7 +31,6 @@ from greenroom.models import ModelSettings
 from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session.peers._peer_sessions import PeerSettings
-from greenroom.session.settings._limit_settings import LimitSettings
 from greenroom.session.settings._settings_files import (
     OF_PROJECT,
     SettingsFile,
@@ -39,9 +39,29 @@ from greenroom.session.settings._settings_files import (
     settings_files,
 )
 from greenroom.teams import TeamSettings
+from greenroom.tools import MAX_OUTPUT_BYTES
 from greenroom.worktrees import BaseRef, WorktreeSettings
 
 Part = TypeVar("Part", bound=attrs.AttrsInstance)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class LimitSettings:
+    """The key `limits` of a settings file."""
+
+    command_output_bytes: int = attrs.field(default=MAX_OUTPUT_BYTES, validator=attrs.validators.ge(1))
+    """The number of bytes that a command may print, in the foreground or the background; then it is killed, the model is told, and its file is cut."""
+    repeated_calls_noted: int = attrs.field(default=NOTED_AFTER, validator=attrs.validators.ge(1))
+    """From how many failures of a call on, with the same input and the same error and no success of any call in between, the
+    model is reminded not to repeat it."""
+    repeated_calls_end: int = attrs.field(default=ENDED_AFTER, validator=attrs.validators.ge(0))
+    """After how many such failures the turn is ended; 0 for never."""
+
+    @property
+    def repetition(self) -> RepetitionLimits:
+        """The limits of repeated calls, as agents take them."""
+        return RepetitionLimits(noted_after=self.repeated_calls_noted, ended_after=self.repeated_calls_end or None)
 
 
 @final

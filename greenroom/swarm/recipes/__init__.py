@@ -2,14 +2,13 @@
 
 from greenroom.swarm.recipes._builtin import BUILTINS, SURVEY
 from greenroom.swarm.recipes._finding import find_recipe
-from greenroom.swarm.recipes._recipe import TOOL_NAMES, Recipe, RecipeItem, Role
+from greenroom.swarm.recipes._recipe import TOOL_NAMES, Recipe, Role
 
 __all__ = [
     "BUILTINS",
     "SURVEY",
     "TOOL_NAMES",
     "Recipe",
-    "RecipeItem",
     "Role",
     "find_recipe",
 ]

@@ -11,7 +11,6 @@ from typing import Final
 
 from greenroom.swarm.survey._around import Around, Check, Spot
 from greenroom.swarm.survey._calls import check_call, check_loop
-from greenroom.swarm.survey._expressions import check_compare, check_dict, check_f_string
 from greenroom.swarm.survey._functions import check_class_of_tests, check_function, check_skip
 from greenroom.swarm.survey._module import check_all, check_redefined
 from greenroom.swarm.survey._statements import check_condition, check_expression, check_raise, check_try, check_with
@@ -22,6 +21,46 @@ def _import_from(node: ast.ImportFrom, around: Around) -> Iterator[Spot]:
     is_test = around.file.is_test
     if any(name.name == "*" for name in node.names) and not (around.file.may_star or is_own or is_test):
         yield Spot("star-import", node.lineno)
+
+
+_OVERLOADING: Final = frozenset({
+    *("sqlalchemy", "sqlmodel", "peewee", "pony", "mongoengine", "beanie", "tortoise", "pandas", "numpy", "polars"),
+    *("pyspark", "ibis", "dask", "sympy", "z3", "django", "flask_sqlalchemy"),
+})  # fmt: skip
+"""Libraries whose objects mean something else by `==`."""
+
+
+def check_compare(node: ast.Compare, around: Around) -> Iterator[Spot]:
+    """Check a comparison."""
+    for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
+        sides = [side.value for side in (left, right) if isinstance(side, ast.Constant)]
+        if isinstance(operator, ast.Eq | ast.NotEq) and None in sides and _means_equality(around):
+            yield Spot("none-compare", node.lineno)
+        if isinstance(operator, ast.Is | ast.IsNot) and any(
+            isinstance(value, str | bytes | int | float) and not isinstance(value, bool) for value in sides
+        ):
+            yield Spot("is-literal", node.lineno)
+
+
+def check_dict(node: ast.Dict, _: Around) -> Iterator[Spot]:
+    """Check the keys of a dict."""
+    seen: dict[tuple[type, object], str] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant):
+            shown = ast.dump(value)
+            if seen.setdefault((type(key.value), key.value), shown) != shown:
+                yield Spot("same-key", key.lineno)
+
+
+def check_f_string(node: ast.JoinedStr, _: Around) -> Iterator[Spot]:
+    """Check that something is put into an f-string."""
+    if not any(isinstance(part, ast.FormattedValue) for part in node.values):
+        yield Spot("f-string", node.lineno)
+
+
+def _means_equality(around: Around) -> bool:
+    """Return True if `==` asks what it seems to ask: a test may try it on purpose, some libraries build a query from it."""
+    return not around.file.is_test and around.file.libraries.isdisjoint(_OVERLOADING)
 
 
 CHECKS: Final[Mapping[type[ast.AST], tuple[Check, ...]]] = {

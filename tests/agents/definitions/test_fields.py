@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
-from greenroom.agents.definitions import FIELDS, facts_of, read_json, read_markdown
+from greenroom.agents import AgentDefinition, AgentMcpServer, DefinitionOrigin, MemoryScope
+from greenroom.agents._definition import MAX_TURNS
+from greenroom.agents.definitions import facts_of
+from greenroom.agents.definitions._definition_fields import FIELDS, read_json, read_markdown
 from greenroom.core.sources import Diagnostic, Kind, Scope
 from tests.agents.definitions.samples import JSON, MARKDOWN
 
-HERE = Origin(scope=Scope.PROJECT, source="x.md")
+HERE = DefinitionOrigin(scope=Scope.PROJECT, source="x.md")
 
 
-def read(content: str, origin: Origin = HERE) -> tuple[AgentDefinition | None, list[Diagnostic]]:
+def read(content: str, origin: DefinitionOrigin = HERE) -> tuple[AgentDefinition | None, list[Diagnostic]]:
     return read_markdown(content, origin=origin)
 
 
@@ -144,7 +146,7 @@ def test_a_restricting_field_without_a_value_is_reported() -> None:
     assert [one.kind for one in found] == [Kind.IGNORED]
 
 
-def test_2_a_file_without_a_name_is_documentation_and_one_with_a_name_only_is_skipped() -> None:
+def test_a_file_without_a_name_is_documentation_and_one_with_a_name_only_is_skipped() -> None:
     """Behaviours (2), line 2."""
     assert [one.kind for one in read("# How we review\n")[1]] == [Kind.NOTE]
     assert [one.kind for one in read("---\ndescription: d\n---\n")[1]] == [Kind.NOTE]
@@ -207,9 +209,9 @@ def test_json_takes_every_field_and_one_bad_definition_takes_only_itself_out() -
     assert read_json([], origin=HERE)[0][0] is None
 
 
-def test_2_a_plugins_hooks_and_permission_mode_have_no_effect() -> None:
+def test_a_plugins_hooks_and_permission_mode_have_no_effect() -> None:
     """Behaviours (2), line 4."""
-    plugin = Origin(scope=Scope.PLUGIN, source="x.md")
+    plugin = DefinitionOrigin(scope=Scope.PLUGIN, source="x.md")
     definition, found = read(head(permissionMode="plan", hooks="{Stop: []}", mcpServers="[a]"), plugin)
 
     assert definition is not None

@@ -13,9 +13,9 @@ from greenroom.agents.definitions import (
     DefinitionSource,
     agent_listing,
     builtin_definitions,
-    find_manual,
     load_definitions,
 )
+from greenroom.agents.definitions._builtin_definitions import find_manual
 from greenroom.core import InlineBlocking, UsageError
 from greenroom.core.sources import Kind, Plugin, Scope, find_places
 from tests.agents.definitions.samples import JSON, agent, places_in, write
@@ -33,7 +33,7 @@ def kinds(found: Definitions) -> list[Kind]:
     return [one.kind for one in found.diagnostics]
 
 
-def test_2_the_projects_beats_the_users_and_the_command_lines_beats_both(tmp_path: Path) -> None:
+def test_the_projects_beats_the_users_and_the_command_lines_beats_both(tmp_path: Path) -> None:
     """Behaviours (2), line 1."""
     write(tmp_path / "home/.claude/agents", x=agent("x", "user"))
     assert load(tmp_path)["x"].system_prompt == "user"
@@ -140,7 +140,7 @@ def test_a_ring_of_links_is_walked_once_and_hides_nothing_beside_it(tmp_path: Pa
     assert "no such file" in problem.text
 
 
-def test_2_a_plugins_are_called_after_it(tmp_path: Path) -> None:
+def test_a_plugins_are_called_after_it(tmp_path: Path) -> None:
     """Behaviours (2), line 4."""
     write(tmp_path / "p/agents", x=agent("x"), sub__y=agent("y"), bare="Only text.", bad="---\nname: [\n---\nText")
     places = find_places(tmp_path, environ={"HOME": "/nowhere"}, managed=(), plugins=[Plugin("p", tmp_path / "p")])
@@ -171,7 +171,7 @@ def test_built_in_ones_can_be_switched_off() -> None:
 
 
 def test_the_guide_is_told_where_the_documentation_lies() -> None:
-    """Agents 20.28. Mechanism: the package's own copy, else the checkout that it lies in."""
+    """Mechanism: the package's own copy, else the checkout that it lies in."""
     guide = next(one for one in builtin_definitions({}) if one.name == "claude-code-guide")
     manual = find_manual()
 
@@ -181,7 +181,6 @@ def test_the_guide_is_told_where_the_documentation_lies() -> None:
 
 
 def test_the_helper_for_the_status_line_gets_to_one_file(tmp_path: Path) -> None:
-    """Agents 20.28."""
     found = {one.name: one for one in builtin_definitions({"CLAUDE_CONFIG_DIR": str(tmp_path)})}
     helper = found["statusline-setup"]
 
@@ -233,7 +232,7 @@ def test_only_a_projects_own_code_needs_trust(tmp_path: Path) -> None:
     assert found["y"].runs_own_code([])
 
 
-async def test_2_a_changed_file_counts_at_the_next_refresh(tmp_path: Path) -> None:
+async def test_a_changed_file_counts_at_the_next_refresh(tmp_path: Path) -> None:
     """Behaviours (2), line 3: and who holds the old one keeps it."""
     folder = tmp_path / "project/.claude/agents"
     write(folder, x=agent("x", "old"), y=agent("y"))

@@ -1,4 +1,4 @@
-"""How the result of a skill that forks comes back (agents 4.31, 4.32, 20.9)."""
+"""How the result of a skill that forks comes back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.delegation import Carrier, SkillSituation, choose_carrier
+from greenroom.agents.delegation._carriers import Carrier, SkillSituation, choose_carrier
 
 FLAGS = ("background_enabled", "is_interactive", "is_assistant", "is_main", "runs_already", "is_scheduled")
 SITUATIONS = st.builds(

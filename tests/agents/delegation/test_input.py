@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import BUILTINS, agent_listing
-from greenroom.agents.delegation import AgentCall, Gates, agent_schema, agent_tool_description, read_call
+from greenroom.agents.definitions import agent_listing
+from greenroom.agents.definitions._builtin_definitions import BUILTINS
+from greenroom.agents.delegation import AgentCall, read_call
+from greenroom.agents.delegation._input import Gates, agent_schema, agent_tool_description
 from greenroom.tools import InvalidInput, ToolError, validate
 
 FIELDS = (

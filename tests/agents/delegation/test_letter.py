@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.delegation import Letter, letter_schema, read_letter
-from greenroom.agents.delegation._letter import SPOKEN, SUMMARY_CHARS
+from greenroom.agents.delegation import SendMessageCall, read_letter
+from greenroom.agents.delegation._send_message_call import SPOKEN, SUMMARY_CHARS, letter_schema
 from greenroom.tools import InvalidInput, validate
 
 TEXTS = st.text(min_size=1, max_size=200).filter(str.strip)
@@ -68,7 +68,6 @@ def test_whatever_a_model_writes_is_a_letter_or_is_refused(values: dict[str, Any
     ],
 )
 def test_older_words_are_read(older: dict[str, Any], to: str, body: object) -> None:
-    """Agents 7.41."""
     letter = read_letter(older)
 
     assert (letter.to, letter.body) == (to, body)
@@ -101,4 +100,6 @@ def test_a_model_is_shown_the_objects_only_where_there_is_a_team() -> None:
 
 def test_a_summary_is_made_where_none_is_given() -> None:
     assert read_letter({"to": "ann", "message": "first\nsecond"}).summary == "first"
-    assert read_letter({"to": "ann", "message": ANSWER}) == Letter(to="ann", body=ANSWER, summary="shutdown_response")
+    assert read_letter({"to": "ann", "message": ANSWER}) == SendMessageCall(
+        to="ann", body=ANSWER, summary="shutdown_response"
+    )

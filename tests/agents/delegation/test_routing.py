@@ -10,20 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import BUILTINS, GENERAL_PURPOSE, Definitions
+from greenroom.agents.definitions import GENERAL_PURPOSE, Definitions
+from greenroom.agents.definitions._builtin_definitions import BUILTINS
 from greenroom.agents.delegation import (
     AgentCall,
-    Caller,
-    ForkRoute,
-    Limits,
-    NamedRoute,
+    DelegationLimits,
     RemoteRoute,
-    Situation,
     SpawnRefused,
     TeammateRoute,
     Teams,
     route,
 )
+from greenroom.agents.delegation._routing import Caller, ForkRoute, NamedRoute, Situation
 from greenroom.core.sources import Diagnostic, Kind
 
 REVIEWER = AgentDefinition(name="code-reviewer")
@@ -92,7 +90,7 @@ situations = st.builds(
     has_remote_hosts=maybe,
     caller=callers,
     limits=st.builds(
-        Limits,
+        DelegationLimits,
         running=st.integers(0, 25),
         spawned=st.integers(0, 5),
         max_total=st.none() | st.integers(1, 5),
@@ -254,7 +252,7 @@ def test_an_open_gate_makes_every_spawn_asynchronous() -> None:
 
 @pytest.mark.parametrize("closed", [{"is_interactive": False}, {"is_coordinator": True}])
 def test_a_closed_gate_falls_back_without_a_word(closed: dict[str, bool]) -> None:
-    """Behaviours (20), line 4; the same for coordinators, agents 8.5."""
+    """Behaviours (20), line 4; the same for coordinators."""
     assert named(call(), situation(fork="when_type_omitted", **closed)).definition is GENERAL_PURPOSE
 
 
@@ -302,7 +300,7 @@ def test_forks_count_for_depth_and_do_not_leave_the_machine() -> None:
 
 @pytest.mark.parametrize("facts", [{"is_coordinator": True}, {"is_assistant": True}, {"is_proactive": True}])
 def test_sessions_of_these_kinds_wait_for_no_child(facts: dict[str, bool]) -> None:
-    """Agents 8.5: not even where the call asks for it."""
+    """Not even where the call asks for it."""
     assert is_background(call("Explore", run_in_background=False), situation(**facts))
     assert named(call("Explore"), situation(**facts)).is_coordinated is ("is_coordinator" in facts)
 
@@ -348,16 +346,16 @@ def test_a_teammate_waits_for_its_agents() -> None:
 
 def test_the_twenty_first_is_refused_until_one_has_ended() -> None:
     """Behaviours (1), line 6."""
-    error = refusal(call("Explore"), situation(limits=Limits(running=20)))
+    error = refusal(call("Explore"), situation(limits=DelegationLimits(running=20)))
 
     assert error.kind == "running"
     assert "Concurrent subagent limit reached" in str(error)
     assert "Do not retry" in str(error)
-    named(call("Explore"), situation(limits=Limits(running=19)))
+    named(call("Explore"), situation(limits=DelegationLimits(running=19)))
 
 
 def test_a_person_is_never_refused_for_slots() -> None:
-    where = situation(fork="when_type_omitted", limits=Limits(running=25), caller=Caller(is_user=True))
+    where = situation(fork="when_type_omitted", limits=DelegationLimits(running=25), caller=Caller(is_user=True))
     assert route(call(), where) == ForkRoute()
 
 
@@ -366,7 +364,7 @@ def test_a_person_is_never_refused_for_slots() -> None:
 )
 def test_agents_go_so_many_levels_down(depth: int, most: int, fits: bool) -> None:
     """Behaviours (1), line 7: the call of an agent that has the tool although it is at the limit."""
-    where = situation(caller=Caller(depth=depth, is_main=depth == 0), limits=Limits(max_depth=most))
+    where = situation(caller=Caller(depth=depth, is_main=depth == 0), limits=DelegationLimits(max_depth=most))
     if fits:
         named(call("Explore"), where)
     else:
@@ -374,14 +372,14 @@ def test_agents_go_so_many_levels_down(depth: int, most: int, fits: bool) -> Non
 
 
 def test_a_spent_budget_and_a_full_session_start_nothing() -> None:
-    spent = situation(limits=Limits(has_budget=False), teams=TEAM, caller=LEAD)
+    spent = situation(limits=DelegationLimits(has_budget=False), teams=TEAM, caller=LEAD)
     assert "Budget limit reached" in str(refusal(call("Explore"), spent))
     assert refusal(call(name="scout"), spent).kind == "budget"
-    assert refusal(call("Explore"), situation(limits=Limits(spawned=5, max_total=5))).kind == "total"
+    assert refusal(call("Explore"), situation(limits=DelegationLimits(spawned=5, max_total=5))).kind == "total"
 
 
 def test_a_wrong_type_is_told_before_a_limit() -> None:
-    assert refusal(call("nobody"), situation(limits=Limits(running=20))).kind == "unknown_type"
+    assert refusal(call("nobody"), situation(limits=DelegationLimits(running=20))).kind == "unknown_type"
 
 
 # --- remote -----------------------------------------------------------------------------------------------------------

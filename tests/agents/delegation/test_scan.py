@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.agents.delegation import scan_report, truncate_report
+from greenroom.agents.delegation._results import truncate_report
+from greenroom.agents.delegation._scan import scan_report
 
 NOTICE = "[harness: subagent output matched instruction-shaped pattern(s):"
 PIECES = (

@@ -9,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import BUILTINS
-from greenroom.agents.delegation import (
-    COORDINATOR_TOOLS,
-    ZeroTools,
-    coordinator_tools,
-    possible_tools,
-    tools_for_child,
-    worker_tools,
-)
+from greenroom.agents.definitions._builtin_definitions import BUILTINS
+from greenroom.agents.delegation import COORDINATOR_TOOLS, ZeroTools, coordinator_tools, tools_for_child, worker_tools
+from greenroom.agents.delegation._tool_pool import possible_tools
 from greenroom.permissions import Mode
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -249,12 +243,10 @@ def test_the_built_in_agents_have_tools_in_the_background_too(definition: AgentD
 
 
 def test_a_coordinator_only_delegates() -> None:
-    """Agents 8.4."""
     assert sorted(coordinator_tools(ALL)) == sorted(COORDINATOR_TOOLS) == ["Agent", "SendMessage", "TaskStop"]
 
 
 def test_a_worker_has_no_mail_and_no_team() -> None:
-    """Agents 8.6."""
     found = worker_tools(ALL)
 
     assert set(found) == {*BACKGROUND, *MCP, OWN, "Agent", "ExitPlanMode"} - {"SendMessage"}

@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, compose_system_prompt
 from greenroom.agents.definitions import EXPLORE, GENERAL_PURPOSE
-from greenroom.agents.memory import (
-    HOPS,
-    Instructions,
-    imports_of,
-    instructions_below,
-    load_instructions,
-    render_instructions,
-)
+from greenroom.agents.memory import Instructions, load_instructions, render_instructions
+from greenroom.agents.memory._imports import HOPS, imports_of
+from greenroom.agents.memory._instructions import instructions_below
 from greenroom.core.sources import Kind
 from tests.agents.definitions.samples import places_in, write
 
@@ -117,7 +112,7 @@ def test_rules_with_paths_wait_for_their_files(tmp_path: Path) -> None:
     assert [one.kind for one in found.diagnostics] == [Kind.BROKEN]
 
 
-def test_5_the_searchers_read_no_instructions(tmp_path: Path) -> None:
+def test_the_searchers_read_no_instructions(tmp_path: Path) -> None:
     """Behaviours (5), line 5; a file that replaces one of them reads them."""
     put(tmp_path, {"project/CLAUDE.md": "Use tabs."})
     instructions = render_instructions(load(tmp_path).files)

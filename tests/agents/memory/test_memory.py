@@ -13,13 +13,13 @@ from greenroom.agents.memory import (
     MemoryFolder,
     Notes,
     agent_memory,
-    cut_notes,
     is_memory_on,
     main_memory,
     read_notes,
     render_memory,
     tools_with_memory,
 )
+from greenroom.agents.memory._notes import cut_notes
 from greenroom.core.sources import find_places
 from tests.agents.definitions.samples import places_in
 
@@ -30,7 +30,7 @@ def named(name: str, scope: MemoryScope = MemoryScope.PROJECT) -> AgentDefinitio
     return AgentDefinition(name=name, memory=scope)
 
 
-def test_5_each_scope_has_its_folder(tmp_path: Path) -> None:
+def test_each_scope_has_its_folder(tmp_path: Path) -> None:
     """Behaviours (5), line 1."""
     places = places_in(tmp_path, "project/sub")
 
@@ -49,7 +49,7 @@ def test_5_each_scope_has_its_folder(tmp_path: Path) -> None:
     assert agent_memory(AgentDefinition(name="x"), places) is None
 
 
-def test_5_the_first_200_lines_count_and_of_these_25_kb() -> None:
+def test_the_first_200_lines_count_and_of_these_25_kb() -> None:
     """Behaviours (5), line 2; Behaviours (2), line 6."""
     lines = cut_notes("\n".join(f"line {number}" for number in range(1, 301)))
     assert lines.is_cut
@@ -70,7 +70,7 @@ def test_what_is_kept_is_the_beginning_and_within_both_limits(text: str, times: 
     assert notes.text in whole.encode("utf-8", "replace").decode()
 
 
-def test_5_memory_can_be_switched_off(tmp_path: Path) -> None:
+def test_memory_can_be_switched_off(tmp_path: Path) -> None:
     """Behaviours (5), line 3."""
     assert is_memory_on({})
     assert is_memory_on({"GREENROOM_DISABLE_AUTO_MEMORY": "0"}, setting=True)
@@ -84,7 +84,7 @@ def test_5_memory_can_be_switched_off(tmp_path: Path) -> None:
     assert tools_with_memory(("Grep",), memory) == ("Grep",)
 
 
-def test_2_memory_brings_its_notes_and_the_tools_to_keep_them(tmp_path: Path) -> None:
+def test_memory_brings_its_notes_and_the_tools_to_keep_them(tmp_path: Path) -> None:
     """Behaviours (2), line 6."""
     memory = agent_memory(REVIEWER, places_in(tmp_path))
     assert memory is not None
@@ -108,7 +108,7 @@ def test_notes_that_are_not_there_or_are_no_file(tmp_path: Path) -> None:
     assert "empty so far" in render_memory(memory, Notes())
 
 
-def test_5_worktrees_share_the_main_memory_and_not_the_local_one(tmp_path: Path) -> None:
+def test_worktrees_share_the_main_memory_and_not_the_local_one(tmp_path: Path) -> None:
     """Behaviours (5), line 4."""
     (tmp_path / "main/.git/worktrees/w").mkdir(parents=True)
     (tmp_path / "main/.git/worktrees/w/commondir").write_text("../..\n")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.review import IN_A_ROW, IN_ALL, AutoMode, BlockCount, Outcome
+from greenroom.agents.review import AutoMode, ReviewOutcome
+from greenroom.agents.review._block_count import IN_A_ROW, IN_ALL, BlockCount
 
-A, B, F = Outcome.ALLOWED, Outcome.BLOCKED, Outcome.FAILED
+A, B, F = ReviewOutcome.ALLOWED, ReviewOutcome.BLOCKED, ReviewOutcome.FAILED
 
 
-def counted(*outcomes: Outcome) -> BlockCount:
+def counted(*outcomes: ReviewOutcome) -> BlockCount:
     count = BlockCount()
     for outcome in outcomes:
         count = count.after(outcome)
@@ -36,12 +37,12 @@ def test_what_a_person_allows_ends_the_pause_and_leaves_the_blocks_in_all() -> N
     assert counted(B, B, B).resumed() == BlockCount(in_a_row=0, in_all=3)
 
 
-@given(st.lists(st.sampled_from([*Outcome, "resumed"]), max_size=200))
-def test_no_order_of_reviews_gets_past_the_limits(steps: list[Outcome | str]) -> None:
+@given(st.lists(st.sampled_from([*ReviewOutcome, "resumed"]), max_size=200))
+def test_no_order_of_reviews_gets_past_the_limits(steps: list[ReviewOutcome | str]) -> None:
     """While it is not paused, fewer than three were not allowed in a row, and fewer than twenty were blocked since the last limit."""
     count, row, blocked = BlockCount(), 0, 0
     for step in steps:
-        if isinstance(step, Outcome):
+        if isinstance(step, ReviewOutcome):
             count = count.after(step)
             row = 0 if step is A else row + 1
             blocked = (blocked + (step is B)) % IN_ALL

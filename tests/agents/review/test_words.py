@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.review import History, Outcome, Unreviewable, call_lines, call_text, handoff_text, read_review
+from greenroom.agents.review import (
+    ReviewedHistory,
+    ReviewOutcome,
+    Unreviewable,
+    call_lines,
+    call_text,
+    handoff_text,
+    read_review,
+)
 from greenroom.agents.review._words import MAX_LINES_CHARS
 from greenroom.models import ToolUseBlock
 
@@ -22,7 +30,7 @@ JSON = st.recursive(
 @given(st.lists(st.text()), st.lists(st.text()), st.dictionaries(st.text(), JSON, max_size=3))
 def test_no_text_passes_for_another_line(user: list[str], tasks: list[str], values: dict[str, object]) -> None:
     """Whatever anybody says, each thing is one line, and stands under its own name."""
-    text = call_text(History(cwd="/p", user=user, tasks=tasks), "Tool", values)
+    text = call_text(ReviewedHistory(cwd="/p", user=user, tasks=tasks), "Tool", values)
 
     lines = [json.loads(line) for line in text.splitlines()]
     assert [one["user"] for one in lines if "user" in one] == user
@@ -33,7 +41,7 @@ def test_no_text_passes_for_another_line(user: list[str], tasks: list[str], valu
 
 def test_of_a_long_history_the_latest_is_shown_and_what_is_left_out_is_said() -> None:
     calls = [ToolUseBlock(str(n), "Bash", {"command": f"{n} {'x' * 3_000}"}) for n in range(100)]
-    lines = [json.loads(line) for line in handoff_text(History(cwd="/p", calls=calls)).splitlines()]
+    lines = [json.loads(line) for line in handoff_text(ReviewedHistory(cwd="/p", calls=calls)).splitlines()]
 
     left_out = int(lines[1]["left_out"].split()[0])
     assert 0 < left_out < 100
@@ -43,7 +51,7 @@ def test_of_a_long_history_the_latest_is_shown_and_what_is_left_out_is_said() ->
 
 def test_of_a_long_input_of_an_earlier_call_the_beginning_is_shown() -> None:
     call = ToolUseBlock("1", "Write", {"content": "y" * 10_000})
-    (_, line) = (json.loads(one) for one in handoff_text(History(cwd="/p", calls=[call])).splitlines())
+    (_, line) = (json.loads(one) for one in handoff_text(ReviewedHistory(cwd="/p", calls=[call])).splitlines())
 
     assert line["call"]["input_begins"].startswith('{"content": "yyy')
     assert line["call"]["left_out_characters"] > 5_000
@@ -51,28 +59,32 @@ def test_of_a_long_input_of_an_earlier_call_the_beginning_is_shown() -> None:
 
 def test_a_call_is_shown_whole_or_not_at_all() -> None:
     with pytest.raises(Unreviewable, match="not reviewed"):
-        call_text(History(cwd="/p"), "Bash", {"command": "x" * 100_000})
+        call_text(ReviewedHistory(cwd="/p"), "Bash", {"command": "x" * 100_000})
     with pytest.raises(Unreviewable):
-        call_text(History(cwd="/p"), "Bash", {"command": object()})
+        call_text(ReviewedHistory(cwd="/p"), "Bash", {"command": object()})
 
 
 @given(st.text() | JSON.map(json.dumps))
 def test_an_answer_that_is_not_in_the_form_allows_nothing(text: str) -> None:
-    assert read_review(text).outcome is not Outcome.ALLOWED
+    assert read_review(text).outcome is not ReviewOutcome.ALLOWED
 
 
 @pytest.mark.parametrize(
     ("text", "outcome", "reason"),
     [
-        ('{"verdict": "allow"}', Outcome.ALLOWED, ""),
-        (' {"verdict":"allow","reason":"as asked"}\n', Outcome.ALLOWED, "as asked"),
-        ('{"verdict": "block"}', Outcome.BLOCKED, "no reason was given"),
-        ('{"verdict": "block", "reason": " a\\n b "}', Outcome.BLOCKED, "a b"),
-        ('{"verdict": "allow", "reason": 3}', Outcome.FAILED, "its answer is not in the form that it was asked for"),
-        ('{"verdict": ["allow"]}', Outcome.FAILED, "its answer is not in the form that it was asked for"),
+        ('{"verdict": "allow"}', ReviewOutcome.ALLOWED, ""),
+        (' {"verdict":"allow","reason":"as asked"}\n', ReviewOutcome.ALLOWED, "as asked"),
+        ('{"verdict": "block"}', ReviewOutcome.BLOCKED, "no reason was given"),
+        ('{"verdict": "block", "reason": " a\\n b "}', ReviewOutcome.BLOCKED, "a b"),
+        (
+            '{"verdict": "allow", "reason": 3}',
+            ReviewOutcome.FAILED,
+            "its answer is not in the form that it was asked for",
+        ),
+        ('{"verdict": ["allow"]}', ReviewOutcome.FAILED, "its answer is not in the form that it was asked for"),
     ],
 )
-def test_answers(text: str, outcome: Outcome, reason: str) -> None:
+def test_answers(text: str, outcome: ReviewOutcome, reason: str) -> None:
     review = read_review(text)
 
     assert (review.outcome, review.reason) == (outcome, reason)
@@ -86,4 +98,4 @@ def test_what_is_kept_of_forgotten_calls_is_the_latest_and_no_more_than_is_shown
 
     assert sum(map(len, lines)) <= MAX_LINES_CHARS
     assert "49 x" in lines[-1]
-    assert handoff_text(History(cwd="/", earlier=lines)).splitlines()[1:] == lines
+    assert handoff_text(ReviewedHistory(cwd="/", earlier=lines)).splitlines()[1:] == lines

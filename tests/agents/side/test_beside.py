@@ -1,4 +1,4 @@
-"""Beside all turns: what such a run shares with the agent, and what it leaves alone (agents 1L, 20.53)."""
+"""Beside all turns: what such a run shares with the agent, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -14,20 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import (
-    ForkBegan,
-    ForkEnded,
-    ForkFailed,
-    ModelBegan,
-    ModelEnded,
-    Note,
-    Prompt,
-    ToolBegan,
-    faults_of,
-    run_forked,
-)
-from greenroom.agents._fold import model_began, model_ended, tool_began
-from greenroom.agents.side import Beside, ask_aside, beside
+from greenroom.agents import ForkFailed, Note, Prompt, run_forked
+from greenroom.agents._repair import faults_of
+from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan, ModelEnded, ToolBegan
+from greenroom.agents.events._agent_view import model_began, model_ended, tool_began
+from greenroom.agents.side import SideRun, ask_aside, open_side_run
 from greenroom.core import ProviderError, UsageError, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, Usage
 from greenroom.models._scripted import ScriptStep
@@ -39,8 +30,8 @@ USED = Usage(input_tokens=100, output_tokens=10)
 LOOKS = Answer([Say("I look."), Call("Look", {"place": "a"}), Call("Look", {"place": "b"})])
 
 
-def place_of(stage: Stage) -> Beside:
-    return beside(stage.home, stage.agent.id, stage.runtime.recorder.emit_fields)
+def place_of(stage: Stage) -> SideRun:
+    return open_side_run(stage.home, stage.agent.id, stage.runtime.recorder.emit_fields)
 
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:

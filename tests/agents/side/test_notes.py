@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import ForkEnded, ForkFailed, Prompt, ToolBegan, ToolEnded, faults_of
+from greenroom.agents import ForkFailed, Prompt
+from greenroom.agents._repair import faults_of
+from greenroom.agents.events import ForkEnded, ToolBegan, ToolEnded
 from greenroom.agents.memory import MemoryFolder, NotesUnavailable, hold_notes
 from greenroom.agents.side import NoteKeeper
 from greenroom.core import InlineBlocking, JournalError, ProviderError, UsageError, event_of

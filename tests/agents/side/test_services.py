@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentNoticed, Prompt
-from greenroom.agents.side import beside, read_suggestion, read_summary, suggest_prompt, summaries
+from greenroom.agents import Prompt
+from greenroom.agents.events import AgentNoticed
+from greenroom.agents.side import open_side_run, suggest_prompt, summaries
+from greenroom.agents.side._side_answers import read_suggestion
+from greenroom.agents.side._summary import read_summary
 from greenroom.core import ProviderError, event_of
 from greenroom.models import Call, ScriptedModel
 from greenroom.models._scripted import ScriptStep
@@ -65,7 +68,7 @@ async def test_nothing_is_asked_unless_the_model_has_finished(autojump_clock: Mo
         emit = stage.runtime.recorder.emit_fields
 
         async def suggest() -> str:
-            return await suggest_prompt(beside(stage.home, stage.agent.id, emit))
+            return await suggest_prompt(open_side_run(stage.home, stage.agent.id, emit))
 
         assert await suggest() == ""
         nursery.start_soon(prompt, stage, "Go.")

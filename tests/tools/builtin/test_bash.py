@@ -238,7 +238,7 @@ async def test_sleep_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
 
 
 async def test_where_nothing_runs_in_the_background_a_command_is_waited_for_and_ended_in_time(tmp_path: Path) -> None:
-    """Agents 1.30, 6.66. Mechanism: `Tasks.is_on`."""
+    """Mechanism: `Tasks.is_on`."""
     async with shells(tmp_path, is_on=False) as one:
         assert await one.bash("echo hi", run_in_background=True) == "hi"
         with pytest.raises(CommandFailed, match="was not done within its timeout and was ended"):

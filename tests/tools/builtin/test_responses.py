@@ -47,7 +47,7 @@ def applied(patch: list[dict[str, Any]], before: str) -> str:
 @given(LINES, LINES)
 @example(["a"] * 9 + ["b"], ["c"] + ["a"] * 9)
 def test_a_patch_leads_from_the_old_text_to_the_new_one(old: list[str], new: list[str]) -> None:
-    """Agents 3.21. Mechanism: rule 1 of `_patches`."""
+    """Mechanism: rule 1 of `_patches`."""
     before, after = "\n".join(old), "\n".join(new)
     patch = patch_of(before, after)
     assert applied(patch, before) == after
@@ -76,7 +76,7 @@ def test_where_much_has_changed_one_hunk_stands_for_all_of_it() -> None:
 
 
 async def test_of_files_that_are_read(tmp_path: Path) -> None:
-    """Agents 3.21: the lines without their numbers, and how many there are where the end was reached."""
+    """The lines without their numbers, and how many there are where the end was reached."""
     ctx = context(make(tmp_path, {"a.txt": "one\n\ttwo\nthree\n", "empty": ""}))
     whole = await told(read_tool, ctx, file_path="./a.txt", offset=2)
     file = {"filePath": str(tmp_path / "a.txt"), "content": "\ttwo\nthree", "numLines": 2, "startLine": 2}

@@ -57,7 +57,6 @@ async def test_a_page_is_its_text() -> None:
 
 @pytest.mark.parametrize("target", ["", "https://elsewhere.org/"], ids=["page", "redirect"])
 async def test_hooks_are_told_how_the_server_answered(target: str) -> None:
-    """Agents 3.21."""
     web = Web({HOME: attrs.evolve(html("Hello"), location=target, status=301 if target else 200)})
     ctx = context(Path("/")).heard()
 

@@ -153,7 +153,7 @@ class World:
 @example([("prompt",), ("edit", "old.txt"), ("prompt",), ("edit", "other.txt"), ("prompt",), ("rewind", 0)], 2)
 @example([("prompt",), ("edit", "old.txt"), ("prompt",), ("reopen",), ("delete", "old.txt"), ("reopen",)], 1)
 def test_every_message_finds_its_files_again(steps: list[tuple[Any, ...]], number: int) -> None:
-    """Agents 13.21: content and mode, files made and files deleted since, again and again, also after a restart.
+    """Content and mode, files made and files deleted since, again and again, also after a restart.
 
     Of commands this holds in files that tools have changed.
     """

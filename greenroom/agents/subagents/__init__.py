@@ -1,0 +1,68 @@
+"""Sub-agents: started by a call of the tool Agent or by the host, messaged, resumed, ended, and reported."""
+
+from greenroom.agents.subagents._agent_tool import AGENT_TOOL, AgentTool, denied_types, is_one_shot
+from greenroom.agents.subagents._child_profile import make_child_profile
+from greenroom.agents.subagents._delegation_settings import DelegationSettings
+from greenroom.agents.subagents._delegation_variables import delegation_from_environment, moves_calls
+from greenroom.agents.subagents._entered_worktrees import EnteredWorktreeRecord, EnteredWorktrees
+from greenroom.agents.subagents._fork import FORK, fork_home
+from greenroom.agents.subagents._handoff_reviews import report_after_crash
+from greenroom.agents.subagents._hook_agents import HookAgentFailed, HookAgents
+from greenroom.agents.subagents._main_agent import MainAgent
+from greenroom.agents.subagents._message_tool import AGENT_TOOLS, make_send_message, not_recorded
+from greenroom.agents.subagents._messages import SESSION, Post, SendRefused, TeamPost, Told
+from greenroom.agents.subagents._reports import words_of
+from greenroom.agents.subagents._session_tool import SessionTool
+from greenroom.agents.subagents._skill_forks import SkillForkFailed, SkillForks
+from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentSpec
+from greenroom.agents.subagents._subagent import Subagent, record_path
+from greenroom.agents.subagents._subagent_pool import SEND_MESSAGE, SubagentPool
+from greenroom.agents.subagents._worktree_tools import (
+    ENTER_WORKTREE,
+    EXIT_WORKTREE,
+    WORKTREE_TOOLS,
+    EnterWorktree,
+    ExitWorktree,
+)
+
+__all__ = [
+    "AGENT_TOOL",
+    "AGENT_TOOLS",
+    "ENTER_WORKTREE",
+    "EXIT_WORKTREE",
+    "FORK",
+    "SEND_MESSAGE",
+    "SESSION",
+    "WORKTREE_TOOLS",
+    "AgentTool",
+    "DelegationSettings",
+    "EnterWorktree",
+    "EnteredWorktreeRecord",
+    "EnteredWorktrees",
+    "ExitWorktree",
+    "HookAgentFailed",
+    "HookAgents",
+    "MainAgent",
+    "Post",
+    "SendRefused",
+    "SessionTool",
+    "SkillForkFailed",
+    "SkillForks",
+    "SpawnOrder",
+    "Subagent",
+    "SubagentPool",
+    "SubagentSpec",
+    "TeamPost",
+    "Told",
+    "delegation_from_environment",
+    "denied_types",
+    "fork_home",
+    "is_one_shot",
+    "make_child_profile",
+    "make_send_message",
+    "moves_calls",
+    "not_recorded",
+    "record_path",
+    "report_after_crash",
+    "words_of",
+]

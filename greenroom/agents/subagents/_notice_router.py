@@ -1,0 +1,102 @@
+"""Routing of notices about ended runs: to the agent that asked, else its nearest living ancestor, at last main.
+
+A notice is handed over in the step in which the run ended. What an agent was told and has not read when its
+own run ends goes on to the next one that it is for. A notice that nobody takes is given up, and that is on record; it
+holds nobody up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, final
+
+from greenroom.actors import Ref
+from greenroom.agents._inputs import Note
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn_hooks import latest_hooking
+from greenroom.agents.subagents._spawn_orders import SubagentHost
+from greenroom.agents.subagents._subagent import Subagent
+from greenroom.core import NO_PERSON
+from greenroom.hooks.inputs import NotificationInput
+from greenroom.inbox import TASK_NOTIFICATION
+from greenroom.mailbox import Delivery, Lane
+from greenroom.tasks import AGENT, EndReport, TaskNotice, Tasks
+
+Reader: TypeAlias = tuple[Ref[Any], AgentState]
+
+
+@final
+class NoticeRouter:
+    """Hands notices over.
+
+    Args:
+        tasks: Says whose end was told meanwhile by an answer, and notes what nobody could be told of.
+        ground: Finds teammates.
+        subagents: The sub-agents by id.
+    """
+
+    def __init__(self, tasks: Tasks, ground: SubagentHost, subagents: Mapping[str, Subagent]) -> None:
+        self._tasks = tasks
+        self._ground = ground
+        self._subagents = subagents
+
+    def deliver(self, notice: TaskNotice, main: Reader | None) -> None:
+        """Hand a notice to its reader."""
+        ended = self._subagents.get(notice.task_id)
+        if ended is not None and ended.order.tell is not None and ended.order.tell(ended.task):
+            return
+        for agent_id in (notice.owner, *self._above(notice)):
+            subagent = self._subagents.get(agent_id)
+            if subagent is None or not subagent.is_running or subagent.ref is None:
+                continue
+            if self._hand_over(notice, subagent.ref, subagent.home):
+                subagent.home.pending.add_unread(notice)
+                return
+        other = self._ground.find(notice.owner)  # a teammate
+        if other is not None and not other[0].is_gone and self._hand_over(notice, *other):
+            return
+        if main is None or not self._hand_over(notice, *main, is_main=True):
+            self._tasks.give_up(notice)
+
+    def _above(self, notice: TaskNotice) -> tuple[str, ...]:
+        for agent_id in (notice.task_id, notice.owner):
+            subagent = self._subagents.get(agent_id)
+            if subagent is not None:
+                return subagent.lineage.above
+        return ()
+
+    def _hand_over(self, notice: TaskNotice, ref: Ref[Any], home: AgentState, *, is_main: bool = False) -> bool:
+        task = self._tasks.find(notice.task_id)
+        note = Note(
+            f"{NO_PERSON}\n{notice.xml}",
+            is_hidden=True,
+            notice=notice.id,
+            status=notice.status,
+            origin=TASK_NOTIFICATION,
+            is_answered=None if task is None else lambda: task.report is EndReport.ANSWER,
+        )
+        if not notice.wakes:
+            is_taken = not ref.is_gone
+            if is_taken:
+                home.pending.add_quiet(note)
+        elif is_main:  # its mailbox may be full of notices, and none of them may be lost
+            is_taken = ref.notify(note) is Delivery.ACCEPTED
+        else:
+            is_taken = ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+        hooking = latest_hooking(home)
+        if (
+            is_taken
+            and not home.profile.is_child
+            and hooking is not None
+            and task is not None
+            and task.info.kind == AGENT
+        ):
+            hooking.tell(NotificationInput(message=notice.summary, notification_type="agent_completed"))
+        return is_taken
+
+    def forward(self, home: AgentState, main: Reader | None) -> None:
+        """Tell somebody else what an agent was told of others and has not read, because its run has ended."""
+        for notice in home.pending.take_unread():
+            task = self._tasks.find(notice.task_id)
+            if task is None or task.info.run != notice.run or task.report is not EndReport.ANSWER:
+                self.deliver(notice, main)

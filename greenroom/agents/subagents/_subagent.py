@@ -1,0 +1,152 @@
+"""A sub-agent in memory, and its record on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, final
+
+import attrs
+
+from greenroom.actors import Ref
+from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
+from greenroom.agents.delegation._results import NO_OUTPUT
+from greenroom.agents.subagents._spawn_orders import SpawnOrder
+from greenroom.store import encode_line
+from greenroom.tasks import AGENT, Task, TaskInfo
+from greenroom.worktrees import Hold
+
+
+@final
+@attrs.define(eq=False, kw_only=True, repr=False)
+class Subagent:
+    """A sub-agent, in memory until it is released."""
+
+    id: str
+    order: SpawnOrder
+    lineage: Lineage
+    task: Task
+    home: AgentState
+    ref: Ref[Any] | None = None
+    """Its actor; None while it waits for a place."""
+    hold: Hold | None = None
+    """Its worktree, as long as it is used."""
+    first: str = ""
+    """The first message of an agent that waits for a place."""
+    kept_path: str = ""
+    """The worktree that was kept at the end of a run."""
+    kept_branch: str = ""
+    kept_record: dict[str, Any] | None = None
+    """The record that was written last; None before anything was."""
+
+    def __repr__(self) -> str:
+        return f"<Subagent {self.id} of {self.definition.name}: run {self.task.info.run}, {self.task.state}>"
+
+    @property
+    def definition(self) -> AgentDefinition:
+        """Its definition."""
+        return self.order.definition
+
+    @property
+    def label(self) -> str:
+        """Its name for people and agents."""
+        return self.order.name or self.id
+
+    @property
+    def is_running(self) -> bool:
+        """True if a run of it has not ended."""
+        return not self.task.is_finished
+
+    def write_record(self, run_folder: Path, write: Callable[[Path, bytes], None]) -> None:
+        """Write what resuming it needs, if that differs from what was written last."""
+        record = self.record()
+        if record != self.kept_record:
+            write(run_folder / record_path(self.id), encode_line(record))
+            self.kept_record = record
+
+    def wait_with(self, text: str) -> None:
+        """Keep what it is told first until its turn has come."""
+        self.first = text
+
+    def add_to_first(self, text: str) -> None:
+        """Add to what it is told first, while it waits for a place."""
+        self.first = f"{self.first}\n\n{text}"
+
+    def launched(self, ref: Ref[Any]) -> Ref[Any]:
+        """Note the actor of its run, and return it."""
+        self.ref = ref
+        return ref
+
+    def begin_again(self, order: SpawnOrder, task: Task) -> None:
+        """Begin another run."""
+        self.order, self.task = order, task
+
+    def hold_worktree(self, hold: Hold | None) -> None:
+        """Keep the worktree that it uses."""
+        self.hold = hold
+
+    def take_hold(self) -> Hold | None:
+        """Return the hold on its worktree, and forget it."""
+        hold, self.hold = self.hold, None
+        return hold
+
+    def keep_worktree(self, path: str, branch: str) -> None:
+        """Note the worktree that was kept at the end of a run; empty for none."""
+        self.kept_path, self.kept_branch = path, branch
+
+    def record(self) -> dict[str, Any]:
+        """Return what is kept of it on disk, to go on with it when nothing of it is in memory."""
+        home = self.home
+        roots = home.profile.own_roots
+        held = self.hold if home.worktree is None else home.worktree.hold
+        tree = None if held is None else held.worktree
+        path = self.kept_path if tree is None else str(tree.path)
+        call = self.task.info.tool_use_id
+        # The names that the leading coding agent's own records have; left out where there is nothing to say.
+        shared = {"toolUseId": call} if call else {}
+        shared |= {"worktreePath": path} if path else {}
+        return {
+            "agentId": self.id,
+            "agentType": self.definition.name,
+            "name": self.order.name,
+            "description": self.order.description,
+            "model": home.profile.model,
+            "cwd": str(home.profile.place or home.services.cwd),
+            "roots": None if roots is None else list(map(str, roots)),
+            "parent": self.lineage.parent,
+            "above": list(self.lineage.above),
+            "depth": self.lineage.depth,
+            "skills": list(self.lineage.skills),
+            "isFork": self.order.is_fork,
+            "isWorker": self.order.is_worker,
+            "isBackground": self.order.is_background,
+            "inWorktree": self.order.in_worktree,
+            "worktree": path,
+            "branch": self.kept_branch if tree is None else tree.branch,
+            "isStoppedByUser": self.task.is_stopped_by_user,
+            "run": self.task.info.run,
+            **shared,
+        }
+
+
+def record_path(agent_id: str) -> Path:
+    """Return where the records of an agent lie in the run folder, a line of JSON for each run of it; see `Subagent.record`."""
+    return Path(f"transcripts/agent-{agent_id}.meta.json")
+
+
+def describe_run(agent_id: str, order: SpawnOrder, home: AgentState, *, run: int, outputs: Path) -> TaskInfo:
+    """Return the description of a run for the table of tasks."""
+    return TaskInfo(
+        id=agent_id,
+        kind=AGENT,
+        description=order.description,
+        owner=order.owner,
+        tool_use_id=order.call,
+        output_file=outputs / f"{agent_id}.output",
+        agent_type=order.definition.name,
+        depth=home.profile.lineage.depth,
+        run=run,
+        default_result=NO_OUTPUT,
+    )

@@ -1,0 +1,77 @@
+"""The tools by which models use the sub-agents and worktrees of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import final
+
+from greenroom.agents.subagents import (
+    AGENT_TOOL,
+    ENTER_WORKTREE,
+    EXIT_WORKTREE,
+    SEND_MESSAGE,
+    AgentTool,
+    EnterWorktree,
+    ExitWorktree,
+    Post,
+    SubagentPool,
+    make_send_message,
+)
+from greenroom.session.equipment._composition import Composition
+from greenroom.session.parts._session_teams import SessionTeams
+
+
+@final
+class SubagentTools:
+    """Puts the tools of one session in the place of those that stand for them.
+
+    Args:
+        composition: Has the tools of the session.
+        pool: The sub-agents.
+        post: Messages between agents.
+        teams: The teams, which teammates join.
+        commit: Returns when everything recorded so far is durable; raises `JournalError` if it cannot be.
+        wait_durable: The same for tools; raises `ToolError`.
+    """
+
+    def __init__(
+        self,
+        composition: Composition,
+        pool: SubagentPool,
+        post: Post,
+        teams: SessionTeams,
+        *,
+        commit: Callable[[], Awaitable[None]],
+        wait_durable: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._composition = composition
+        self._pool = pool
+        self._post = post
+        self._teams = teams
+        self._commit = commit
+        self._wait_durable = wait_durable
+
+    def bind(self) -> None:
+        """Bind the tools to this session, before its first agent is made."""
+        entered_worktrees, find = self._pool.entered_worktrees, self._pool.find_home
+        self._composition.toolbox.bind(
+            {
+                AGENT_TOOL: self._agent_tool(),
+                SEND_MESSAGE: make_send_message(self._post, self._commit),
+                ENTER_WORKTREE: EnterWorktree(entered_worktrees=entered_worktrees, find_home=find),
+                EXIT_WORKTREE: ExitWorktree(entered_worktrees=entered_worktrees, find_home=find),
+            }
+        )
+
+    def relist(self) -> None:
+        """Show models the definitions of this moment, from their next request on."""
+        self._composition.toolbox.exchange(AGENT_TOOL, self._agent_tool(), self._composition.rules.homes)
+
+    def _agent_tool(self) -> AgentTool:
+        return AgentTool(
+            pool=self._pool,
+            teams=self._teams.describe,
+            spawn_teammate=self._teams.join,
+            wait_durable=self._wait_durable,
+            definitions=self._composition.definitions.current,
+        )

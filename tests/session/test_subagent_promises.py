@@ -1,0 +1,161 @@
+"""Promises about sub-agents that other systems broke: who is reached by a cancel, what an end waits for, what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import trio
+import trio.lowlevel
+from trio.testing import MockClock
+
+from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
+from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.tasks import TaskBegan, TaskEnded
+from tests.session.teamwork import (
+    agent,
+    asked,
+    in_order,
+    last_texts,
+    main_messages,
+    make_build,
+    notices,
+    open_teamwork,
+    violations,
+)
+
+
+async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-11: what descends from a killed agent is killed in the step in which that has ended."""
+    requests: list[float] = []
+
+    def child(request: ModelRequest) -> AnswerLike:
+        requests.append(trio.current_time())
+        level = asked(request)
+        if len(request.messages) == 1 and len(level) < 3:
+            return agent(level + "+", run_in_background=True)
+        return Call("Glob", {"pattern": "*"})
+
+    main = in_order(agent("1", run_in_background=True), "Fine.")
+    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=10.0) as session:
+        events = session.events()
+        await session.run("go")
+        await trio.sleep(45)
+        top = session.tasks.all()[0]
+        assert len([one for one in session.tasks.all() if one.state == "running"]) == 3
+        session.tasks.kill(top.id)
+        killed_at = trio.current_time()
+        await trio.lowlevel.checkpoint()
+        await session.wait_quiet()
+        assert trio.current_time() - killed_at <= 30.0  # main hears of it
+        await trio.sleep(100)
+
+    ends = [event async for event in events if isinstance(event, TaskEnded)]
+    assert [one.state for one in ends] == ["killed"] * 3
+    assert max(requests) <= killed_at
+    assert violations(session) == []
+
+
+async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CL-01; Behaviours (6), line 9: TaskOutput returns at once, the notice of another waits for the clean-up."""
+    let_go = trio.Event()
+
+    async def slowly(*_: object) -> None:
+        await trio.sleep(50)
+        let_go.set()
+
+    def main(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if said == 0:
+            return agent("long", run_in_background=True)
+        found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
+        return Call("TaskOutput", {"task_id": found}) if said == 1 else "Noted."
+
+    monkeypatch.setattr(SubagentWorktrees, "release", slowly)
+    async with open_teamwork(tmp_path, main, wait_s=2.0) as session:
+        pool = session.agents.pool
+        begin = pool._begin
+
+        def begin_with_hold(*values: object) -> object:
+            member = begin(*values)  # type: ignore[arg-type]
+            member.hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))  # type: ignore[assignment]
+            return member
+
+        monkeypatch.setattr(pool, "_begin", begin_with_hold)
+        began = trio.current_time()
+        await session.run("go")
+        took = trio.current_time() - began
+        assert not let_go.is_set()
+        await session.wait_quiet()
+
+    assert took == 6.0
+    assert let_go.is_set()
+    assert "<output>\nReport on: long\n</output>" in main_messages(session)[4]
+    assert notices(session) == []
+
+
+async def test_cl_11_going_on_is_a_new_run_of_the_same_id(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """CL-11: each run has its own beginning, end and report; the table holds the latest."""
+    async with open_teamwork(tmp_path, in_order()) as session:
+        events = session.events()
+        handle = await session.spawn("general-purpose", "job", background=True)
+        first = await handle.wait_finished()
+        task = handle.task
+        await handle.resume("more")
+        second = await handle.wait_finished()
+        assert (task.info.run, task.state) == (1, "completed")
+
+    assert (first.id, first.run, second.id, second.run) == (handle.id, 1, handle.id, 2)
+    seen = [event async for event in events if isinstance(event, TaskBegan | TaskEnded)]
+    assert [(one.task, one.run) for one in seen] == [(handle.id, 1)] * 2 + [(handle.id, 2)] * 2
+    assert violations(session) == []
+
+
+async def test_the_notice_of_a_childs_own_command_reaches_the_child(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (9), line 4: a notice goes to whoever started what has ended."""
+
+    heard: list[str] = []
+
+    def child(request: ModelRequest) -> AnswerLike:
+        heard.append(last_texts(request))
+        if len(request.messages) == 1:
+            return Call("Build", {})
+        return Call("Glob", {"pattern": "*"}) if len(request.messages) < 12 else "done"
+
+    async with open_teamwork(
+        tmp_path,
+        in_order(agent("build it")),
+        pages={"general-purpose": child},
+        tools=(make_build(tmp_path, 5),),
+        wait_s=2.0,
+    ) as session:
+        await session.run("go")
+        await session.wait_quiet()
+
+    assert sum("b00000001" in text and "<task-notification>" in text for text in heard) == 1
+    assert notices(session) == []
+    assert violations(session) == []
+
+
+async def test_rc_30_a_result_is_there_for_whoever_asks_late(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-30: what an agent said outlives its place in memory."""
+    settings = {"delegation": {"release_s": 1.0}}
+
+    def main(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if said == 0:
+            return agent("job", run_in_background=True)
+        found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
+        return Call("TaskOutput", {"task_id": found}) if last_texts(request) == "late" else "Noted."
+
+    async with open_teamwork(tmp_path, main, settings=settings) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        await trio.sleep(3_600)
+        assert session.agents.pool.subagents == {}
+        await session.run("late")
+
+    assert "<output>\nReport on: job\n</output>" in "\n".join(main_messages(session))
