@@ -55,7 +55,7 @@ def held() -> Held:
     """Return what this process holds now; to be called in a Trio run, while nothing is running."""
     gc.collect()
     threads = sorted(one.name for one in threading.enumerate() if not _CACHED.fullmatch(one.name))
-    children = [pid for one in Path("/proc/self/task").iterdir() for pid in (one / "children").read_text().split()]
+    children = [pid for path in Path("/proc/self/task").iterdir() for pid in (path / "children").read_text().split()]
     return Held(
         descriptors=tuple(sorted(filter(None, map(_target, Path("/proc/self/fd").iterdir())))),
         tasks=trio.lowlevel.current_statistics().tasks_living,
@@ -150,13 +150,13 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
             answers.append(await ref.ask(Prompt(f"You are number {number}"), timeout_s=TIMEOUT_S))
             assert home.conversation is not None
             assert not any(
-                getattr(block, "is_error", False) for one in home.conversation.messages for block in one.content
+                getattr(block, "is_error", False) for message in home.conversation.messages for block in message.content
             )
 
         async with trio.open_nursery() as nursery:
             for number in range(agents):
                 nursery.start_soon(use_agent, number)
-        assert [(one.text, one.rounds) for one in answers] == [("done", rounds)] * agents
+        assert [(answer.text, answer.rounds) for answer in answers] == [("done", rounds)] * agents
         assert len(server.requests) == agents * rounds
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from greenroom.core import UsageError, calm_collector
 
+pytestmark = pytest.mark.slow  # each lets the collector look at all that the tests hold
+
 FREEZE_COUNT = gc.get_freeze_count
 """Imported while tests are collected, before conftest.py takes a short cut."""
 

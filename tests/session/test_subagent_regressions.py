@@ -28,7 +28,7 @@ async def test_children_that_all_failed_are_no_success(tmp_path: Path, autojump_
     ) as session:
         await session.run(ordered([spawn([trouble("refused")]), spawn([trouble("broken")])]))
 
-        results = [block for one in heard for block in one.content if isinstance(block, ToolResultBlock)]
-        assert [one.is_error for one in results] == [True, True]
+        results = [block for line in heard for block in line.content if isinstance(block, ToolResultBlock)]
+        assert [result.is_error for result in results] == [True, True]
         handle = await session.spawn("general-purpose", ordered([trouble("refused")]))
         assert (await handle.wait_finished()).state is TaskState.FAILED

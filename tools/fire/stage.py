@@ -89,7 +89,9 @@ class Seen:
             return []
         call = self.task.info.tool_use_id
         found = [
-            one for one in self.blocks(self.reader) if isinstance(one, ToolResultBlock) and one.tool_use_id == call
+            block
+            for block in self.blocks(self.reader)
+            if isinstance(block, ToolResultBlock) and block.tool_use_id == call
         ]
         return [one.content for one in found if not any(text in one.content for text in NOT_ENDED)]
 
@@ -145,7 +147,7 @@ class FireModel:
         stage = self._stage
         kind = request.definition
         told = [number for number, one in enumerate(request.messages) if _begins_work(one, kind)]
-        number = 1 + sum(one.role == "assistant" for one in request.messages[told[-1] :])
+        number = 1 + sum(message.role == "assistant" for message in request.messages[told[-1] :])
         if kind in {"victim", "fork"}:
             stage.find_task()
             return self._under_fire(number)
@@ -377,7 +379,7 @@ async def play(cell: Cell, folder: Path, kill_s: float = STEP_S / 2) -> Seen:
     stage.seen.faults += faults_on_disk(run_folder, is_whole=stage.fault is not Fault.DISK)
     for agent, messages in stage.seen.said.items():
         if not isinstance(messages[0].content[0], ToolResultBlock):  # a fork's begins with its parent's
-            stage.seen.faults += [f"{agent}: {one}" for one in faults_in(messages, is_whole=True)]
+            stage.seen.faults += [f"{agent}: {fault}" for fault in faults_in(messages, is_whole=True)]
     return stage.seen
 
 
@@ -386,18 +388,18 @@ def faults_on_disk(run_folder: Path, *, is_whole: bool) -> list[str]:
     found = []
     for path in sorted((run_folder / "transcripts").glob("*.jsonl")):
         loaded = load_conversation(path)
-        notes = [one for one in loaded.notes if is_whole and not one.endswith(JOINED)]
-        found += [f"{path.name}: {one}" for one in (*notes, *faults_in(loaded.messages, is_whole=is_whole))]
+        notes = [note for note in loaded.notes if is_whole and not note.endswith(JOINED)]
+        found += [f"{path.name}: {note}" for note in (*notes, *faults_in(loaded.messages, is_whole=is_whole))]
     if is_whole:
         journal = read_journal(run_folder / JOURNAL, EVENTS)
-        found += [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+        found += [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
     return found
 
 
 def faults_in(messages: Sequence[Message], *, is_whole: bool) -> list[str]:
     """Return what a provider would refuse; calls at the end of one that may be cut have no results yet."""
     repaired = repair(messages, closes=not is_whole)
-    return [*(one for one in repaired.notes if is_whole and not one.endswith(JOINED)), *faults_of(repaired.messages)]
+    return [*(note for note in repaired.notes if is_whole and not note.endswith(JOINED)), *faults_of(repaired.messages)]
 
 
 def play_virtually(cell: Cell, folder: Path, *, kill_s: float = STEP_S / 2) -> Seen:

@@ -69,7 +69,7 @@ def main() -> int:
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     options = parser.parse_args()
-    chosen = [one for one in MUTANTS if not options.names or {one.name, *one.promises} & set(options.names)]
+    chosen = [mutant for mutant in MUTANTS if not options.names or {mutant.name, *mutant.promises} & set(options.names)]
     unknown = set(options.names) - {one for mutant in MUTANTS for one in (mutant.name, *mutant.promises)}
     if unknown:
         parser.error(f"no mutant and no promise is called {', '.join(map(repr, sorted(unknown)))}; --list names them")
@@ -84,8 +84,8 @@ def main() -> int:
         for verdict in pool.map(run, chosen):
             print(verdict, flush=True)
             verdicts.append(verdict)
-    survivors = [one.mutant.name for one in verdicts if not one.is_killed]
-    broken = {name for one in MUTANTS for name in one.promises}
+    survivors = [verdict.mutant.name for verdict in verdicts if not verdict.is_killed]
+    broken = {name for mutant in MUTANTS for name in mutant.promises}
     untested = sorted(set(PROMISES) - broken, key=lambda name: (len(name), name)) if not options.names else []
     print(f"\n{len(verdicts)} mutants, {len(survivors)} survived{': ' if survivors else ''}{', '.join(survivors)}")
     if untested:

@@ -53,7 +53,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def _chosen() -> Mutant | None:
     name = os.environ.get("MUTANT", "")
-    return next((one for one in MUTANTS if one.name == name), None)
+    return next((mutant for mutant in MUTANTS if mutant.name == name), None)
 
 
 _mutant = _chosen()
@@ -67,6 +67,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if _mutant is None or not _mutant.promises:
         return
     wanted = set(_mutant.promises)
-    kept = [one for one in items if any(wanted & set(mark.args) for mark in one.iter_markers("promise"))]
-    config.hook.pytest_deselected(items=[one for one in items if one not in kept])
+    kept = [item for item in items if any(wanted & set(mark.args) for mark in item.iter_markers("promise"))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept

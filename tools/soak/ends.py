@@ -28,7 +28,7 @@ def sweep(case: Case) -> tuple[int, int, list[str]]:
             problems.append(f"{case} at {event}: {error!r}")
             continue
         cut += run.cut_turns > 0
-        problems += [f"{case} at {event}: {one}" for one in run.problems]
+        problems += [f"{case} at {event}: {problem}" for problem in run.problems]
     return count, cut, problems
 
 

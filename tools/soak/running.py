@@ -78,7 +78,7 @@ def run(plan: Plan, *, is_checked: bool = True) -> Result:
     problems: list[str] = []
     if is_checked:
         problems += violations(records, is_over=plan.scenario not in WITHOUT_ACTORS)
-        problems += [f"{one.id} at {one.seq}: {one.text}" for one in check_journal(entries_of(records))]
+        problems += [f"{finding.id} at {finding.seq}: {finding.text}" for finding in check_journal(entries_of(records))]
     return Result(
         attrs.evolve(plan, choices=done.choices), "\n".join(record_lines(records)), len(at.struck), tuple(problems)
     )

@@ -21,7 +21,7 @@ SESSIONS: Final = Drawn(
     schedules=100_000,
     plans=plans,
     scenario=scenario,
-    histories=Path(__file__).resolve().parents[2] / "tests" / "agents" / "crew" / "histories",
+    histories=Path(__file__).resolve().parents[2] / "tests" / "agents" / "subagents" / "histories",
 )
 
 if __name__ == "__main__":

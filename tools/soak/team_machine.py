@@ -65,12 +65,12 @@ class Plan(Kept):
         """
         sittings: list[tuple[list[Operation], bool]] = []
         done: list[Operation] = []
-        for one in self.operations:
-            if one[0] == "reopen":
-                sittings.append((done, one[1]))
+        for operation in self.operations:
+            if operation[0] == "reopen":
+                sittings.append((done, operation[1]))
                 done = []
             else:
-                done.append(one)
+                done.append(operation)
         return [*sittings, (done, False)] if self.leaves else [*sittings, (done, True), ([], True)]
 
 

@@ -31,7 +31,7 @@ def test_what_comes_of_work_under_fire_is_told_once_and_as_it_is(cell: Cell, tmp
 
 
 @settings(max_examples=25)
-@given(work=st.sampled_from([one for one in Work if one is not Work.SHELL]), tenths=st.integers(0, 90))
+@given(work=st.sampled_from([work for work in Work if work is not Work.SHELL]), tenths=st.integers(0, 90))
 def test_a_kill_at_any_moment_wins_or_loses_and_is_told_once(work: Work, tenths: int) -> None:
     """RC-04, RC-10: whether the work had ended is decided once, and the one notice or result says so."""
     with tempfile.TemporaryDirectory() as folder:
