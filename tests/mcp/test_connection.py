@@ -292,6 +292,7 @@ async def test_server_whose_tools_always_change_is_read_ever_more_rarely(virtual
 
         await trio.sleep(120)  # it is calm again, and a change counts at once
         a.tools = (ToolInfo(name="last"),)
+        assert a.peer is not None
         a.peer.changed.set()
         await trio.sleep(1)
         assert [tool.name for tool in servers.tools] == ["mcp__a__last"]
