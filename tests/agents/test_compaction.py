@@ -147,7 +147,7 @@ async def test_after_three_failures_in_a_row_nobody_tries_again(autojump_clock: 
 
     async with open_stage(model, compaction=SMALL) as stage:
         assert (await ask(stage)).text == "Done."
-        assert [one.state for one in events(stage, CompactEnded)] == ["failed"] * 3
+        assert [event.state for event in events(stage, CompactEnded)] == ["failed"] * 3
 
 
 async def test_a_turn_that_works_on_is_compacted_as_often_as_it_takes(autojump_clock: MockClock) -> None:
@@ -155,7 +155,7 @@ async def test_a_turn_that_works_on_is_compacted_as_often_as_it_takes(autojump_c
 
     async with open_stage(model, compaction=SMALL) as stage:
         assert (await ask(stage)).text == "Done."
-        assert [one.state for one in events(stage, CompactEnded)] == ["completed"] * 5
+        assert [event.state for event in events(stage, CompactEnded)] == ["completed"] * 5
 
 
 async def test_a_conversation_that_is_full_again_at_once_ends_the_turn(autojump_clock: MockClock) -> None:
@@ -165,7 +165,7 @@ async def test_a_conversation_that_is_full_again_at_once_ends_the_turn(autojump_
     async with open_stage(model, compaction=SMALL) as stage:
         with pytest.raises(TurnFailed, match="full again right after each of 3"):
             await ask(stage)
-        assert [one.state for one in events(stage, CompactEnded)] == ["completed"] * 3
+        assert [event.state for event in events(stage, CompactEnded)] == ["completed"] * 3
         assert faults_of(stage.messages) == []
 
 
@@ -237,7 +237,7 @@ async def test_a_hook_refuses_a_compaction() -> None:
         with pytest.raises(TurnFailed, match="not now"):
             await compact(stage)
         assert (await ask(stage, "More.")).text == "Well."
-        assert [one.state for one in events(stage, CompactEnded)] == ["failed", "failed"]
+        assert [event.state for event in events(stage, CompactEnded)] == ["failed", "failed"]
         assert len(stage.messages) == 6
         assert events(stage, ForkEnded) == []
 
@@ -272,7 +272,7 @@ async def test_contexts_of_hooks_survive_once_in_a_turn_that_goes_on() -> None:
     async with open_stage(model, compaction=SMALL, hooks=runner) as stage:
         await ask(stage)
 
-    assert "".join(one.text for one in model.requests[-1].messages).count("remember the milk") == 1
+    assert "".join(message.text for message in model.requests[-1].messages).count("remember the milk") == 1
     assert "milk" not in model.requests[1].messages[-1].text
 
 
@@ -284,7 +284,7 @@ async def test_the_system_prompt_is_composed_anew(autojump_clock: MockClock) -> 
         await compact(stage)
         await ask(stage, "More.")
 
-    assert [one.system for one in model.requests] == ["You test.", "You test.", "You test, by other rules."]
+    assert [request.system for request in model.requests] == ["You test.", "You test.", "You test, by other rules."]
 
 
 # --- however it ends --------------------------------------------------------------------------------------------------

@@ -68,10 +68,10 @@ async def test_it_begins_like_the_agents_own_requests_and_nobody_sees_it(
 
         assert result == ForkedResult(text="Aside.", usage=USED, rounds=1, stop_reason="end_turn")
         assert stage.home.usage == USED
-        (began,) = [one for one in stage.runtime.recorder.latest() if isinstance(event_of(one), ForkBegan)]
+        (began,) = [record for record in stage.runtime.recorder.latest() if isinstance(event_of(record), ForkBegan)]
         (ended,) = events(stage, ForkEnded)
         assert (ended.purpose, ended.state, ended.rounds, ended.tokens) == ("a test", "completed", 1, USED.total)
-        assert [one.parent == began[0] for one in events(stage, ModelBegan)] == [False, False, True, False]
+        assert [event.parent == began[0] for event in events(stage, ModelBegan)] == [False, False, True, False]
         assert stage.home.activity == ""
 
     first, second, forked, after = model.requests

@@ -86,7 +86,7 @@ async def test_a_failing_call_never_takes_a_result_from_its_sibling(autojump_clo
     assert (seen.is_error, bug.is_error, unknown.is_error) == (False, True, True)
     assert "ZeroDivisionError" in bug.content
     assert "Look" in unknown.content
-    ended = [event_of(one) for one in stage.runtime.recorder.latest() if one[2] is ToolEnded]
+    ended = [event_of(record) for record in stage.runtime.recorder.latest() if record[2] is ToolEnded]
     assert [event.state for event in ended if isinstance(event, ToolEnded)] == ["failed", "completed", "failed"]
 
 

@@ -512,7 +512,7 @@ def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(p
     )
     first = done.lines[0]
     assert first["mcp_servers"] == [{"name": "all", "status": "connected"}]
-    assert [(one["name"], one["type"]) for one in first["mcp_server_errors"]] == [("old", ""), ("odd", "ftp")]
+    assert [(error["name"], error["type"]) for error in first["mcp_server_errors"]] == [("old", ""), ("odd", "ftp")]
     assert 'add "type": "http"' in first["mcp_server_errors"][0]["message"]
     assert {"mcp__all__re_view", "mcp__all__talk"} <= set(first["slash_commands"])
     assert done.code == 0

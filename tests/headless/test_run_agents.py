@@ -185,7 +185,7 @@ def test_an_agent_that_takes_too_long_is_named_and_the_run_is_an_error(place: Pl
     last = done.lines[-1]
     assert (last["type"], last["subtype"], last["is_error"]) == ("result", "error_during_execution", True)
     assert last["result"] == "It runs."
-    assert [one["description"] for one in last["abandoned_tasks"]] == ["do look"]
+    assert [abandoned_task["description"] for abandoned_task in last["abandoned_tasks"]] == ["do look"]
     assert last["errors"] == [line.removeprefix("greenroom: ")]
     if output_format == "json":
         assert len(done.lines) == 1

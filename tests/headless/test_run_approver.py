@@ -48,7 +48,7 @@ def test_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
     assert (done.code, done.err) == (0, "")
     assert asked == [{"tool_name": "Write", "input": WRITE.input, "tool_use_id": "toolu_m"}]
     assert (place.folder / "m.txt").read_text(encoding="utf-8") == "changed\n"
-    assert TOOL not in [one["name"] for one in requests[0].body["tools"]]
+    assert TOOL not in [tool["name"] for tool in requests[0].body["tools"]]
     assert done.result["permission_denials"] == []
 
 
@@ -58,7 +58,7 @@ def test_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
 
     assert (done.code, done.err) == (0, "")
     assert "Not on this branch." in result_of(requests[1])
-    assert [one["tool_use_id"] for one in done.result["permission_denials"]] == ["toolu_m"]
+    assert [permission_denial["tool_use_id"] for permission_denial in done.result["permission_denials"]] == ["toolu_m"]
     assert not (place.folder / "m.txt").exists()
 
 

@@ -42,7 +42,7 @@ def test_a_prompt_compacts_the_conversation_of_an_earlier_run(place: Place) -> N
 
 
 def test_a_program_compacts_between_two_prompts(place: Place) -> None:
-    lines = [{"type": "user", "message": {"role": "user", "content": one}} for one in ("One.", "/compact", "Two.")]
+    lines = [{"type": "user", "message": {"role": "user", "content": text}} for text in ("One.", "/compact", "Two.")]
     script = ["first", "<summary>It began.</summary>", "second"]
     done, requests = place.run(
         script, *STREAM, "--input-format", "stream-json", stdin="\n".join(map(json.dumps, lines))
@@ -156,7 +156,7 @@ def test_without_slash_commands_such_a_prompt_is_text(place: Place, prompt: str)
     done, requests = place.run(["Done."], prompt, *STREAM, "--disable-slash-commands")
 
     assert texts_of(requests[0]) == [prompt]
-    assert "Skill" not in {one["name"] for one in requests[0].body["tools"]}
+    assert "Skill" not in {tool["name"] for tool in requests[0].body["tools"]}
     assert (done.lines[0]["slash_commands"], done.lines[0]["skills"]) == ([], [])
 
     done, _ = place.run(["Done."], "Go.", *STREAM)

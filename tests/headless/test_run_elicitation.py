@@ -143,7 +143,7 @@ def test_an_interrupt_withdraws_the_question(place: Place) -> None:
         talk.hear_results(1)
         talk.close()
 
-    (withdrawn,) = [one for one in talk.heard if one["type"] == "control_cancel_request"]
+    (withdrawn,) = [line for line in talk.heard if line["type"] == "control_cancel_request"]
     assert withdrawn["request_id"] == asked["request_id"]
 
 

@@ -46,7 +46,7 @@ def test_files_are_set_back_from_a_shell_and_it_is_on_record(place: Place) -> No
     assert json.loads(again.out) == {"canRewind": True, "filesChanged": [], "insertions": 0, "deletions": 0}
     entries = read_journal(run / JOURNAL, EVENTS).entries
     assert [entry.event.message for entry in entries if isinstance(entry.event, FilesRewound)] == [message] * 2
-    assert [one.text for one in check_journal(entries, folds=FOLDS)] == []
+    assert [finding.text for finding in check_journal(entries, folds=FOLDS)] == []
 
 
 def test_what_cannot_be_set_back_is_an_error(place: Place) -> None:

@@ -245,7 +245,11 @@ async def test_over_real_sockets_a_cut_stream_and_a_refusal_are_overcome() -> No
             await server.wait_connections(0)
 
     restarts = [delta for delta in deltas if isinstance(delta, StreamRestarted)]
-    assert [(one.reason, one.attempt) for one in restarts] == [("cut", 2), ("overloaded", 3), ("rate_limited", 4)]
+    assert [(restart.reason, restart.attempt) for restart in restarts] == [
+        ("cut", 2),
+        ("overloaded", 3),
+        ("rate_limited", 4),
+    ]
     assert model.name == "claude-test"
 
 
@@ -289,7 +293,7 @@ async def test_a_restart_tells_whether_the_provider_named_the_wait(autojump_cloc
     async with model.open(), model.stream(HELLO) as stream:
         deltas = [delta async for delta in stream]
 
-    told = [(one.is_told, one.attempts) for one in deltas if isinstance(one, StreamRestarted)]
+    told = [(delta.is_told, delta.attempts) for delta in deltas if isinstance(delta, StreamRestarted)]
     assert told == [(True, 8), (False, 3)]
 
 

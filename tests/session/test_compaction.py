@@ -43,11 +43,11 @@ async def test_a_session_that_was_compacted_resumes_from_the_summary(tmp_path: P
     assert "We spoke." in message.text
     assert message.text.endswith("Second.")
     loaded = load_conversation(first.run_folder / "transcripts" / "main.jsonl")
-    assert [one.role for one in loaded.messages] == ["user", "assistant"]
+    assert [message.role for message in loaded.messages] == ["user", "assistant"]
     journal = read_journal(first.run_folder / JOURNAL, EVENTS)
-    assert [str(one) for one in check_journal(journal.entries, folds=FOLDS)] == []
+    assert [str(finding) for finding in check_journal(journal.entries, folds=FOLDS)] == []
     kinds = [entry.kind for entry in journal.entries]
-    assert [kinds.count(one) for one in ("compact.begin", "compact.end", "fork.begin", "fork.end")] == [1, 1, 1, 1]
+    assert [kinds.count(text) for text in ("compact.begin", "compact.end", "fork.begin", "fork.end")] == [1, 1, 1, 1]
 
 
 async def test_settings_say_when(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -133,7 +133,7 @@ async def test_instructions_are_read_again(tmp_path: Path, monkeypatch: pytest.M
         await session.compact()
         await session.run("Second.")
 
-    assert ["tabs" in one.system for one in model.requests] == [True, True, False]
+    assert ["tabs" in request.system for request in model.requests] == [True, True, False]
     assert "Use spaces." in model.requests[-1].system
 
 

@@ -253,7 +253,7 @@ async def test_what_a_member_that_ends_had_comes_back_and_the_lead_hears_of_all_
         scene.refs["ann"].kill()
         await settle()
 
-        assert [(one.status.value, one.owner) for one in scene.items] == [
+        assert [(item.status.value, item.owner) for item in scene.items] == [
             ("completed", "ann"),
             ("pending", ""),
             ("pending", ""),
@@ -342,7 +342,7 @@ async def test_an_id_that_was_reserved_is_nobody_elses(autojump_clock: MockClock
         late = await scene.create("late", id=first)
 
         assert (first, refused, other.id, late.id) == ("1", "2", "3", "1")
-        assert [one.id for one in scene.items] == ["1", "3"]
+        assert [item.id for item in scene.items] == ["1", "3"]
         assert (await scene.create("next")).id == "4"
 
 

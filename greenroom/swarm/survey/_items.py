@@ -34,7 +34,7 @@ class FileToRead:
 
 
 @attrs.frozen
-class Search:
+class SurveySearch:
     """A search with Grep."""
 
     label: str
@@ -49,7 +49,7 @@ class SurveyItem:
 
     subject: str
     files: tuple[FileToRead, ...] = ()
-    searches: tuple[Search, ...] = ()
+    searches: tuple[SurveySearch, ...] = ()
     head: str = ""
     """The request, if it is not the one that the files suggest. It is not parsed."""
 
@@ -71,7 +71,9 @@ def describe(item: SurveyItem) -> str:
 
 def parse_item(text: str) -> SurveyItem | None:
     """Return the item that a text describes, None if it describes none."""
-    searches = tuple(Search(label, pattern, glob, bool(case)) for label, pattern, glob, case in _SEARCH.findall(text))
+    searches = tuple(
+        SurveySearch(label, pattern, glob, bool(case)) for label, pattern, glob, case in _SEARCH.findall(text)
+    )
     files: tuple[FileToRead, ...] = ()
     if not searches:
         files = tuple(

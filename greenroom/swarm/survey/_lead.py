@@ -53,7 +53,7 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     created = conversation.calls_of("TaskCreate", since=at)
     items = () if created else _plan(assignment, listing)
     has_items = bool(created)
-    if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is gone on with: some items may be there
+    if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is resumed: some items may be there
         lists = conversation.calls_of("TaskList", since=max(at, conversation.cut_at))
         if not lists:
             return Call("TaskList")

@@ -15,7 +15,7 @@ import attrs
 from greenroom.models import Call
 from greenroom.swarm.survey._paths import DATA_SUFFIXES, PYTHON, language_of
 from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall
-from greenroom.swarm.survey._tool_answers import Counts, SkippedFiles, parse_counts, parse_names
+from greenroom.swarm.survey._tool_answers import GrepAnswer, SkippedFiles, parse_counts, parse_names
 
 MAX_FILES: Final = 2_000
 """Python files that are read; in a larger tree the first ones by path."""
@@ -114,7 +114,7 @@ def _greps(conversation: SurveyConversation, wanted: Mapping[str, Any]) -> list[
     return [call for call in conversation.calls_of("Grep") if wanted.items() <= dict(call.input).items()]
 
 
-def _skipped(*searches: Sequence[Counts]) -> dict[str, SkippedFiles]:
+def _skipped(*searches: Sequence[GrepAnswer]) -> dict[str, SkippedFiles]:
     """Add up what searches over different files skipped; each page of one names all that the pages before it did."""
     skipped: dict[str, SkippedFiles] = {}
     for pages in searches:

@@ -15,7 +15,7 @@ import attrs
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.swarm.survey._documents import is_document, survey_document
 from greenroom.swarm.survey._facts import Facts, FileFacts, Hit, SearchFacts, TextFacts, write_findings
-from greenroom.swarm.survey._items import FileToRead, Search, SurveyItem, item_number, parse_item
+from greenroom.swarm.survey._items import FileToRead, SurveyItem, SurveySearch, item_number, parse_item
 from greenroom.swarm.survey._python import shortened, survey_python
 from greenroom.swarm.survey._searches import KEYS, may_be_key
 from greenroom.swarm.survey._survey_conversation import Received, SurveyConversation, ToolCall, read_conversation
@@ -105,7 +105,7 @@ def _next_page(file: FileToRead, pages: Sequence[ToolCall]) -> Call | None:
     return None
 
 
-def _next_search(search: Search, pages: Sequence[ToolCall]) -> Call | None:
+def _next_search(search: SurveySearch, pages: Sequence[ToolCall]) -> Call | None:
     if not pages:
         return Call("Grep", _search_input(search))
     last = pages[-1]
@@ -117,7 +117,7 @@ def _next_search(search: Search, pages: Sequence[ToolCall]) -> Call | None:
     return Call("Grep", {**_search_input(search), "offset": offset})
 
 
-def _search_input(search: Search) -> dict[str, Any]:
+def _search_input(search: SurveySearch) -> dict[str, Any]:
     wanted: dict[str, Any] = {"pattern": search.pattern, "output_mode": "content", "head_limit": 0}
     if search.glob != "*":
         wanted["glob"] = search.glob
@@ -172,7 +172,7 @@ def _analysed(path: str, answers: tuple[str, ...]) -> FileFacts | TextFacts:
     return facts
 
 
-def search_facts(search: Search, pages: Sequence[ToolCall]) -> SearchFacts:
+def search_facts(search: SurveySearch, pages: Sequence[ToolCall]) -> SearchFacts:
     """Return the facts of a search from the answers of Grep; of a possible secret only the place is passed on."""
     last = pages[-1] if pages else None
     if last is None or last.result is None:

@@ -1,6 +1,6 @@
 """The review of changes: the same looks as a survey's, by concern, at the files that changed; told are new lines only.
 
-What was there before the change is no finding of its review. Each concern is looked at by itself.
+Lines from before the change are not part of its review. Each concern is looked at by itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CONCERNS: Final[Mapping[str, Concern]] = {
     "risks": Concern(
         "Risks",
         "Review the changed lines of these files for risks: input from outside that is run, loaded or put into commands, "
-        "keys in the text, calls that may wait for ever, checks that were taken away.",
+        "keys in the text, calls that may wait without a limit, checks that were taken away.",
     ),
     "tests": Concern(
         "Tests",
@@ -54,7 +54,7 @@ CONCERNS: Final[Mapping[str, Concern]] = {
     ),
     "upkeep": Concern(
         "Upkeep",
-        "Review the changed lines of these files as whoever will maintain them: names, size, documentation that is now "
+        "Review the changed lines of these files as their future maintainer: names, size, documentation that is now "
         "wrong or missing, links that lead nowhere, what was left from debugging.",
     ),
 }

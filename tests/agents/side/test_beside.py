@@ -35,7 +35,7 @@ def place_of(stage: Stage) -> SideRun:
 
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
-    return [one for one in map(event_of, stage.runtime.recorder.latest()) if isinstance(one, kinds)]
+    return [event for event in map(event_of, stage.runtime.recorder.latest()) if isinstance(event, kinds)]
 
 
 async def prompt(stage: Stage, text: str) -> Any:
@@ -67,7 +67,7 @@ async def test_a_run_in_the_middle_of_calls_shares_the_prefix_and_nothing_else(
     assert aside.messages[:2] == after.messages[:2]
     assert faults_of(aside.messages) == []
     results = [block for block in aside.messages[2].content if isinstance(block, ToolResultBlock)]
-    assert [one.content for one in results] == ["This call is still running; it has no result yet."] * 2
+    assert [result.content for result in results] == ["This call is still running; it has no result yet."] * 2
     assert "How many?" in aside.messages[2].text
     assert "How many?" not in str(after.messages)
     assert b"still running" not in disk.content
@@ -85,7 +85,7 @@ async def test_it_is_on_record_beside_all_turns_and_counts_as_the_agents(autojum
         (began,), (ended,) = events(stage, ForkBegan), events(stage, ForkEnded)
         assert {(one.actor, one.inc, one.turn) for one in (began, ended)} == {(stage.agent.id, 0, 0)}
         assert (ended.state, ended.rounds, ended.tokens) == ("completed", 1, USED.total)
-        assert [(one.inc, one.turn, one.round) for one in events(stage, ModelBegan)] == [(1, 1, 1), (0, 0, 2)]
+        assert [(event.inc, event.turn, event.round) for event in events(stage, ModelBegan)] == [(1, 1, 1), (0, 0, 2)]
 
 
 def test_what_runs_beside_a_turn_is_not_what_the_agent_does() -> None:
@@ -117,7 +117,7 @@ async def test_a_model_that_only_calls_tools_fails_it_and_text_beside_calls_is_a
         with pytest.raises(ForkFailed):
             await ask_aside(place_of(stage), "How many?")
         assert await ask_aside(place_of(stage), "How many?") == "Three."
-        assert not [one for one in stage.runtime.recorder.latest() if event_of(one).kind.startswith("tool.")]
+        assert not [record for record in stage.runtime.recorder.latest() if event_of(record).kind.startswith("tool.")]
 
 
 async def test_a_blank_question_is_refused_before_anything_is_asked(autojump_clock: MockClock) -> None:
@@ -207,8 +207,8 @@ def test_at_any_moment_it_asks_what_a_provider_accepts_and_reads_what_is_cached(
                 await trio.lowlevel.checkpoint()
 
             stage.agent.tell(Note("Go."))
-            for one in times:
-                nursery.start_soon(at, one, lambda: ask_aside(place_of(stage), "How many?"))
+            for time in times:
+                nursery.start_soon(at, time, lambda: ask_aside(place_of(stage), "How many?"))
             if abort_s is not None:
                 nursery.start_soon(at, abort_s, abort)
             await trio.sleep(30)
