@@ -73,7 +73,8 @@ class Subscription:
     _tables: tuple[dict[Any, Any], ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Subscription to {self.path!r}: {'open' if self.is_open else 'over'}>"
+        kind = "callback" if self.callback is not None else "link" if self._mailbox is None else "signal"
+        return f"<Subscription to {self.path!r}: {kind}, {'open' if self.is_open else 'over'}>"
 
     @property
     def is_waiting(self) -> bool:

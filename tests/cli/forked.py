@@ -30,6 +30,7 @@ _SERVER.set_forkserver_preload(
         "greenroom.swarm._swarm",
         "greenroom.cli._swarm_command",
         "greenroom.models._anthropic_client",
+        "tests.cli.forked_warm",
     ]
 )
 
