@@ -56,7 +56,9 @@ def test_a_recipe_says_who_is_restarted(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setattr(
-        _swarm_plan, "FaultRates", lambda **more: FaultRates(overloaded=0, cut=0, hang=0, crash=1, most_crashes=1, **more)
+        _swarm_plan,
+        "FaultRates",
+        lambda **more: FaultRates(overloaded=0, cut=0, hang=0, crash=1, most_crashes=1, **more),
     )
     folder = tmp_path / "planted"
     make_planted_repo(folder)
