@@ -16,18 +16,8 @@ from typing import Annotated, Any, Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import (
-    Cause,
-    IllegalTransition,
-    InternalError,
-    OneOf,
-    TurnFailed,
-    TurnKilled,
-    cut_text,
-    error_text,
-    message_of,
-    split_cancelled,
-)
+from greenroom.core import Cause, IllegalTransition, InternalError, OneOf, TurnFailed, TurnKilled, split_cancelled
+from greenroom.core.texts import cut_text, error_text, message_of
 
 
 class State(StrEnum):

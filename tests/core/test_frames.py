@@ -13,17 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import (
-    FRAMES,
-    NO_PERSON,
-    escape_text,
-    fields,
-    frame,
-    printable_text,
-    reminder,
-    without_control,
-    wrap,
-)
+from greenroom.core.texts import FRAMES, NO_PERSON, escape_text, fields, frame, printable_text, reminder, wrap
+from greenroom.core.texts._control_characters import without_control
 
 PACKAGE: Final = Path(__file__).parents[2] / "greenroom"
 _NAMES: Final = "|".join(sorted(map(re.escape, FRAMES), key=len, reverse=True))
