@@ -76,7 +76,7 @@ class Outcome:
 
     state: State
     cause: Cause | None = None
-    """Who requested the end, and why; for `completed`, a request that came too late."""
+    """Requester of the end and reason; for `completed`, a request that came too late."""
     by: str = ""
     """`own` when its own scope was cancelled, `ancestor` when an outer one was."""
     error: BaseException | None = None

@@ -42,12 +42,12 @@ from greenroom.core._events import (
     words_of,
 )
 from greenroom.core._http_bodies import limit_body
-from greenroom.core._ids import actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._local_paths import make_private_folder, open_private, whole_path
 from greenroom.core._process import arm_points, calm_collector, point
 from greenroom.core._recorder import Recorder, RecorderStatistics
 from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, split_cancelled
+from greenroom.core.ports._ids import actor_id, is_session_id, is_uuid, session_id, task_id
 
 __all__ = [
     "CLASS",

@@ -1,6 +1,6 @@
 """Ports to the machine: clock, ids, random numbers, disk and threads."""
 
-from greenroom.core.ports._id_sources import Ids, SeededIds, SystemIds
+from greenroom.core.ports._ids import Ids, SeededIds, SystemIds
 from greenroom.core.ports._ports import (
     Blocking,
     Chance,

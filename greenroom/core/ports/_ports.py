@@ -23,7 +23,7 @@ import attrs
 import trio
 
 from greenroom.core._local_paths import make_private_folder, open_private
-from greenroom.core.ports._id_sources import Ids, SystemIds
+from greenroom.core.ports._ids import Ids, SystemIds
 
 P = ParamSpec("P")
 T = TypeVar("T")

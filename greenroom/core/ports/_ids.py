@@ -6,16 +6,46 @@ clock, the disk or Trio; randomness comes in through the port `Ids`.
 
 from __future__ import annotations
 
+import random
 import re
+import secrets
 import string
 from datetime import datetime
-from typing import Final
-
-from greenroom.core.ports._id_sources import Ids
+from typing import Final, Protocol, final
 
 ALPHABET: Final = string.digits + string.ascii_lowercase
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SESSION: Final = re.compile(rf"\d{{8}}-\d{{6}}-[0-9a-z]{{6}}|{_UUID.pattern}")
+
+
+class Ids(Protocol):
+    """Source of the random part of every id."""
+
+    def bits(self, count: int) -> int:
+        """Return `count` random bits as a non-negative integer."""
+        ...
+
+
+@final
+class SystemIds:
+    """Ids from a generator that is seeded once by the operating system: unique, and 20 times cheaper than asking it
+    each time.
+    """
+
+    __slots__ = ("bits",)
+
+    def __init__(self) -> None:
+        self.bits = random.Random(secrets.randbits(256)).getrandbits
+
+
+@final
+class SeededIds:
+    """Reproducible ids: the same seed gives the same ids in the same order."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, seed: int) -> None:
+        self.bits = random.Random(seed).getrandbits
 
 
 def actor_id(ids: Ids) -> str:
