@@ -424,6 +424,7 @@ async def family(opened: Runtime, at: CancelAt | None, strike: str, seconds: flo
     return links
 
 
+@pytest.mark.slow
 @pytest.mark.promise("I-23", "I-30")
 @pytest.mark.parametrize("strike", ["abort_turn", "kill", "stop"])
 def test_wherever_a_parent_is_struck_no_linked_actor_outlives_its_turn(strike: str) -> None:

@@ -8,7 +8,7 @@ import attrs
 
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
-from greenroom.agents.delegation._routing import ForkSetting
+from greenroom.agents.delegation._situation import ForkSetting
 from greenroom.core.texts import LISTING_CHARACTERS
 from greenroom.core.validation import checked
 

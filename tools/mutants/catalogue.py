@@ -622,7 +622,7 @@ MUTANTS: Final = (
     Mutant(
         "what fails while a call is cancelled fails the turn",
         (),
-        "greenroom.agents._tool_calls",
+        "greenroom.agents._call_batches",
         "        raise outcome.reraise or group from None\n",
         "        raise\n",
         tests=_ENDS,
