@@ -56,6 +56,7 @@ FOR_WRITERS: Final = (
     "ModelRequest",
     "ModelResponse",
     "ModelStream",
+    "ScriptStep",
     "StreamRestarted",
     "TextBlock",
     "TextDelta",
