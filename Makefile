@@ -91,25 +91,25 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 	@$(BIN)/python -m benchmarks.agents $(ARGS)
 
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
-	@$(BIN)/python -m tests.mutants $(ARGS)
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
-	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m tools.soak $(ARGS)
 	@$(BIN)/python -m pytest -q -p tests.waiting.other_trio -p no:cacheprovider tests/waiting tests/mailbox tests/actors tests/supervisor --deselect tests/waiting/test_parking.py
-	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
-	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tests.soak.teams
-	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims
-	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tests.soak.shell
-	@$(BIN)/python -m tests.soak.ends
+	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tools.soak.sessions
+	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tools.soak.teams
+	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tools.soak.claims
+	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tools.soak.shell
+	@$(BIN)/python -m tools.soak.ends
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
-	@$(BIN)/python -m tests.soak.ends $(ARGS)
+	@$(BIN)/python -m tools.soak.ends $(ARGS)
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
-	@$(BIN)/python -m tests.agents.crowd $(ARGS)
+	@$(BIN)/python -m tools.crowd $(ARGS)
 
 fire: setup-dev ## every kind of work, everything that can happen to it: what came of it, beside what was expected
-	@$(BIN)/python -m tests.agents.subagents.fire $(ARGS)
+	@$(BIN)/python -m tools.fire $(ARGS)
 
 house: setup-dev ## figures of the source tree (structure, size, language, tests) beside those of an earlier commit (ARGS="--places")
 	@$(BIN)/python -m tools.house $(ARGS)

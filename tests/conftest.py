@@ -7,16 +7,12 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import sys
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
 from trio._core import _run
-
-from tests.rewritten import rewrite_share
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -60,14 +56,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # What is collected is half a million objects, which each full collection of a test would go through: 0.3 s.
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Leave what was there before the first test out of what the collector looks at."""
     gc.disable()
     try:
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-        if worker and not sys.dont_write_bytecode and session.config.args == session.config.getini("testpaths"):
-            count = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
-            rewrite_share(session.config, Path(__file__).parent, place=int(worker.removeprefix("gw")), count=count)
         return (yield)
     finally:
         gc.enable()

@@ -51,7 +51,7 @@ from greenroom.actors._lifecycle import (
 from greenroom.actors._loop import run_cell
 from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref, Request
 from greenroom.actors._send_timer import SendTimer
-from greenroom.actors._subscription import Down, Signal, Subscription, SubscriptionKind
+from greenroom.actors._subscription import Down, Signal, Subscription
 from greenroom.actors._turn import Turn
 
 __all__ = [
@@ -105,7 +105,6 @@ __all__ = [
     "State",
     "StopRequested",
     "Subscription",
-    "SubscriptionKind",
     "Traits",
     "Turn",
     "TurnBegan",

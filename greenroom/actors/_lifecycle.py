@@ -156,14 +156,12 @@ class Unfinished(StrEnum):
 
 
 @final
+@attrs.define(eq=False)
 class TurnEnd:
     """One-shot notification of how a turn ended."""
 
-    __slots__ = ("_callbacks", "_outcome")
-
-    def __init__(self) -> None:
-        self._callbacks: list[Callable[[Outcome], object]] = []
-        self._outcome: Outcome | None = None
+    _callbacks: list[Callable[[Outcome], object]] = attrs.Factory(list)
+    _outcome: Outcome | None = None
 
     def settle(self, outcome: Outcome) -> None:
         """Store the outcome and notify the subscribers."""
@@ -259,6 +257,4 @@ def _must_leave(error: BaseException) -> bool:
 
 
 def _holds(error: BaseException, *kinds: type[BaseException]) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(kinds) is not None
-    return isinstance(error, kinds)
+    return any(isinstance(leaf, kinds) for leaf in _leaves(error))

@@ -19,6 +19,7 @@ from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
+from greenroom.agents._call_batches import run_calls
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
@@ -33,7 +34,6 @@ from greenroom.agents._intake import (
 )
 from greenroom.agents._message_display import is_shown_later, show
 from greenroom.agents._model_request import ask_model
-from greenroom.agents._tool_calls import run_calls
 from greenroom.agents._turn_hooks import PromptBlocked, StoppedByHook, running_tasks
 from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
 from greenroom.agents.compaction._compactor import compact, make_room, make_small

@@ -19,7 +19,7 @@ from greenroom.agents._turn_state import TurnState
 from greenroom.agents.events._agent_events import AgentNoticed
 from greenroom.core import PeerError, reminder
 from greenroom.hooks import HookEvent, HookOutcome
-from greenroom.hooks.inputs import BackgroundTask, HookContext, HookInput
+from greenroom.hooks.inputs import HookContext, HookInput, RunningTask
 from greenroom.permissions import ToolKind, traits_of
 
 NOTICE_CHARS: Final = 500
@@ -160,13 +160,13 @@ def told_input(tool: str, values: Mapping[str, Any], cwd: Path) -> Mapping[str, 
     return values if whole == path else {**values, traits.subject: whole}
 
 
-def running_tasks(home: AgentState) -> tuple[BackgroundTask, ...]:
+def running_tasks(home: AgentState) -> tuple[RunningTask, ...]:
     """Return what runs in the background of the session, besides the agent itself, as hooks are told of it."""
     table = home.services.background
     if table is None:
         return ()
     return tuple(
-        BackgroundTask(
+        RunningTask(
             id=task.info.id,
             type=_KINDS.get(task.info.kind, task.info.kind),
             status=task.state,

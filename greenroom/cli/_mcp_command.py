@@ -62,23 +62,24 @@ NOT_DONE: Final = 1
 _WAIT_S: Final = 60.0
 """Seconds to wait for servers to connect."""
 
-Given = Annotated[list[str] | None, Parameter(name="--mcp-config")]
-PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
+Given = Annotated[
+    list[str] | None,
+    Parameter(name="--mcp-config", help="More servers: a file, or JSON; may be given several times."),
+]
+PluginDirs = Annotated[
+    list[Path] | None,
+    Parameter(name="--plugin-dir", help="The folder of a plugin, besides those that settings name."),
+]
+Trust = Annotated[bool, Parameter(help="Trust this project: servers that its own files name count too.")]
 
 
 def list_command(
-    *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: bool = False, json: bool = False
+    *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: Trust = False, json: bool = False
 ) -> int:
     """List the MCP servers of the current folder, and how they stand.
 
     Parameters
     ----------
-    mcp_config
-        More servers: a file, or JSON; may be given several times.
-    plugin_dir
-        The folder of a plugin, besides those that settings name.
-    trust
-        Trust this project: servers that its own files name are connected too.
     json
         Print one JSON object instead of a table.
     """
@@ -111,7 +112,7 @@ def login_command(
     *,
     mcp_config: Given = None,
     plugin_dir: PluginDirs = None,
-    trust: bool = False,
+    trust: Trust = False,
     no_browser: bool = False,
 ) -> int:
     """Log in at an MCP server in a browser, and keep the tokens.
@@ -120,17 +121,10 @@ def login_command(
     ----------
     name
         The name of the server.
-    mcp_config
-        More servers: a file, or JSON; may be given several times.
-    plugin_dir
-        The folder of a plugin, besides those that settings name.
-    trust
-        Trust this project: servers that its own files name count too.
     no_browser
         Open no browser; only print the address.
     """
-    here = _look(mcp_config, plugin_dir, is_trusted=trust)
-    config = _named(name, here.found)
+    here, config = _look_for(name, mcp_config, plugin_dir, is_trusted=trust)
     if config is None:
         return NOT_DONE
     ladder = Ladder(note)
@@ -147,7 +141,7 @@ def login_command(
 
 
 def logout_command(
-    name: str, /, *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: bool = False
+    name: str, /, *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: Trust = False
 ) -> int:
     """Forget the tokens of an MCP server.
 
@@ -155,15 +149,8 @@ def logout_command(
     ----------
     name
         The name of the server.
-    mcp_config
-        More servers: a file, or JSON; may be given several times.
-    plugin_dir
-        The folder of a plugin, besides those that settings name.
-    trust
-        Trust this project: servers that its own files name count too.
     """
-    here = _look(mcp_config, plugin_dir, is_trusted=trust)
-    config = _named(name, here.found)
+    here, config = _look_for(name, mcp_config, plugin_dir, is_trusted=trust)
     if config is None:
         return NOT_DONE
     path = trio.run(partial(log_out, config, tokens=here.tokens, ports=Ports()))
@@ -213,17 +200,19 @@ def _look(given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted
     return _Here(attrs.evolve(found, configs=kept, diagnostics=diagnostics), places, settings, said)
 
 
-def _named(name: str, found: FoundServers) -> ServerConfig | None:
-    """Return a server by its name; says so where there is none."""
-    configs = (*found.configs, *(server.config for server in found.disabled))
+def _look_for(
+    name: str, given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted: bool
+) -> tuple[_Here, ServerConfig | None]:
+    """Return what a session here would find, and a server by its name; None after an error message if there is none."""
+    here = _look(given, plugin_dirs, is_trusted=is_trusted)
+    configs = (*here.found.configs, *(server.config for server in here.found.disabled))
     config = next((config for config in configs if config.name == name), None)
-    if config is not None:
-        return config
-    about = next((diagnostic for diagnostic in found.diagnostics if f"{name!r}" in diagnostic.text), None)
-    known = ", ".join(sorted(config.name for config in configs)) or "none"
-    text = str(about) if about else f"unknown MCP server {name!r}; expected one of: {known}"
-    complain(text + ("; --trust does that here" if text.endswith(" first") else ""), code=NOT_DONE)
-    return None
+    if config is None:
+        about = next((diagnostic for diagnostic in here.found.diagnostics if f"{name!r}" in diagnostic.text), None)
+        known = ", ".join(sorted(config.name for config in configs)) or "none"
+        text = str(about) if about else f"unknown MCP server {name!r}; expected one of: {known}"
+        complain(text + ("; --trust does that here" if text.endswith(" first") else ""), code=NOT_DONE)
+    return here, config
 
 
 async def _with_programs(

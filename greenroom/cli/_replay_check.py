@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
-from greenroom.cli._replay_standing import Standing, Writer, running, running_in_words
+from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.cli._replay_table import rows
 from greenroom.terminal import printable
 from greenroom.trace import (
@@ -37,7 +37,9 @@ _WHY_OPEN: Final = {
 }
 
 
-def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing, writer: Writer) -> tuple[Page, bool]:
+def checked(
+    journal: JournalText, folds: Iterable[Fold], *, standing: Standing, writer: StandingWriter
+) -> tuple[Page, bool]:
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
     violations = check_journal(entries, folds=folds)

@@ -20,7 +20,7 @@ from greenroom.cli._page import Page, paths_of
 from greenroom.cli._replay_check import checked, compared
 from greenroom.cli._replay_export import Format, exported
 from greenroom.cli._replay_moment import moment
-from greenroom.cli._replay_standing import Standing, Writer, cut_at, standing_of, writer_of
+from greenroom.cli._replay_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
 from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import recent as what_led_to
 from greenroom.cli._replay_table import transitions
@@ -113,7 +113,7 @@ def _shown(show: Callable[[], None], code: int) -> int:
     try:
         show()
         flush_output()
-    except BrokenPipeError:  # whoever read it has seen enough
+    except BrokenPipeError:  # the reader has seen enough
         drop_output()
     return code
 
@@ -122,7 +122,7 @@ def _read(path: Path) -> JournalText:
     """Read a journal.
 
     Raises:
-        JournalError: It is no journal, or damaged; the text says what can be done.
+        JournalError: It is not a journal, or it is damaged; the text says what can be done.
     """
     try:
         return read_journal(path, EVENTS)
@@ -159,7 +159,7 @@ def _chosen(journal: JournalText, pattern: str | None) -> set[str] | None:
     return found
 
 
-def _whole_run(journal: JournalText, chosen: set[str] | None, standing: Standing, writer: Writer) -> Page:
+def _whole_run(journal: JournalText, chosen: set[str] | None, standing: Standing, writer: StandingWriter) -> Page:
     first = summary(journal, FOLDS, chosen=chosen, standing=standing, writer=writer)
     second = transitions(journal, chosen=chosen)
     facts: Mapping[str, Any] = {**first.facts, **second.facts}

@@ -46,7 +46,7 @@ def standing_of(journal: JournalText, looked_at: JournalText, *, without_end: St
 
 
 @attrs.frozen(kw_only=True)
-class Writer:
+class StandingWriter:
     """The process that writes a run, or wrote it last."""
 
     standing: Standing
@@ -56,11 +56,11 @@ class Writer:
     """Seconds since it last wrote, by the clock of the machine."""
 
 
-def writer_of(journal: Path) -> Writer:
+def writer_of(journal: Path) -> StandingWriter:
     """Return who writes a run, by its lock, which the system releases when the process ends, however it ends."""
     state, pid = read_lock(journal.parent)
     idle_s = SystemClock().wall().timestamp() - journal.stat().st_mtime
-    return Writer(standing=_BY_LOCK[state], pid=pid, idle_s=max(0.0, idle_s))
+    return StandingWriter(standing=_BY_LOCK[state], pid=pid, idle_s=max(0.0, idle_s))
 
 
 _BY_LOCK: Final = {
@@ -70,7 +70,7 @@ _BY_LOCK: Final = {
 }
 
 
-def running(entries: Sequence[Entry], writer: Writer) -> dict[str, Any]:
+def running(entries: Sequence[Entry], writer: StandingWriter) -> dict[str, Any]:
     """Return what there is to say of a run that is being written: its process, how long it is silent, what is open."""
     return {"pid": writer.pid, "idle_s": round(writer.idle_s, 3), "open": _open_work(entries, writer.idle_s)}
 

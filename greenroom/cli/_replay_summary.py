@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from greenroom.cli._page import Page, counted, seconds, tally
-from greenroom.cli._replay_standing import Standing, Writer, running, running_in_words
+from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.terminal import printable
 from greenroom.trace import Entry, Fold, JournalText, end_of, fold, spans, split_processes
 
@@ -30,7 +30,7 @@ def summary(
     *,
     chosen: AbstractSet[str] | None,
     standing: Standing,
-    writer: Writer,
+    writer: StandingWriter,
 ) -> Page:
     """Sum up a run, or some actors of it."""
     entries = journal.entries

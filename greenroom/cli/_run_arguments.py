@@ -186,7 +186,7 @@ def with_mcp(settings: dict[str, Any], **more: bool) -> dict[str, Any]:
     """Return settings that say more of MCP servers.
 
     Raises:
-        UsageError: What they say of MCP is no object.
+        UsageError: Their key `mcp` is not an object.
     """
     before = settings.get("mcp", {})
     if not isinstance(before, dict):

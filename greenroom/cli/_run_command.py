@@ -170,7 +170,7 @@ def servers_for(settings: dict[str, Any], flags: RunFlags) -> tuple[dict[str, An
     """Return settings with the MCP servers that flags give, and the names of those that live in the program which talks to the run.
 
     Raises:
-        UsageError: What was given names none, or what the settings say of MCP is no object.
+        UsageError: A value names no servers, or the key `mcp` of the settings is not an object.
     """
     is_talking = flags.input_format == "stream-json"
     hosted: list[str] = []

@@ -47,12 +47,12 @@ def sweep_command(
     runs
         Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
     days
-        Remove runs that last changed so many days ago; by default the setting cleanupPeriodDays, or 30.
+        Remove runs that last changed this number of days ago; by default the setting cleanupPeriodDays, or 30.
     max_bytes
         Remove the oldest runs until all together take up no more than this; by default the setting
         max_runs_bytes, or no limit.
     keep_newest
-        Keep so many of the runs that changed last, whatever their age and size.
+        Keep this number of the runs that changed last, whatever their age and size.
     dry_run
         Remove nothing; only say what would be removed.
     json

@@ -1,4 +1,4 @@
-"""What the settings of a repository let git run when it only reads: filters, drivers, monitors, hooks, remote helpers.
+"""Programs that the settings of a repository let git run when it only reads: filters, drivers, monitors, hooks, remote helpers.
 
 Rule 1: settings of the user and of the system are theirs; those of the repository, of what it includes and of its submodules count.
 Rule 2: a setting that is not in the table may name a program, in this version of git or in the next. Rule 3: a repository that

@@ -45,6 +45,7 @@ from greenroom.core._events import (
 )
 from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, escape_text, fields, frame, reminder, wrap
 from greenroom.core._hosts import address_of, canonical_host, is_loopback_host, is_private_address, is_private_host
+from greenroom.core._http_bodies import limit_body
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._listings import LISTING_CHARACTERS, Listed, bounded_listing
@@ -166,6 +167,7 @@ __all__ = [
     "is_private_host",
     "is_session_id",
     "is_uuid",
+    "limit_body",
     "make_private_folder",
     "message_of",
     "not_negative",

@@ -26,7 +26,7 @@ _FOR_TERMINALS: Final = re.compile(f"[\r{_C0_C1}{_SURROGATES}{_NONCHARACTERS}{_B
 
 def without_control(text: str) -> str:
     """Return text for a model: line breaks, tabs and visible characters stay; other characters become U+FFFD."""
-    return _FOR_MODELS.sub(REPLACEMENT, text)
+    return text if text.isprintable() else _FOR_MODELS.sub(REPLACEMENT, text)
 
 
 def printable_text(text: str) -> str:

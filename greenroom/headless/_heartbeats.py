@@ -22,7 +22,7 @@ BEAT_S: Final = 30.0
 
 @final
 @attrs.define
-class _Call:
+class _RunningCall:
     tool: str
     began_s: float
     due_s: float
@@ -40,7 +40,7 @@ class Beats:
 
     def __init__(self, main: str) -> None:
         self._main = main
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, _RunningCall] = {}
         self._call_of: dict[str, str] = {}
         """By actor, the call of the main agent's that started it."""
 
@@ -88,7 +88,7 @@ class Beats:
 
     def _began(self, event: ToolBegan, now_s: float) -> None:
         if event.actor == self._main and event.turn:
-            self._calls[event.call] = _Call(event.tool, now_s, now_s + BEAT_S)
+            self._calls[event.call] = _RunningCall(event.tool, now_s, now_s + BEAT_S)
 
     def _ended(self, event: ToolEnded, _: float) -> None:
         if event.actor == self._main:

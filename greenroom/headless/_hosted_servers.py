@@ -57,7 +57,7 @@ class HostedServers:
         """Take what a server says by itself.
 
         Raises:
-            UsageError: There is no such server, it is not connected, or that is no message.
+            UsageError: The server is unknown or not connected, or this is not a message.
         """
         if server not in self._lines:
             known = ", ".join(self._lines) or "none"

@@ -1,7 +1,7 @@
 """Requests whose answers have stalled, for people who otherwise see nothing until the end: a fold over events.
 
 A request is spoken of after a minute without any piece of its answer, and then each time that has doubled. A wait before
-another attempt is announced, so it is no silence.
+another attempt is announced, so it does not count as silence.
 """
 
 from __future__ import annotations

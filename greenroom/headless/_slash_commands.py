@@ -18,7 +18,7 @@ _CALL: Final = re.compile(rf"/(?P<name>{COMPACT}|{ADD_FOLDER})(?:\s(?P<said>.*))
 
 @final
 @attrs.frozen
-class Command:
+class SlashCommand:
     """Something that may be called."""
 
     name: str
@@ -42,21 +42,21 @@ class OwnCall:
 
 
 _OWN: Final = (
-    Command(ADD_FOLDER, "Let agents work in another folder for the rest of the session.", "[the folder]"),
-    Command(COMPACT, "Put a summary in the place of the conversation.", "[what to look at]"),
+    SlashCommand(ADD_FOLDER, "Let agents work in another folder for the rest of the session.", "[the folder]"),
+    SlashCommand(COMPACT, "Put a summary in the place of the conversation.", "[what to look at]"),
 )
 
 
-def commands_of(session: Session) -> Iterator[Command]:
+def commands_of(session: Session) -> Iterator[SlashCommand]:
     """Return what may be called in a session now; nothing where there are no slash commands."""
     if not session.commands.is_on:
         return
     yield from (command for command in _OWN if command.name not in session.commands.skills)
     for skill in session.commands.skills.values():
         if skill.for_users:
-            yield Command(skill.name, skill.description, skill.argument_hint)
+            yield SlashCommand(skill.name, skill.description, skill.argument_hint)
     for prompt in session.servers.prompts:
-        yield Command(prompt.name, prompt.description, prompt.argument_hint)
+        yield SlashCommand(prompt.name, prompt.description, prompt.argument_hint)
 
 
 def own_call(text: str, session: Session) -> OwnCall | None:

@@ -41,7 +41,7 @@ class Opening:
     freer_children: str = attrs.field(default="", kw_only=True)
     """The mode of its agents, where it may do more."""
     described_chars: tuple[int, int] | None = attrs.field(default=None, kw_only=True)
-    """How many characters the descriptions of agents come to, and how many the model reads; None where it reads all."""
+    """Number of characters of the descriptions of agents, and of those that the model reads; None if it reads all."""
     version: str
     api_key_source: str
     """The variable that the key came from; `none` where there is none."""
@@ -138,7 +138,7 @@ def message_lines(
 ) -> list[Line]:
     """Return the lines of a message; none for one that the stream leaves out.
 
-    What an agent was asked is left out: whoever asked knows it. A message is one line, unless there is something for programs
+    The prompt of an agent is left out: its caller knows it. A message is one line, unless there is something for programs
     with its results: then each block has a line of its own, because `tool_use_result` is about one result.
 
     Args:

@@ -170,7 +170,7 @@ class TaskLines:
         return [] if running.progress.waiting else [_line("task_updated", task_id=running.began.task, patch=patch)]
 
     def _run_of(self, event: ModelEnded | ToolBegan | PermissionAsked | PermissionAnswered) -> _Running | None:
-        """Return the run that a turn's event belongs to; what runs beside the turns is no progress."""
+        """Return the run that a turn's event belongs to; work beside the turns does not count as progress."""
         return self._running.get(self._agents.get(event.actor or "", "")) if event.turn else None
 
     # --- tasks -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The tool of an MCP server that decides about calls of a headless run, in place of a person.
 
 Whatever goes wrong is a refusal that says so in one line, to the model and once on standard error. An answer has as long as
-that of a person. Agents do not have that tool: whoever is asked is not theirs to call.
+that of a person. Agents do not have that tool: they may not call the approver themselves.
 """
 
 from __future__ import annotations

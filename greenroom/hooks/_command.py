@@ -130,7 +130,7 @@ class Running:
     def __init__(self, process: trio.Process, kill_grace_s: float) -> None:
         self._process = process
         self._kill_grace_s = kill_grace_s
-        self._stdout, self._stderr = _Output(), _Output()
+        self._stdout, self._stderr = _HandlerOutput(), _HandlerOutput()
         self._was_written = trio.Event()
         self._has_ended = False
         self.is_left = False
@@ -206,7 +206,7 @@ class Running:
 
 
 @final
-class _Output:
+class _HandlerOutput:
     """One of the two outputs, up to the size limit."""
 
     def __init__(self) -> None:
@@ -242,7 +242,7 @@ def decoded(printed: bytes) -> str:
     return printed.decode(errors="replace")
 
 
-async def _show(stdout: _Output, stderr: _Output, on_output: OnOutput) -> None:
+async def _show(stdout: _HandlerOutput, stderr: _HandlerOutput, on_output: OnOutput) -> None:
     while True:
         await trio.sleep(SHOWN_EVERY_S)
         on_output(stdout.text, stderr.text, is_last=False)

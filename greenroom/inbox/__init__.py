@@ -11,6 +11,7 @@ from greenroom.inbox._origin import (
     UNCLASSIFIED,
     Origin,
     OriginKind,
+    channel,
     peer,
 )
 from greenroom.inbox._turn_plans import aborts, plan_edge, plan_messages, plan_turn
@@ -30,6 +31,7 @@ __all__ = [
     "OriginKind",
     "WaitingEntry",
     "aborts",
+    "channel",
     "late_answer",
     "make_item",
     "peer",

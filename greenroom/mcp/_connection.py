@@ -15,7 +15,7 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context
-from greenroom.core import Chance, InternalError, Level
+from greenroom.core import Chance, InternalError, Level, printable_text
 from greenroom.mcp._configs import Http
 from greenroom.mcp._events import (
     McpAuthNeeded,
@@ -37,6 +37,8 @@ from greenroom.mcp._server_lifecycle import STABLE_S, ServerStatus, plan_retry
 _WHY_CHARS: Final = 500
 _PROMPTS_S: Final = 5.0
 """Time limit for listing prompts, in seconds; after it the server counts as connected without any."""
+_FIRST_PAUSE_S: Final = 1.0
+_MAX_PAUSE_S: Final = 60.0
 _MAX_LEFT_OUT: Final = 20
 _OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
 
@@ -153,7 +155,7 @@ class McpConnection(Behavior[Never]):
         if scope.cancelled_caught:
             why = f"it did not answer within {limit_s:g} s" + (f": {why}" if why else "")
         why = why or "it closed the connection"
-        why = " ".join((f"{why}; it said: {ending.said}" if ending.said else why).split())
+        why = _line(f"{why}; it said: {ending.said}" if ending.said else why)
         return _Ended(why=why[:_WHY_CHARS], needs_auth=ending.needs_auth, is_over=ending.is_over, stood_s=stood_s)
 
     def _take(
@@ -166,7 +168,7 @@ class McpConnection(Behavior[Never]):
     ) -> None:
         info, server = peer.info, self._server
         server.open(peer, tools, prompts or ())
-        says = f"{info.name} {info.version}".strip()[:_WHY_CHARS]
+        says = _line(f"{info.name} {info.version}")[:_WHY_CHARS]
         count = len(server.prompts)
         left_out = _shown_of(peer.left_out)
         server.move(
@@ -181,7 +183,7 @@ class McpConnection(Behavior[Never]):
             with trio.fail_after(limit_s):
                 return await peer.list_prompts(), ""
         except (CallFailed, trio.TooSlowError) as problem:
-            return None, told(problem)[:_WHY_CHARS]
+            return None, _line(told(problem))[:_WHY_CHARS]
 
     async def _stay(self, ctx: Context, peer: Peer) -> None:
         async with trio.open_nursery() as nursery:
@@ -190,13 +192,18 @@ class McpConnection(Behavior[Never]):
             nursery.cancel_scope.cancel("the connection was lost")
 
     async def _follow(self, ctx: Context, peer: Peer) -> None:
-        """Read the tools and prompts again whenever the server reports a change."""
+        """Read the tools and prompts again when the server reports a change; ever more rarely while it always does."""
+        pause_s = _FIRST_PAUSE_S
         while True:
+            waits_since_s = trio.current_time()
             changes = await peer.wait_changed()
+            is_calm = trio.current_time() > waits_since_s + pause_s
+            pause_s = _FIRST_PAUSE_S if is_calm else min(2 * pause_s, _MAX_PAUSE_S)
             if Change.TOOLS in changes:
                 await self._read_tools(ctx, peer)
             if Change.PROMPTS in changes:
                 await self._read_prompts(ctx, peer)
+            await trio.sleep(pause_s)
 
     async def _read_tools(self, ctx: Context, peer: Peer) -> None:
         server = self._server
@@ -204,7 +211,7 @@ class McpConnection(Behavior[Never]):
             with trio.fail_after(self._settings.start_timeout_s):
                 tools = await peer.list_tools()
         except (CallFailed, trio.TooSlowError) as problem:  # the tools that it listed before can still be called
-            server.move(ctx, McpToolsChanged, tools=len(server.tools), error=told(problem)[:_WHY_CHARS])
+            server.move(ctx, McpToolsChanged, tools=len(server.tools), error=_line(told(problem))[:_WHY_CHARS])
             return
         if tools != server.tools:
             server.open(peer, tools, server.prompts)
@@ -221,4 +228,9 @@ class McpConnection(Behavior[Never]):
 
 
 def _shown_of(left_out: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(line[:_WHY_CHARS] for line in left_out[:_MAX_LEFT_OUT])
+    return tuple(_line(line)[:_WHY_CHARS] for line in left_out[:_MAX_LEFT_OUT])
+
+
+def _line(text: str) -> str:
+    """Return a text that a server has written as one line that is safe to print."""
+    return printable_text(" ".join(text.split()))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import attrs
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 MESSAGE_BYTES: Final = 16 * 1024**2
 """A larger message is not read."""
+TOO_LONG: Final = f"it is longer than {MESSAGE_BYTES} bytes"
 LINE_BYTES: Final = 16 * MESSAGE_BYTES
 """A longer line ends the connection."""
 _EDGE_BYTES: Final = 4_096
 """Bytes at each end of an overlong line that are searched for the id of its request."""
 _WHY_CHARS: Final = 200
 _INTERNAL_ERROR: Final = -32603
-_KEPT: Final = 4
-"""Maximum number of notifications of one kind, about one call, that are used of one chunk."""
+KEPT: Final = 4
+"""Maximum number of notifications of one kind, about one call, that are used of those that wait to be read."""
 _SHAPES: Final = (b'"method"', b'"result"', b'"error"')
 _ID: Final = re.compile(r'"id"\s*:\s*(-?\d+(?![\d.eE])|"[^"\\]*")')
 _ANSWER: Final = re.compile(r'"(?:result|error)"\s*:')
@@ -196,8 +197,9 @@ class LineDecoder:
         """Return the complete messages; of repeated notifications in one chunk, the last 4."""
         *lines, last = chunk.split(b"\n")
         said: list[Said] = []
-        for line in _without_repeated(lines):
-            said += self._complete(line)
+        for line, is_kept in zip(lines, last_of_each(lines), strict=True):
+            if is_kept:
+                said += self._complete(line)
         self._grow(last)
         if self._size > MESSAGE_BYTES and not self._is_told:
             head = bytes(self._rest[:_EDGE_BYTES])
@@ -233,7 +235,7 @@ class LineDecoder:
 
     def _too_long(self) -> list[Said]:
         text = self._rest.decode(errors="replace")
-        why = f"it is longer than {MESSAGE_BYTES} bytes"
+        why = TOO_LONG
         return list(_broken(text, why)) if text.lstrip().startswith("{") else [MalformedMessage(why)]
 
 
@@ -243,18 +245,23 @@ def noise_in(line: bytes) -> str:
     return f"{text!r}, which is not a message" if text else ""
 
 
-def _without_repeated(lines: list[bytes]) -> list[bytes]:
-    """Return lines without notifications that later ones of the same kind replace, in order."""
+def last_of_each(messages: Sequence[bytes]) -> list[bool]:
+    """Return for each message whether it counts: of repeated notifications about one thing, the last 4 do."""
     seen: Counter[tuple[bytes, bytes]] = Counter()
-    kept: list[bytes] = []
-    for line in reversed(lines):
-        start = line[:_EDGE_BYTES]
-        found = _REPEATED.search(start)
-        if found is not None and b'"result"' not in start[: found.start()]:
-            token = _TOKEN.search(start)
-            key = (found[0], b"" if token is None else token[1])
+    kept: list[bool] = []
+    for message in reversed(messages):
+        key = topic(message)
+        if key is not None:
             seen[key] += 1
-            if seen[key] > _KEPT:
-                continue
-        kept.append(line)
+        kept.append(key is None or seen[key] <= KEPT)
     return kept[::-1]
+
+
+def topic(message: bytes) -> tuple[bytes, bytes] | None:
+    """Return what a notification is about that later ones of the same kind replace; None for any other message."""
+    start = message[:_EDGE_BYTES]
+    found = _REPEATED.search(start)
+    if found is None or b'"result"' in start[: found.start()]:
+        return None
+    token = _TOKEN.search(start)
+    return found[0], b"" if token is None else token[1]

@@ -26,10 +26,12 @@ MALFORMED: Final = -32700
 """Error code for malformed answers; also that of a server which cannot parse a request."""
 _INVALID: Final = -32600
 _WAITING: Final = 64
-"""Maximum number of queued refusals of a server's requests; more are dropped."""
+"""Maximum number of queued refusals of a server's requests, and of cancellations; more are dropped."""
 _LISTS: Final = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}
 _CANCELLED: Final = "notifications/cancelled"
 _NAME_CHARS: Final = 60
+MAX_THEIRS: Final = 100
+"""Maximum number of a server's own requests that are open at once; more are refused."""
 
 
 @final
@@ -46,6 +48,8 @@ class Answers:
         """Number of the last request; the SDK counts them."""
         self._notified = 0
         """Notifications for which the server may send an error, as some servers do."""
+        self._theirs = 0
+        """Requests of the server that have no answer yet."""
 
     def note_sent(self, message: object) -> None:
         """Record a message that goes to the server."""
@@ -56,10 +60,12 @@ class Answers:
             self._last = message.id if isinstance(message.id, int) else self._last
             if message.method in _LISTS and not (message.params or {}).get("cursor"):
                 self.left_out[message.method] = []
+        elif isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+            self._theirs -= 1
         elif isinstance(message, mcp_types.JSONRPCNotification):
             self._notified += 1
             if message.method == _CANCELLED:
-                self._open.pop(_plain((message.params or {}).get("requestId")), None)
+                self._open.pop(plain_id((message.params or {}).get("requestId")), None)
 
     def take(self, said: object) -> tuple[list[object], list[object]]:
         """Return the messages for the SDK that a server's message results in, and those to send back."""
@@ -70,13 +76,17 @@ class Answers:
         if isinstance(said, MalformedMessage | ValueError):
             why = said.why if isinstance(said, MalformedMessage) else why_malformed(said)
             return self._fail(said.id if isinstance(said, MalformedMessage) else None, why), []
+        if isinstance(said, mcp_types.JSONRPCRequest):
+            if self._theirs >= MAX_THEIRS:
+                return [], [_error(said.id, _INVALID, f"more than {MAX_THEIRS} requests are open; wait for an answer")]
+            self._theirs += 1
         if isinstance(said, mcp_types.JSONRPCError) and said.id is None:
             if said.error.code != MALFORMED and self._notified:
                 self._notified -= 1
                 return [], []
             return [_error(number, said.error.code, said.error.message) for number in self._end_all()], []
         if isinstance(said, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
-            number = _plain(said.id)
+            number = plain_id(said.id)
             if not self._is_ours(number):
                 return self._fail(None, f"its id {shown(said.id)} belongs to no request"), []
             method = self._open.pop(number, "")
@@ -85,7 +95,7 @@ class Answers:
         return [said], []
 
     def _fail(self, number: Any, why: str) -> list[object]:
-        number = _plain(number)
+        number = plain_id(number)
         if self._is_ours(number):
             numbers = [number] if self._open.pop(number, None) is not None else []  # otherwise it came too late
         else:
@@ -134,7 +144,7 @@ class Answers:
         return ""
 
 
-def _plain(number: Any) -> Any:
+def plain_id(number: Any) -> Any:
     """Return an id in the SDK's form: some servers send numbers as strings."""
     return int(number) if isinstance(number, str) and number.isdecimal() and len(number) < 19 else number
 
@@ -186,18 +196,18 @@ async def with_answers(
     import anyio
     from mcp.shared.message import SessionMessage
 
-    back, waiting = trio.open_memory_channel[object](_WAITING)
+    back, waiting = trio.open_memory_channel[SessionMessage](_WAITING)
     async with transport as (incoming, outgoing), trio.open_nursery() as nursery:
 
         async def send_back() -> None:
             try:
-                async for message in waiting:
-                    await outgoing.send(SessionMessage(message))  # type: ignore[arg-type]
+                async for item in waiting:
+                    await outgoing.send(item)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return  # the server is gone, so it waits for nothing
 
         nursery.start_soon(send_back)
-        yield _Heard(incoming, answers, back), _Sent(outgoing, answers)
+        yield _Heard(incoming, answers, back), _Sent(outgoing, answers, back)
         nursery.cancel_scope.cancel("the connection is closed")
 
 
@@ -206,7 +216,10 @@ class _Heard:
     """The stream of a server's messages."""
 
     def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], answers: Answers, back: trio.MemorySendChannel[object]
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        answers: Answers,
+        back: trio.MemorySendChannel[SessionMessage],
     ) -> None:
         self._stream = stream
         self._answers = answers
@@ -232,7 +245,7 @@ class _Heard:
             self._ready.append(item if is_same else SessionMessage(message))  # type: ignore[arg-type]
         for reply in replies:
             try:
-                self._back.send_nowait(reply)
+                self._back.send_nowait(SessionMessage(reply))  # type: ignore[arg-type]
             except (trio.WouldBlock, trio.BrokenResourceError):
                 return  # it does not read
 
@@ -259,13 +272,24 @@ class _Heard:
 class _Sent:
     """The stream of messages to a server."""
 
-    def __init__(self, stream: WriteStream[SessionMessage], answers: Answers) -> None:
+    def __init__(
+        self, stream: WriteStream[SessionMessage], answers: Answers, back: trio.MemorySendChannel[SessionMessage]
+    ) -> None:
         self._stream = stream
         self._answers = answers
+        self._back = back
 
     async def send(self, item: SessionMessage, /) -> None:
         self._answers.note_sent(item.message)
-        await self._stream.send(item)
+        if getattr(item.message, "method", "") != _CANCELLED:
+            await self._stream.send(item)
+            return
+        await trio.lowlevel.checkpoint_if_cancelled()
+        # Whoever has given up does not wait: the SDK would hold its caller for 5 s if the server does not read.
+        try:
+            self._back.send_nowait(item)
+        except (trio.WouldBlock, trio.BrokenResourceError):
+            return
 
     async def aclose(self) -> None:
         await self._stream.aclose()

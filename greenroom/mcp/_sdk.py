@@ -48,6 +48,8 @@ _REQUEST_S: Final = 30.0
 """Time limit for the network to connect, or to accept a request; an answer has the deadlines of its call."""
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
+_NO_STREAM: Final = 405
+"""Status of a server that sends nothing of its own accord, which is allowed."""
 _FIRST_ERROR: Final = 400
 
 
@@ -207,6 +209,8 @@ async def _reach(
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
+    from greenroom.mcp._http_messages import decoded, limit_answer
+
     def want_login(why: str) -> None:
         ending.needs_auth, ending.why = True, why
         lost.set()
@@ -218,7 +222,7 @@ async def _reach(
         elif status == _NOT_FOUND and "mcp-session-id" in request.headers and request.method == "POST":
             ending.why = "it no longer knows the session"
             lost.set()
-        elif request.method != "DELETE":
+        elif request.method != "DELETE" and (request.method, status) != ("GET", _NO_STREAM):
             ending.said = f"HTTP {status} {response.reason_phrase}".rstrip() if status >= _FIRST_ERROR else ""
 
     class Client(httpx2.AsyncClient):
@@ -232,12 +236,12 @@ async def _reach(
                     want_login(f"{NOT_LOGGED_IN}{login.in_words(problem)}{login.what_to_do(name)}")
                 raise
             look(response)
-            return response
+            return await decoded(response) if options.get("stream") else response
 
     def make(*_: Any, **__: Any) -> httpx2.AsyncClient:
         timeout = httpx2.Timeout(_REQUEST_S, read=None)
         auth = None if login is None else login.provider
-        return Client(headers=dict(way.headers), timeout=timeout, auth=auth)
+        return Client(headers=dict(way.headers), timeout=timeout, auth=auth, event_hooks={"response": [limit_answer]})
 
     if way.dialect == "sse":
         yield _watched(sse_client(way.url, httpx_client_factory=make), lost)

@@ -46,6 +46,8 @@ MAX_PAGES: Final = 100
 _LISTEN_AGAIN_S: Final = 30.0
 _NAME_CHARS: Final = 60
 _CONNECTION_CLOSED: Final = -32000
+_CLOSED: Final = "Connection closed"
+"""The SDK's message beside this code, which servers use for errors of their own."""
 _NEEDS_USER: Final = ("requiresUserInteraction", "anthropic/requiresUserInteraction")
 _OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
 
@@ -271,7 +273,8 @@ class SdkPeer:
         try:
             yield
         except MCPError as problem:
-            if problem.code == _CONNECTION_CLOSED or self._ending.needs_auth:
+            is_closed = problem.code == _CONNECTION_CLOSED and problem.message == _CLOSED
+            if is_closed or self._ending.needs_auth:
                 raise ServerDown(self._name, self._ending.why or problem.message) from problem
             why = broken if broken and problem.code == MALFORMED else failed
             raise CallFailed(f"{why}: {problem.message}") from problem

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import Ports, escape_text, task_id
+from greenroom.core import Ports, cut_text, escape_text, task_id
 from greenroom.mcp._background_calls import LinkedCall
 from greenroom.mcp._call_results import MAX_OUTPUT_CHARS, Shown, render, text_of
 from greenroom.mcp._mcp_errors import McpError
@@ -135,7 +135,7 @@ class McpTool:
         try:
             return await self.server.call(self.info.name, values, on_progress)
         except McpError as problem:
-            raise ToolError(str(problem)) from problem
+            raise ToolError(escape_text(cut_text(str(problem)))) from problem
 
     async def _render(self, result: CallResult, *, may_show: bool) -> Shown:
         owner = self.server.ref.id if self.server.ref is not None else "server"

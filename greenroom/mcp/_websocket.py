@@ -20,7 +20,7 @@ import trio
 from greenroom.core import Blocking, open_bare_nursery
 from greenroom.mcp._configs import Http
 from greenroom.mcp._mcp_errors import ServerDown
-from greenroom.mcp._message_decoder import MESSAGE_BYTES, noise_in, read
+from greenroom.mcp._message_decoder import KEPT, MESSAGE_BYTES, noise_in, read, topic
 from greenroom.mcp._peer import ConnectionEnd
 from greenroom.mcp._stdio import as_item
 
@@ -36,7 +36,7 @@ _GOODBYE_S: Final = 0.2
 """Time limit for the closing handshake."""
 _SUBPROTOCOL: Final = "mcp"
 _WAITING: Final = 64
-"""Maximum number of queued messages to a server that does not read; further senders wait."""
+"""Maximum number of queued messages to a server that does not read, and of those from it that wait to be read."""
 _UNAUTHORIZED: Final = 401
 _TOO_BIG: Final = 1009
 _PORTS: Final = {"ws": 80, "wss": 443}
@@ -165,6 +165,9 @@ async def _talk(
             lost.set()
             await inward.aclose()  # otherwise callers would wait for their answers indefinitely
 
+        async def receive() -> None:
+            await frames.receive()
+
         async def read() -> None:
             if await frames.read(inward):
                 await lose()
@@ -177,10 +180,59 @@ async def _talk(
             await frames.wait_silent()
             await lose()
 
-        for task in (read, write, watch):
+        for task in (receive, read, write, watch):
             nursery.start_soon(task)
         yield incoming, outgoing
         nursery.cancel_scope.cancel("the connection is closed")
+
+
+@final
+class _WaitingFrames:
+    """Messages that were received and not read yet."""
+
+    def __init__(self) -> None:
+        self.changed = trio.Event()
+        self._frames: list[tuple[tuple[bytes, bytes] | None, bytes]] = []
+        self._bytes = 0
+        self._is_closed = False
+
+    @property
+    def has_room(self) -> bool:
+        """True if another message may be received."""
+        return len(self._frames) < _WAITING and self._bytes < MESSAGE_BYTES
+
+    def put(self, frame: bytes) -> None:
+        """Add a message; of repeated notifications about the same thing, the oldest one beyond the limit goes."""
+        about = topic(frame)
+        if about is not None:
+            same = [index for index, (other, _) in enumerate(self._frames) if other == about]
+            if len(same) >= KEPT:
+                self._bytes -= len(self._frames.pop(same[0])[1])
+        self._frames.append((about, frame))
+        self._bytes += len(frame)
+        self._wake()
+
+    async def take(self) -> bytes | None:
+        """Return the next message; None when there will be none."""
+        while not self._frames:
+            if self._is_closed:
+                await trio.lowlevel.checkpoint()
+                return None
+            await self.changed.wait()
+        _, frame = self._frames.pop(0)
+        self._bytes -= len(frame)
+        self._wake()
+        await trio.lowlevel.checkpoint()
+        return frame
+
+    def close(self) -> None:
+        """End the messages: what waits is still taken."""
+        self._is_closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self.changed.set()
+        self.changed = trio.Event()
 
 
 @final
@@ -188,19 +240,31 @@ class _Frames:
     def __init__(self, connection: WebSocketConnection, ending: ConnectionEnd) -> None:
         self._connection = connection
         self._ending = ending
+        self._waiting = _WaitingFrames()
+
+    async def receive(self) -> None:
+        """Take the server's messages off the network until it has closed.
+
+        Of repeated notifications that are not read yet, the last ones are kept, so that a flood costs little.
+        """
+        from trio_websocket import ConnectionClosed
+
+        waiting = self._waiting
+        try:
+            while True:
+                frame = await self._connection.get_message()
+                while not waiting.has_room:
+                    await waiting.changed.wait()
+                waiting.put(frame.encode(errors="replace") if isinstance(frame, str) else frame)
+        except ConnectionClosed as closed:
+            self._note(closed)
+            waiting.close()
 
     async def read(self, inward: Any) -> bool:
         """Forward the server's messages; return True when it has closed, False if the reader has gone."""
         import anyio
-        from trio_websocket import ConnectionClosed
 
-        while True:
-            try:
-                frame = await self._connection.get_message()
-            except ConnectionClosed as closed:
-                self._note(closed)
-                return True
-            content = frame.encode(errors="replace") if isinstance(frame, str) else frame
+        while (content := await self._waiting.take()) is not None:
             said = read(content)
             if not said:
                 self._ending.said = self._ending.said or noise_in(content)
@@ -209,6 +273,7 @@ class _Frames:
                     await inward.send(as_item(message))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return False
+        return True
 
     async def write(self, outward: Any) -> bool:
         """Forward messages to the server; return True if it no longer accepts any, False if none are left."""

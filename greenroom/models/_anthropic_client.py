@@ -21,7 +21,7 @@ import anthropic
 import httpx2
 import trio
 
-from greenroom.core import ProviderError, UsageError, transport_words
+from greenroom.core import ProviderError, UsageError, limit_body, transport_words
 from greenroom.models._connection_pools import KEPT_S, ConnectionPool, ConnectionPools
 from greenroom.models._failure_kinds import failure, kind_of_status, retry_after
 from greenroom.models._messages_api import EventParser, JsonObject, fold
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 
     from greenroom.models._types import Delta, ModelResponse, OnEvent
 
+ERROR_BYTES: Final = 1 << 20
+"""Maximum number of bytes that are read of a refusal."""
+END_S: Final = 1.0
+"""Seconds to wait for the end of the body after the end of the answer: only a connection that was read to its end is
+used again.
+"""
+_FIRST_ERROR: Final = 400
 _NO_KEY: Final = "no Anthropic API key: set ANTHROPIC_API_KEY or pass api_key="
 _NOT_TOLD: Final = frozenset(("ping", "error"))
 """Events that are not part of an answer; the second is raised."""
@@ -102,8 +109,15 @@ class AnthropicClient:
             limits=limits,
             timeout=self._timeout,
             verify=self._tls,
+            event_hooks={"response": [_limit_refusal]},
             follow_redirects=False,  # the key would be sent along
         )
+
+
+async def _limit_refusal(response: httpx2.Response) -> None:
+    await trio.lowlevel.checkpoint()
+    if response.status_code >= _FIRST_ERROR:  # the SDK reads all of it
+        limit_body(response, ERROR_BYTES, is_cut=True)
 
 
 def _check_address(url: str) -> None:
@@ -134,6 +148,7 @@ class AnthropicSource:
         "_chunks",
         "_events",
         "_extra_body",
+        "_is_compressed",
         "_line",
         "_lines",
         "_on_event",
@@ -158,6 +173,7 @@ class AnthropicSource:
         self._on_event = on_event
         self._assembly = Assembly(body["model"])
         self._response: httpx2.Response | None = None
+        self._is_compressed = False
         self._chunks: AsyncIterator[bytes] | None = None
         self._parser = EventParser()
         self._events: deque[str] = deque()
@@ -189,6 +205,11 @@ class AnthropicSource:
                     if delta is not None:
                         await trio.lowlevel.checkpoint()
                         return delta
+                    if event.get("type") == "message_stop":
+                        await self._read_rest(self._chunks)
+                        raise StopAsyncIteration
+                if self._is_compressed:  # a chunk may have become many, between which the library does not wait
+                    await trio.lowlevel.checkpoint()
                 self._events.extend(self._parser.feed(await anext(self._chunks)))
         except StopAsyncIteration:
             if self._assembly.is_complete:
@@ -198,6 +219,13 @@ class AnthropicSource:
             if self._assembly.is_complete:  # nothing is left to receive
                 return None
             raise _failed_reading(error) from error
+
+    async def _read_rest(self, chunks: AsyncIterator[bytes]) -> None:
+        """Read what follows the end of the answer, for a short time; nothing of it counts."""
+        self._events.clear()
+        with trio.move_on_after(END_S):
+            async for _ in chunks:
+                await trio.lowlevel.checkpoint()
 
     @property
     def is_holding(self) -> bool:
@@ -226,6 +254,7 @@ class AnthropicSource:
         except _SENDING as error:
             raise _failed_sending(error) from error
         self._response = stream.response
+        self._is_compressed = "content-encoding" in stream.response.headers
         content_type = stream.response.headers.get("content-type", "")
         if not content_type.startswith("text/event-stream"):
             raise failure("protocol", f"expected an event stream, got {content_type or 'without a type'!r}")

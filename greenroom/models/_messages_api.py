@@ -32,6 +32,9 @@ JsonObject: TypeAlias = dict[str, Any]
 # --- requests --------------------------------------------------------------------------------------------------------
 
 _CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
+_MOST_TOKENS: Final = 10**15
+"""A count beyond this is no count; records hold numbers of at most 64 bits."""
+LARGEST_ANSWER_BYTES: Final = 256 * 1024 * 1024
 LARGEST_EVENT_BYTES: Final = 64 * 1024 * 1024
 MAX_MARKS: Final = 4
 """Maximum number of `cache_control` marks in one request."""
@@ -150,7 +153,7 @@ def fold(assembly: Assembly, event: JsonObject) -> Delta | None:
     try:
         on_event = _ON_EVENT.get(event["type"])
         return None if on_event is None else on_event(assembly, event)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         kind = event.get("type")
         what = f"an event of type {kind!r}" if isinstance(kind, str) else "an event"
         raise failure("protocol", f"the answer is malformed: {what} is invalid", is_retryable=True) from error
@@ -232,7 +235,10 @@ def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
 
     def newest(name: str) -> int:
         value = fields.get(name)
-        return getattr(usage, name) if value is None else max(0, int(value))
+        count: int = getattr(usage, name) if value is None else max(0, int(value))
+        if count > _MOST_TOKENS:
+            raise ValueError(name)
+        return count
 
     return Usage(
         newest("input_tokens"),
@@ -249,21 +255,33 @@ def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
 class EventParser:
     """Parser of the chunks of one response. Lines end in LF or CRLF."""
 
-    __slots__ = ("_lines", "_rest", "_size")
+    __slots__ = ("_lines", "_read", "_rest", "_rest_size", "_size")
 
     def __init__(self) -> None:
-        self._rest = b""  # the current line
+        self._rest: list[bytes] = []  # the current line, in pieces
+        self._rest_size = 0
         self._lines: list[bytes] = []  # data of the incomplete event
         self._size = 0
+        self._read = 0
 
     def feed(self, chunk: bytes) -> list[str]:
         """Return the data of the events that `chunk` completes.
 
         Raises:
-            ValueError: The data is not UTF-8, or an event is larger than any real one.
+            ValueError: The data is not UTF-8, or an event or the whole answer is larger than any real one.
         """
-        events = []
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        events: list[str] = []
+        self._read += len(chunk)
+        if self._read > LARGEST_ANSWER_BYTES:
+            raise ValueError(f"an answer of more than {LARGEST_ANSWER_BYTES} bytes")
+        lines = chunk.split(b"\n")
+        if len(lines) > 1:
+            lines[0] = b"".join((*self._rest, lines[0]))
+            self._rest.clear()
+            self._rest_size = 0
+        last = lines.pop()
+        self._rest.append(last)
+        self._rest_size += len(last)
         for line in lines:
             name, _, value = line.removesuffix(b"\r").partition(b":")
             if name == b"data":
@@ -276,6 +294,6 @@ class EventParser:
                 self._size = 0
                 if text:
                     events.append(text)
-        if self._size + len(self._rest) > LARGEST_EVENT_BYTES:
+        if self._size + self._rest_size > LARGEST_EVENT_BYTES:
             raise ValueError(f"an event of more than {LARGEST_EVENT_BYTES} bytes")
         return events

@@ -63,7 +63,7 @@ def is_broad(rule: Rule) -> bool:
     if not words:
         return True
     if "*" in fixed and not beginning[-1].isspace() and _begins_open(words):
-        return True  # `python*` also matches `python3 -c ...`, and `pyth*` is no narrower
+        return True  # `python*` also matches `python3 -c ...`, and `pyth*` is not narrower
     return _is_open(words)
 
 
@@ -80,7 +80,7 @@ def _is_open(words: list[str]) -> bool:
     words = [words[0].rpartition("/")[2], *words[1:]]
     if words[0] in _WRAPPERS:
         return any(not rest or _is_open(rest) for rest in _wrapped(words))
-    while len(words) > 1 and _is_option(words):  # `python -c *` is no narrower than `python *`
+    while len(words) > 1 and _is_option(words):  # `python -c *` is not narrower than `python *`
         words.pop()
     if " ".join(words) in _SCRIPTS:
         return True

@@ -118,7 +118,7 @@ def _host_findings(request: Request, found: Findings) -> None:
 
 
 def _place_need(request: Request, place: Place) -> Need | None:
-    """Return the need for entering a checkout named by its path; None for one in the folder of worktrees, or a new one.
+    """Return the need for entering a checkout named by its path; None if it is new or in the folder of worktrees.
 
     A checkout elsewhere is asked about whatever allows the tool, except a rule that names the path.
     """

@@ -18,7 +18,7 @@ from greenroom.core import SettingsError, UsageError, checked
 from greenroom.permissions._broad import is_broad
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
-from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, names_tool, parse_rule
+from greenroom.permissions._rules import Effect, Rule, RuleDiagnostic, Scope, Source, names_tool, parse_rule
 from greenroom.permissions._traits import HANDS_ON, ToolKind, ToolTraits, canonical_name
 
 PROGRAM: Final = Source(scope=Scope.SESSION, name="the program")
@@ -50,7 +50,7 @@ class PermissionSettings:
     mode: Mode | None = None
     directories: tuple[str, ...] = ()
     forbids_bypass: bool = False
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[RuleDiagnostic, ...] = ()
 
 
 @final
@@ -67,7 +67,7 @@ class Policy:
         home: The user's home folder, absolute.
         may_bypass: True if bypassPermissions can be used.
         managed_only: True if only these rules count: an administrator's, denials in definitions of agents, and the
-            program's about its own tools. Others are dropped, whoever adds them.
+            program's about its own tools. Others are dropped, regardless of who adds them.
         is_trusted: True if the person trusts the workspace. If not, git commands in a repository whose own settings name
             programs for git to run need approval.
     """
@@ -117,7 +117,7 @@ class Policy:
         setting: ChildPermission = "definition",
         deny: Sequence[str] = (),
         agent: str = "",
-    ) -> tuple[Policy, tuple[Diagnostic, ...]]:
+    ) -> tuple[Policy, tuple[RuleDiagnostic, ...]]:
         """Return the policy of a child: the same rules, its own mode, and the denials of its definition.
 
         Args:
@@ -131,7 +131,7 @@ class Policy:
         if definition is Mode.BYPASS and not (self.may_bypass and self.mode is Mode.BYPASS):
             where = f"{source.label}: permissionMode"
             problems += (
-                Diagnostic(where, "bypassPermissions counts only in a session that skips permissions; ignored"),
+                RuleDiagnostic(where, "bypassPermissions counts only in a session that skips permissions; ignored"),
             )
         bypasses = self.may_bypass and self.mode is Mode.BYPASS
         mode = child_mode(self.mode, definition, setting=setting, may_bypass=bypasses)
@@ -176,7 +176,7 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
             diagnostics instead, and an invalid deny or ask list makes every tool be asked.
     """
     problems: list[str] = []
-    found: list[Diagnostic] = []
+    found: list[RuleDiagnostic] = []
     rules: tuple[Rule, ...] = ()
     for effect, key in _LISTS.items():
         listed = values.get(key, [])
@@ -201,7 +201,7 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
     ]
     if problems and source.is_strict:
         raise SettingsError(source.label, tuple(problems))
-    found += (Diagnostic(source.label, f"{problem}; it is ignored") for problem in problems)
+    found += (RuleDiagnostic(source.label, f"{problem}; it is ignored") for problem in problems)
     return PermissionSettings(
         source=source,
         rules=rules,
@@ -215,9 +215,9 @@ def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSet
 
 def _read_rules(
     listed: Iterable[Any], effect: Effect, source: Source, key: str
-) -> tuple[tuple[Rule, ...], tuple[Diagnostic, ...]]:
+) -> tuple[tuple[Rule, ...], tuple[RuleDiagnostic, ...]]:
     rules: list[Rule] = []
-    diagnostics: list[Diagnostic] = []
+    diagnostics: list[RuleDiagnostic] = []
     for index, text in enumerate(listed):
         rule, problem = parse_rule(text, effect, source, where=f"{key}[{index}]")
         rules += [rule] if rule is not None else []
@@ -237,7 +237,7 @@ def merge_permissions(
     mode: Mode | None = None,
     managed_only: bool = False,
     is_trusted: bool = True,
-) -> tuple[Policy, tuple[Diagnostic, ...]]:
+) -> tuple[Policy, tuple[RuleDiagnostic, ...]]:
     """Return the combined policy of the sources.
 
     Args:
@@ -252,18 +252,18 @@ def merge_permissions(
     ordered = sorted(sources, key=_precedence)
     rules: list[Rule] = []
     directories: list[str] = []
-    diagnostics: list[Diagnostic] = []
+    diagnostics: list[RuleDiagnostic] = []
     managed = [settings for settings in ordered if settings.source.scope is Scope.MANAGED]
     wanted = next((settings.mode for settings in managed if settings.mode is not None), None)
     if wanted is not None and mode not in (None, wanted):
         text = f"the mode is {wanted}, set by an administrator, instead of {mode}"
-        diagnostics.append(Diagnostic("permissions", text))
+        diagnostics.append(RuleDiagnostic("permissions", text))
     mode = wanted or mode
     for settings in ordered:
         diagnostics += settings.diagnostics
         if managed_only and settings.rules and settings.source.scope is not Scope.MANAGED:
             diagnostics.append(
-                Diagnostic(settings.source.label, "its rules are ignored: only an administrator's rules count here")
+                RuleDiagnostic(settings.source.label, "its rules are ignored: only an administrator's rules count here")
             )
         counts = settings.source.is_trusted or settings.source.scope not in _WORKSPACE
         rules += [rule for rule in settings.rules if counts or rule.effect is not Effect.ALLOW]
@@ -271,7 +271,7 @@ def merge_permissions(
             if settings.mode or settings.directories or any(rule.effect is Effect.ALLOW for rule in settings.rules):
                 until = "until the project is trusted (--trust, is_trusted=True)"
                 what = f"its allow rules, mode and folders are ignored {until}"
-                diagnostics.append(Diagnostic(settings.source.label, what))
+                diagnostics.append(RuleDiagnostic(settings.source.label, what))
             continue
         mode = mode or settings.mode
         for folder in settings.directories:
@@ -279,7 +279,7 @@ def merge_permissions(
             directories += [normal(path)] if path is not None else []
     may_bypass = not any(settings.forbids_bypass for settings in ordered)
     if mode is Mode.BYPASS and not may_bypass:
-        diagnostics.append(Diagnostic("permissions", "bypassPermissions is disabled; the mode is default"))
+        diagnostics.append(RuleDiagnostic("permissions", "bypassPermissions is disabled; the mode is default"))
     policy = Policy(
         rules=tuple(rules),
         directories=tuple(dict.fromkeys(directories)),

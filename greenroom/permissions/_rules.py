@@ -68,7 +68,7 @@ class Source:
 
 @final
 @attrs.frozen
-class Diagnostic:
+class RuleDiagnostic:
     """Something in the settings that cannot be used as it is written.
 
     Attributes:
@@ -115,7 +115,7 @@ PARAMETER: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 def parse_rule(
     text: Any, effect: Effect, source: Source, *, where: str = "rule"
-) -> tuple[Rule | None, Diagnostic | None]:
+) -> tuple[Rule | None, RuleDiagnostic | None]:
     """Return the rule that a text stands for, and what is wrong with it.
 
     Args:
@@ -132,14 +132,14 @@ def parse_rule(
         return rule, None
     place = f"{source.label}: {where}"
     if effect is Effect.ALLOW:
-        return None, Diagnostic(place, f"{text!r} {problem}; it is ignored")
+        return None, RuleDiagnostic(place, f"{text!r} {problem}; it is ignored")
     named = _LEADING_NAME.match(text) if isinstance(text, str) else None
     tool = "*"
     if named is not None and "*" not in text.partition("(")[0]:
         tool = canonical_name(named[1])
     instead = "every tool" if tool == "*" else f"every use of {tool}"
     stand_in = Rule(Effect.ASK, tool, None, source)
-    return stand_in, Diagnostic(place, f"{text!r} {problem}; until it is corrected, {instead} is asked")
+    return stand_in, RuleDiagnostic(place, f"{text!r} {problem}; until it is corrected, {instead} is asked")
 
 
 def _read(text: Any, effect: Effect, source: Source) -> tuple[str | None, Rule | None]:

@@ -76,7 +76,7 @@ async def open_session(
         hosted: How the session reaches the program: who is asked, and who hears of what; see `HostArguments`.
 
     Raises:
-        UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
+        UsageError: `cwd` is not a directory; the run, agent, mode or source does not exist; a setting cannot be used.
         WorktreeError, JournalError: The worktree cannot be made or is another session's; the run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """

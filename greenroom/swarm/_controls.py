@@ -27,7 +27,7 @@ class Target:
 
 @final
 @attrs.frozen
-class Question:
+class KeyQuestion:
     """A call that somebody has to decide about."""
 
     id: str
@@ -71,7 +71,7 @@ class Tell:
 class Settle:
     """Answer a question."""
 
-    question: Question
+    question: KeyQuestion
     is_allowed: bool
 
 
@@ -99,7 +99,7 @@ class Controls:
         """Return the agent that keys are about; the first where the chosen one is gone."""
         return next((target for target in targets if target.id == self.chosen), targets[0] if targets else None)
 
-    def line(self, targets: Sequence[Target], question: Question | None) -> str:
+    def line(self, targets: Sequence[Target], question: KeyQuestion | None) -> str:
         """Return the line below the tree: what is asked, or which keys there are."""
         if self.typing is not None:
             return f"to {self.typing.name}: {self.text}_   (enter sends, escape leaves)"
@@ -117,7 +117,7 @@ class Controls:
 
 
 def press(
-    controls: Controls, key: Press, targets: Sequence[Target], question: Question | None = None
+    controls: Controls, key: Press, targets: Sequence[Target], question: KeyQuestion | None = None
 ) -> tuple[Controls, Action | None]:
     """Return what a key changes, and what is to be done.
 

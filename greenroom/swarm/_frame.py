@@ -47,7 +47,7 @@ _HIDDEN: Final = frozenset({"", "session/teams", "session/queue"})
 
 
 @attrs.frozen
-class Mail:
+class MailboxDepth:
     """The number of messages that wait for an actor, by lane."""
 
     now: int = 0
@@ -55,7 +55,7 @@ class Mail:
     later: int = 0
 
     @classmethod
-    def of(cls, mailbox: MailboxStatistics) -> Mail:
+    def of(cls, mailbox: MailboxStatistics) -> MailboxDepth:
         """Return what waits in a mailbox."""
         return cls(mailbox.now, mailbox.next, mailbox.later)
 
@@ -74,7 +74,7 @@ class Row:
     state: str
     id: str = ""
     activity: str = ""
-    mail: Mail | None = None
+    mail: MailboxDepth | None = None
     tokens: int | None = None
 
 
@@ -117,7 +117,7 @@ def rows_of(node: TreeNode, agents: Mapping[str, AgentStatus], depth: int = 0) -
         state=state_word(node),
         activity=status.activity if status and node.is_busy else "",
         id=node.id,
-        mail=None if node.children else Mail.of(node.mailbox),
+        mail=None if node.children else MailboxDepth.of(node.mailbox),
         tokens=status.usage.total if status else None,
     )
     for child in node.children:
@@ -184,7 +184,7 @@ def _table(frame: Frame, rows: Sequence[Row], console: Console) -> Table:
     table.add_column("Actor", no_wrap=True, overflow="ellipsis", min_width=12, max_width=24)
     table.add_column("State", no_wrap=True, width=8)
     table.add_column("Doing", no_wrap=True, overflow="ellipsis", ratio=1)
-    for lane in ("Now", "Next", "Later") if is_roomy else ("Mail",):
+    for lane in ("Now", "Next", "Later") if is_roomy else ("MailboxDepth",):
         table.add_column(lane, no_wrap=True, justify="right", width=max(5, len(lane)))
     table.add_column("Tokens", no_wrap=True, justify="right", width=7)
     mark = ">" if is_ascii else "▸"
@@ -200,7 +200,7 @@ def _table(frame: Frame, rows: Sequence[Row], console: Console) -> Table:
     return table
 
 
-def _lanes(mail: Mail | None, *, is_roomy: bool) -> list[Text]:
+def _lanes(mail: MailboxDepth | None, *, is_roomy: bool) -> list[Text]:
     if mail is None:
         return [Text("")] * (3 if is_roomy else 1)
     if is_roomy:
@@ -227,7 +227,7 @@ def _line(text: str, *, style: str = "") -> Text:
 
 
 def _head(frame: Frame, console: Console) -> Text:
-    clock = " ".join(one for one in (frame.cost, short_duration(frame.elapsed_s)) if one)
+    clock = " ".join(text for text in (frame.cost, short_duration(frame.elapsed_s)) if text)
     room = console.size.width - len(clock) - 1
     title = printable(frame.title, max(8, room))
     return Text(f"{title:<{max(8, room)}} {clock}", style="bold", no_wrap=True, overflow="crop")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from greenroom.core import GreenroomError
 from greenroom.mailbox import Delivery
 from greenroom.permissions import Allow, Deny, Receipt
-from greenroom.swarm._controls import Action, Interrupt, Kill, KillAll, Question, Settle, Target, Tell
+from greenroom.swarm._controls import Action, Interrupt, KeyQuestion, Kill, KillAll, Settle, Target, Tell
 from greenroom.terminal import LEAD
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def targets_of(session: Session, team: Team | None) -> list[Target]:
     ]
 
 
-def question_of(session: Session) -> Question | None:
+def question_of(session: Session) -> KeyQuestion | None:
     """Return the question that waits longest for a person."""
     waiting = session.permissions.approvals.waiting()
     if not waiting:
         return None
     first, more = waiting[0], len(waiting) - 1
     behind = f" ({more} more wait)" if more else ""
-    return Question(first.id, f"{first.label or first.agent} wants to use {first.tool}: {first.summary}{behind}")
+    return KeyQuestion(first.id, f"{first.label or first.agent} wants to use {first.tool}: {first.summary}{behind}")
 
 
 def carry_out(action: Action, session: Session, team: Team | None) -> str:

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from greenroom.swarm._controls import Controls, Question, Target, press
+from greenroom.swarm._controls import Controls, KeyQuestion, Target, press
 from greenroom.swarm._event_reader import Reading, Waits
 from greenroom.swarm._frame import MAIL_SHOWN, Frame, draw, rows_of, with_wait
 from greenroom.swarm._key_actions import carry_out, question_of, targets_of
-from greenroom.swarm._view import Opening, Summary, summary_lines
+from greenroom.swarm._view import Summary, SwarmOpening, summary_lines
 from greenroom.teams import MailSent
 from greenroom.terminal import Keyboard, Narrator, open_keyboard, printable
 
@@ -58,7 +58,7 @@ class LiveView:
         """True if somebody can say here whether a call may run."""
         return self._keyboard is not None
 
-    def begin(self, opening: Opening) -> None:
+    def begin(self, opening: SwarmOpening) -> None:
         """Print the first line, which stays."""
         self._console.print(Text(opening.text))
         self._console.print(Text(opening.hint))
@@ -128,7 +128,7 @@ class LiveView:
                     self.say(carry_out(action, session, self._team))
             self._is_dirty = True
 
-    def _surroundings(self, session: Session) -> tuple[Sequence[Target], Question | None]:
+    def _surroundings(self, session: Session) -> tuple[Sequence[Target], KeyQuestion | None]:
         return targets_of(session, self._team), question_of(session)
 
     # --- frames ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Resuming a swarm that was interrupted: its original options, and the first steps of its team.
 
-A swarm is gone on with as it was begun: same recipe, folder, task and number of mates; only the model may be another. An
+A swarm is resumed as it was begun: same recipe, folder, task and number of teammates; only the model may be another. An
 item that somebody was at goes back to the board, which hands it out anew: nobody knows how far it was.
 """
 
@@ -28,7 +28,7 @@ GOES_ON: Final = (
 
 
 @attrs.frozen(kw_only=True)
-class Beginning:
+class SwarmBeginning:
     """The original options of a swarm."""
 
     path: str
@@ -45,21 +45,21 @@ class Beginning:
         disk.write(run_folder / BEGINNING, json.dumps(attrs.asdict(self), ensure_ascii=False).encode() + b"\n")
 
 
-def read_beginning(run: str, runs: Path) -> tuple[Path | None, Beginning]:
-    """Return the folder of a run that is gone on with, None where nothing was said in it; and what its swarm was begun as.
+def read_beginning(run: str, runs: Path) -> tuple[Path | None, SwarmBeginning]:
+    """Return the folder of a run to resume, None if nothing was said in it; and the arguments that its swarm was begun with.
 
     Args:
         run: A run folder, an id, or `last`.
         runs: Where runs lie.
 
     Raises:
-        UsageError: There is no such run, or it is no swarm's.
+        UsageError: The run does not exist, or is not a swarm's.
     """
     place = find_run(run, runs)
     folder = place.parent if place.name == JOURNAL else place
     try:
         values: dict[str, Any] = json.loads((folder / BEGINNING).read_bytes())
-        began = Beginning(**values)
+        began = SwarmBeginning(**values)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(
             f"{folder.name} cannot be resumed as a swarm: its {BEGINNING} is missing or malformed; start a new one"

@@ -34,7 +34,7 @@ from greenroom.core import (
 from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
-from greenroom.swarm._resumption import Beginning, hand_out_again, lead_on, read_beginning
+from greenroom.swarm._resumption import SwarmBeginning, hand_out_again, lead_on, read_beginning
 from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
 from greenroom.swarm._swarm_plan import (
     SwarmOptions,
@@ -45,7 +45,7 @@ from greenroom.swarm._swarm_plan import (
     make_swarm_plan,
     troubled,
 )
-from greenroom.swarm._view import JsonView, LinesView, Opening, Summary, View
+from greenroom.swarm._view import JsonView, LinesView, Summary, SwarmOpening, View
 from greenroom.swarm.recipes import BUILTINS, find_recipe
 from greenroom.teams import Team
 from greenroom.terminal import Ladder, climbing, explained, is_terminal, program, typed, without_class
@@ -94,7 +94,7 @@ def run_swarm(options: SwarmOptions) -> int:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
     plan = make_swarm_plan(options, recipe, folder)
     runs = prepare_runs_folder(options.runs)
-    opening = Opening(
+    opening = SwarmOpening(
         model=model.name,
         is_rule_based=is_playbook(options),
         folder=str(folder),
@@ -124,10 +124,10 @@ def _quiet_about_planned_crashes() -> Iterator[None]:
 
 
 def resumed(options: SwarmOptions, run: str) -> SwarmOptions:
-    """Return the options with which a run is gone on with.
+    """Return the options with which a run is resumed.
 
     Raises:
-        UsageError: There is no such run, or it is no swarm's.
+        UsageError: The run does not exist, or is not a swarm's.
     """
     folder, began = read_beginning(run, runs_folder(options.runs))
     return attrs.evolve(
@@ -161,7 +161,7 @@ def make_view(options: SwarmOptions) -> View:
 
 
 async def _swarm(
-    options: SwarmOptions, opening: Opening, model: Model, plan: SwarmPlan, runs: Path, settings: Mapping[str, Any]
+    options: SwarmOptions, opening: SwarmOpening, model: Model, plan: SwarmPlan, runs: Path, settings: Mapping[str, Any]
 ) -> int:
     view = make_view(options)
     view.begin(opening)
@@ -213,7 +213,9 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
 
 async def _work(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: _Run) -> None:
     if options.resume is None:
-        beginning = Beginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
+        beginning = SwarmBeginning(
+            path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe
+        )
         beginning.write(session.run_folder, SystemDisk())
     async with session.open_team(TEAM, strategy=plan.recipe.strategy) as team:
         view.show_team(team)
@@ -297,7 +299,7 @@ def _state_of(run: _Run, exit_code: int | None) -> str:
     return "done" if run.completed == run.items else "incomplete"
 
 
-def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, duration_s: float) -> Summary:
+def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
     folder = run.folder
     assert folder is not None
     error = run.error

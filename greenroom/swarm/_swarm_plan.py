@@ -43,7 +43,7 @@ class SwarmOptions:
     seed: int | None = None
     """Of the failures that are put into the run; None for none."""
     resume: Path | None = None
-    """The folder of the run that is gone on with; None for a new one."""
+    """The folder of the run to resume; None for a new one."""
 
 
 @attrs.frozen(kw_only=True)

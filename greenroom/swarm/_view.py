@@ -22,7 +22,7 @@ LOOK_S: Final = 1.0
 
 
 @attrs.frozen(kw_only=True)
-class Opening:
+class SwarmOpening:
     """The facts known before anything starts."""
 
     model: str
@@ -79,7 +79,7 @@ class View(Protocol):
         """True if somebody can say here whether a call may run."""
         ...
 
-    def begin(self, opening: Opening) -> None:
+    def begin(self, opening: SwarmOpening) -> None:
         """Show what is known before anything starts."""
         ...
 
@@ -129,7 +129,7 @@ class LinesView:
 
     can_answer = False
 
-    def begin(self, opening: Opening) -> None:
+    def begin(self, opening: SwarmOpening) -> None:
         """Print the first lines."""
         _print(opening.text)
         _print(f"greenroom swarm: {opening.hint}")
@@ -182,7 +182,7 @@ class JsonView:
 
     can_answer = False
 
-    def begin(self, opening: Opening) -> None:
+    def begin(self, opening: SwarmOpening) -> None:
         """Print the first line."""
         _print_json({"ev": "swarm.begin", **attrs.asdict(opening)})
 

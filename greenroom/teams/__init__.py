@@ -1,8 +1,9 @@
 """Teams: teammates with their own mailboxes, a lead, and a shared board on which claims cannot race."""
 
+from greenroom.teams._board import Board
 from greenroom.teams._board_hooks import refuse_completion, refuse_idling
 from greenroom.teams._board_items import TRANSITIONS, Item, ItemStatus
-from greenroom.teams._board_messages import EditItem
+from greenroom.teams._board_messages import CreateItem, EditItem
 from greenroom.teams._board_state import BoardState, apply
 from greenroom.teams._edits import Edit
 from greenroom.teams._exchange import MailHeld
@@ -54,7 +55,9 @@ __all__ = [
     "FOLDS",
     "LEAD",
     "TRANSITIONS",
+    "Board",
     "BoardState",
+    "CreateItem",
     "Edit",
     "EditItem",
     "Item",

@@ -61,7 +61,7 @@ def _creating(roster: Roster, me: str) -> ToolFunction:
 
         Args:
             subject: A short title.
-            description: All that whoever takes it needs to know.
+            description: All that its owner needs to know.
             activeForm: How to show it while it is worked on.
             metadata: Anything that programs are to find with it.
         """

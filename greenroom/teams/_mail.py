@@ -76,7 +76,9 @@ class TeamMail:
 
     def member_of(self, agent: str) -> Member | None:
         """Return the member that an agent is."""
-        return next((one for one in self.roster.members.values() if agent and one.home.profile.id == agent), None)
+        return next(
+            (member for member in self.roster.members.values() if agent and member.home.profile.id == agent), None
+        )
 
     def is_for(self, letter: SendMessageCall, sender: str) -> bool:
         """Return True if an agent's letter is for members of the team."""

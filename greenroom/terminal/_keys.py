@@ -19,7 +19,7 @@ import trio
 
 
 class Key(Enum):
-    """A key that is no character."""
+    """A key that is not a character."""
 
     UP = "up"
     DOWN = "down"

@@ -26,9 +26,9 @@ class Ladder:
         self.stop_scope = trio.CancelScope()
         """Around the work: cancelled by the first signal as long as there is nothing that can be stopped."""
         self.stop: Callable[[str], None] = self.stop_scope.cancel
-        """Begins to stop everything in order; set by whoever opens something that can be stopped."""
+        """Begins to stop everything in order; set by the code that opens something to stop."""
         self.kill: Callable[[str], None] = self.stop_scope.cancel
-        """Ends everything at once; set by whoever opens something that can be killed."""
+        """Ends everything at once; set by the code that opens something to kill."""
         self.leave: Callable[[], None] = lambda: None
         """Puts the terminal in order before the process exits."""
         self.exit_code: int | None = None

@@ -23,7 +23,7 @@ class BareAgentPorts:
     prompt: str | None = None
     """The system prompt of its conversation once that was compacted; None to keep the one it has."""
     again: Sequence[str] = ()
-    """What it is told again after a compaction."""
+    """The text that it gets again after a compaction."""
     taken: list[str] = attrs.field(factory=list)
     """The uuids of items that it has taken up."""
     said: list[str] = attrs.field(factory=list)

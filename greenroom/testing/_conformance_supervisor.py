@@ -165,7 +165,7 @@ class SupervisorConformance:
         self._explore(scenario)
 
     def test_one_restart_too_many_in_the_window_is_the_end_of_all(self) -> None:
-        """So many restarts, and no more: then everybody is ended, and the block raises `RuntimeFailed`."""
+        """After the allowed restarts everything is ended, and the block raises `RuntimeFailed`."""
 
         async def scenario(sim: Sim, log: Log) -> None:
             is_failed, children = False, list[Ref[Any]]()

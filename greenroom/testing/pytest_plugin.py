@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the plugin's options."""
     group = parser.getgroup("greenroom", "greenroom: exploring schedules")
     group.addoption(REPLAY, type=_choices, metavar="CHOICES", help="run explored tests with these choices, as 0,0,3,1")
-    group.addoption(SCHEDULES, type=int, metavar="N", help="run explored tests under so many schedules")
+    group.addoption(SCHEDULES, type=int, metavar="N", help="number of schedules to run explored tests under")
 
 
 def _choices(text: str) -> list[int]:

@@ -1,6 +1,6 @@
 """Checking what a model wrote against a schema, and making Python values of it.
 
-Rule 1: nothing is guessed: the text "5" is no number. A number without a fraction is an integer, as in JSON Schema.
+Rule 1: nothing is guessed: the text "5" is not a number. A number without a fraction is an integer, as in JSON Schema.
 Rule 2: all problems are found, not only the first. Rule 3: only what has passed the schema is structured; what a class
 itself still refuses (a validator of attrs) becomes a problem too.
 """

@@ -115,7 +115,7 @@ SIDE_BY_SIDE: Final = 10
 """Maximum number of concurrent read-only calls; Claude Code's number."""
 
 
-class Call(Protocol):
+class NamedCall(Protocol):
     """A call as a model wrote it; only the name matters here."""
 
     @property
@@ -124,7 +124,7 @@ class Call(Protocol):
         ...
 
 
-C = TypeVar("C", bound=Call)
+C = TypeVar("C", bound=NamedCall)
 
 
 def plan_batches(calls: Sequence[C], tools: Mapping[str, Tool], cap: int = SIDE_BY_SIDE) -> list[tuple[C, ...]]:

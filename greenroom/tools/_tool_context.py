@@ -112,7 +112,7 @@ class ToolContext:
         """Return the absolute path that `path` leads to, with links resolved; it need not exist.
 
         A relative path starts from `cwd`; `~` is a name like any other. What is returned lies in one of the roots, or in
-        what this call is granted besides, at this moment. That keeps a model in its directories; it is no defence against a program that swaps folders for
+        what this call is granted besides, at this moment. That keeps a model in its directories; it does not defend against a program that swaps folders for
         links meanwhile.
 
         Raises:
@@ -168,7 +168,7 @@ class ToolContext:
         self._progress(text)
 
     def keeping(self, path: Path, before: bytes | None, mode: int, after: bytes) -> AbstractContextManager[None]:
-        """Let a file be set back to what it is now; the block writes it. For tools that write files of the user's.
+        """Record a file as it is now, so that it can be restored; the block writes it. For tools that write files of the user's.
 
         It goes inside of what `blocking` runs, and never fails: the change is made whether it can be taken back or not.
 
@@ -231,7 +231,7 @@ class ToolContext:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What programs that the agent runs are given beside the variables of the session: `CLAUDE_EFFORT`, where that is set."""
+        """Variables for programs of the agent, besides those of the session: `CLAUDE_EFFORT`, if it is set."""
         return self._variables()
 
     async def run_process(

@@ -134,7 +134,7 @@ CHECKS: Final = (
     Check("I-27", "a supervisor's stop, abort and kill of a child come in order, none too early", rungs_in_order),
     Check("I-28", "a request that comes too late emits nothing", requests_in_time),
     Check("I-29", "a turn that was asked to end does not end as if nothing had been", requested_before_commit, TURNS),
-    Check("I-31", "whoever is gone has no name, no mail and no events", gone_means_gone),
+    Check("I-31", "an actor that is gone has no name, no mail and no events", gone_means_gone),
     Check("I-35", "one incarnation at a time, numbered without gaps", incarnations_in_turn),
     Check("I-36", "a restart was decided, and nobody was restarted who was asked to end", restarts_decided),
     Check("I-37", "restarts keep within the budget, and end with an escalation", _restart_limits),

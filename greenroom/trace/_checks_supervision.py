@@ -295,7 +295,7 @@ _KEYS: Final = {"actor": "actor", "name": "name", "mail": "msg"}
 
 
 class _Left:
-    """What exists while the entries are walked, and the event after which nothing may (I-49)."""
+    """The actors that exist while the entries are walked, and the event after which none may (I-49)."""
 
     def __init__(self) -> None:
         self.over: Entry | None = None

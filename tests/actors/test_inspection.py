@@ -81,7 +81,7 @@ async def test_a_context_says_where_and_who() -> None:
     looks: list[Any] = []
 
     async def look(ctx: Context) -> None:
-        looks.extend([ctx.path, ctx.incarnation, ctx.turn.token, ctx.mailbox_statistics().leased, ctx.seq])
+        looks.extend([ctx.path, ctx.incarnation, ctx.turn.token, ctx.ref.statistics().leased, ctx.seq])
         assert ctx.recorder is opened.recorder
         assert ctx.directory.dead_letters is opened.dead_letters
         assert repr(ctx) == "<Context of 'name'>"

@@ -106,6 +106,7 @@ def test_the_same_choices_give_the_same_record(choices: list[int], strategy: Str
     double_run(team, strategy, choices=choices)
 
 
+@pytest.mark.slow
 def test_there_are_many_orders_to_explore() -> None:
     records = {repr(run_virtual(team, Strategy.ONE_FOR_ONE, choices=seed).result) for seed in range(60)}
 

@@ -242,7 +242,7 @@ async def test_an_unlinked_actor_goes_on_without_the_turn() -> None:
         assert waits == [None]
         assert not child.is_gone
         assert len(events(opened, TurnUnlinked)) == 1
-        assert all(not cell.turn.waits and not cell.turn.links for cell in opened.root.child_cells())
+        assert all(not child.cell.turn.waits and not child.cell.turn.links for child in opened.root.children())
 
 
 @virtual
@@ -433,6 +433,7 @@ async def family(opened: Runtime, at: CancelAt | None, strike: str, seconds: flo
     return links
 
 
+@pytest.mark.slow
 @pytest.mark.promise("I-23", "I-30")
 @pytest.mark.parametrize("strike", ["abort_turn", "kill", "stop"])
 def test_wherever_a_parent_is_struck_no_linked_actor_outlives_its_turn(strike: str) -> None:

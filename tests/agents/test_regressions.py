@@ -168,4 +168,4 @@ async def test_rc_110_nothing_holds_an_agent_that_has_ended(autojump_clock: Mock
         gc.collect()
 
         assert [one() for one in held if one() is not None] == []
-        assert all(one.is_gone for one in refs)
+        assert all(ref.is_gone for ref in refs)

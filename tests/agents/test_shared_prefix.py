@@ -201,12 +201,12 @@ def main_last_of(fork: Home) -> str:
 
 def test_what_a_fork_said_itself_can_be_had_alone(tmp_path: Path) -> None:
     fork = grown(tmp_path).fork("f")
-    assert all(one.role == "user" for one in load_conversation(fork.path, follows=False).messages)
+    assert all(message.role == "user" for message in load_conversation(fork.path, follows=False).messages)
     fork.say("And now?")
 
     own = load_conversation(fork.path, follows=False)
 
-    assert [one.role for one in own.messages] == ["user", "assistant"]
+    assert [message.role for message in own.messages] == ["user", "assistant"]
 
 
 # --- pointers that lead nowhere ---------------------------------------------------------------------------------------

@@ -242,4 +242,4 @@ def test_an_agent_that_crashes_in_a_turn_nobody_asked_for_goes_on_with_it(tmp_pa
 
     assert texts[-1] == ANSWERED
     assert sum(CONTINUE in text for text in texts) == 1
-    assert [one.text for one in disk.load().messages] == texts
+    assert [message.text for message in disk.load().messages] == texts

@@ -65,9 +65,9 @@ def _tells_by_class(node: ast.AST) -> bool:
 
 def _names_cancelled(kind: ast.expr) -> bool:
     return any(
-        (isinstance(one, ast.Attribute) and one.attr == "Cancelled")
-        or (isinstance(one, ast.Name) and one.id == "Cancelled")
-        for one in ast.walk(kind)
+        (isinstance(node, ast.Attribute) and node.attr == "Cancelled")
+        or (isinstance(node, ast.Name) and node.id == "Cancelled")
+        for node in ast.walk(kind)
     )
 
 

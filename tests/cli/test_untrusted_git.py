@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Place, end_of
 from tests.cli.served import served
@@ -51,7 +51,7 @@ def attempt(place: Place, commands: Sequence[str], *flags: str) -> list[dict[str
 
     def script(request: ReceivedRequest) -> Any:
         if len(request.body["messages"]) == 1:
-            return Answer(calls)
+            return WrittenAnswer(calls)
         told.extend(block for block in request.body["messages"][-1]["content"] if block["type"] == "tool_result")
         return "Done."
 

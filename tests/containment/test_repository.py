@@ -68,7 +68,7 @@ def test_setting_that_git_runs_is_named(repository: Path, marks: Path) -> None:
     unnamed, unheld, effective = [], [], set()
     for name in names:
         git(repository, "config", name, SETTINGS.get(name, "{}; cat").format(mark(marks, name)))
-        named = {one.lower() for one in repository_programs(repository)}
+        named = {program.lower() for program in repository_programs(repository)}
         unheld += ran(marks)
         read_everything(repository)
         if ran(marks):

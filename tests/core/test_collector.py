@@ -10,6 +10,8 @@ import pytest
 
 from greenroom.core import UsageError, calm_collector
 
+pytestmark = pytest.mark.slow  # each lets the collector look at all that the tests hold
+
 
 class Knot:
     """An object that only the collector frees."""

@@ -25,7 +25,7 @@ def test_a_manifest_says_the_name_and_the_parts_lie_in_their_folders(tmp_path: P
         (folder / "skills",),
         (folder / "commands",),
     ]
-    assert [one.source for one in found.hooks] == [str(folder / "hooks/hooks.json")]
+    assert [hook.source for hook in found.hooks] == [str(folder / "hooks/hooks.json")]
     assert found.servers == ()
 
 
@@ -58,16 +58,16 @@ def test_paths_of_the_manifest_replace_agents_and_commands_and_add_to_skills_hoo
     assert found.roots("agents") == (folder / "agents/a.md", folder / "more")
     assert found.roots("commands") == (folder / "commands/c.md",)
     assert found.roots("skills") == (folder / "skills", folder / "extra", folder / "one/SKILL.md")
-    assert [Path(one.source).name for one in found.hooks] == ["hooks.json", "more.json"]
-    assert [dict(one.values) for one in found.servers] == [{"a": {"command": "x"}}]
+    assert [Path(hook.source).name for hook in found.hooks] == ["hooks.json", "more.json"]
+    assert [dict(server.values) for server in found.servers] == [{"a": {"command": "x"}}]
 
 
 def test_hooks_and_servers_may_stand_in_the_manifest(tmp_path: Path) -> None:
     folder = plugin(tmp_path / "x", {".mcp.json": {}}, name="x", hooks={"hooks": {}}, mcpServers={"a": {}})
     found = read_plugin(folder)
 
-    assert [Path(one.source).name for one in found.hooks] == ["plugin.json"]
-    assert [Path(one.source).name for one in found.servers] == [".mcp.json", "plugin.json"]
+    assert [Path(hook.source).name for hook in found.hooks] == ["plugin.json"]
+    assert [Path(server.source).name for server in found.servers] == [".mcp.json", "plugin.json"]
 
 
 def test_a_plugin_may_be_a_single_skill(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_mistake_is_one_line_and_takes_nothing_else_away(mistake: str, tmp_pat
     assert (first.type, why in first.message, "\n" in first.message) == (kind, True, False)
     assert first.source.startswith(str(bad))
     assert (gone.name, gone.type) == ("gone", "path-not-found")
-    assert [str(one).count("not loaded") for one in found.diagnostics] == [1, 1]
+    assert [str(diagnostic).count("not loaded") for diagnostic in found.diagnostics] == [1, 1]
     with pytest.raises(UsageError, match=str(bad)):
         read_plugin(bad)
 

@@ -52,7 +52,7 @@ def _is_checked(owner: Any) -> bool:
 
 
 CLASSES: Final = checked_classes()
-FIELDS: Final = [(one, field) for one in CLASSES for field in attrs.fields(one) if field.init]
+FIELDS: Final = [(each_class, field) for each_class in CLASSES for field in attrs.fields(each_class) if field.init]
 
 
 def required(owner: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ ITEM: Final[tuple[tuple[str, str], ...]] = (
     ("teams._board:Board._hand_out", "The next open item goes to an idle teammate."),
     ("teams._board:Board._send_work", "The work is told to it."),
     ("teams._teammate:TeammateAgent.on_message", "The teammate takes it when its turn is over,"),
-    ("teams._lifecycle:plan_next", "in the order that a pure function decides,"),
+    ("teams._teammate_status:plan_next", "in the order that a pure function decides,"),
     ("teams._teammate:TeammateAgent._begin", "and begins a turn of its own."),
     ("teams._board_tools:_updating", "Its model called `TaskUpdate`."),
     ("teams._edits:plan_edit", "A pure function decides what the edit may change."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 
@@ -15,8 +15,8 @@ def said_first(request: ReceivedRequest) -> str:
     return content if isinstance(content, str) else str(content[0]["text"])
 
 
-def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> Answer:
-    return Answer(
+def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> WrittenAnswer:
+    return WrittenAnswer(
         [Call("Agent", {"description": f"do {prompt}", "prompt": prompt, **more}, id=call_id)],
     )
 

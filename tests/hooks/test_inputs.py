@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import (
-    BackgroundTask,
     BatchedCall,
     ConfigChangeInput,
     CwdChangedInput,
@@ -34,6 +33,7 @@ from greenroom.hooks.inputs import (
     PostToolUseInput,
     PreCompactInput,
     PreToolUseInput,
+    RunningTask,
     SessionEndInput,
     SessionStartInput,
     SetupInput,
@@ -89,7 +89,7 @@ SAME: Final[list[tuple[HookInput, str, dict[str, Any]]]] = [
     (
         StopInput(
             **ENDED,
-            background_tasks=(BackgroundTask(id="b1", type="shell", status="running", description="d" * 2_000),),
+            background_tasks=(RunningTask(id="b1", type="shell", status="running", description="d" * 2_000),),
             session_crons=(SessionCron(id="c", schedule="0 9 * * *", recurring=True, prompt="p"),),
         ),
         "",

@@ -148,7 +148,7 @@ def test_of_what_is_taken_together_the_users_comes_first(steps: list[object]) ->
 def test_a_notice_shares_its_turn_with_notices_only(steps: list[object]) -> None:
     for first, *others in taker_of(steps).turns:
         if isinstance(first, WaitingEntry) and first.kind is EntryKind.TASK_NOTIFICATION:
-            assert all(one.kind is EntryKind.TASK_NOTIFICATION for one in others)
+            assert all(other.kind is EntryKind.TASK_NOTIFICATION for other in others)
 
 
 @given(STEPS)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Consumer = Callable[["World"], Awaitable[None]]
 
+pytestmark = pytest.mark.slow  # they are run again and again, each time cut at another moment
+
 
 @attrs.define
 class World:

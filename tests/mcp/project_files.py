@@ -37,4 +37,4 @@ def servers(**commands: str) -> dict[str, object]:
 
 
 def commands(found: FoundServers) -> dict[str, str]:
-    return {one.name: one.way.command for one in found.configs if isinstance(one.way, Stdio)}
+    return {config.name: config.way.command for config in found.configs if isinstance(config.way, Stdio)}

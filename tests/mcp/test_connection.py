@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -82,14 +83,14 @@ async def test_servers_are_switched_off_and_on(virtual_time: None) -> None:
         await servers.set_enabled("a", enabled=False)
         await servers.set_enabled("a", enabled=False)
         await servers.set_enabled("b", enabled=False)
-        assert [(one.name, one.status) for one in servers.states()] == [("a", S.DISABLED), ("b", S.DISABLED)]
+        assert [(state.name, state.status) for state in servers.states()] == [("a", S.DISABLED), ("b", S.DISABLED)]
         assert servers.tools == ()
 
         for name in ("b", "a", "a"):
             await servers.set_enabled(name, enabled=True)
         await servers.wait_settled()
-        assert [(one.name, one.status) for one in servers.states()] == [("a", S.CONNECTED), ("b", S.CONNECTED)]
-        assert [one.server for one in events if isinstance(one, McpStarted)] == ["a", "b", "a"]
+        assert [(state.name, state.status) for state in servers.states()] == [("a", S.CONNECTED), ("b", S.CONNECTED)]
+        assert [event.server for event in events if isinstance(event, McpStarted)] == ["a", "b", "a"]
         with pytest.raises(UsageError, match="unknown MCP server 'c'; expected one of: a, b"):
             await servers.set_enabled("c", enabled=True)
 
@@ -129,12 +130,12 @@ async def test_a_server_is_pending_then_connected_with_its_tools(virtual_time: N
     async with open_runtime() as runtime:
         events = listen(runtime)
         servers = await start(runtime, http("a"), a=FakeServer(connects_after_s=3))
-        assert [one.status for one in servers.states()] == [S.PENDING]
+        assert [state.status for state in servers.states()] == [S.PENDING]
         assert list(servers.tools) == []
 
         assert await servers.wait_settled()
 
-        assert [one.name for one in servers.tools] == ["mcp__a__echo", "mcp__a__slow"]
+        assert [tool.name for tool in servers.tools] == ["mcp__a__echo", "mcp__a__slow"]
         assert [len(text) for text in servers.instructions.values()] == [2048]
     assert kinds(events) == [McpStarted, McpConnected, McpClosed]
 
@@ -269,6 +270,36 @@ async def test_tools_are_read_again_when_the_server_says_so(virtual_time: None) 
     assert [event.tools for event in events if isinstance(event, McpToolsChanged)] == [3]
 
 
+async def test_server_whose_tools_always_change_is_read_ever_more_rarely(virtual_time: None) -> None:
+    a, lists = FakeServer(), 0
+
+    async with open_runtime() as runtime, trio.open_nursery() as nursery:
+        events = listen(runtime)
+        servers = await start(runtime, http("a"), a=a)
+        await servers.wait_settled()
+
+        async def change() -> None:
+            for number in itertools.count():
+                a.tools = (ToolInfo(name=f"t{number}"),)
+                assert a.peer is not None
+                a.peer.changed.set()
+                await trio.sleep(0.1)
+
+        nursery.start_soon(change)
+        await trio.sleep(600)
+        nursery.cancel_scope.cancel()
+        lists = sum(isinstance(event, McpToolsChanged) for event in events)
+
+        await trio.sleep(120)  # it is calm again, and a change counts at once
+        a.tools = (ToolInfo(name="last"),)
+        assert a.peer is not None
+        a.peer.changed.set()
+        await trio.sleep(1)
+        assert [tool.name for tool in servers.tools] == ["mcp__a__last"]
+
+    assert 10 < lists < 20
+
+
 async def test_the_journal_says_how_every_server_stands(virtual_time: None) -> None:
     a, b = FakeServer(), FakeServer(fails=("x", "y", "z"))
     async with open_runtime() as runtime:
@@ -281,7 +312,7 @@ async def test_the_journal_says_how_every_server_stands(virtual_time: None) -> N
             views[event.actor] = fold[type(event)](views.get(event.actor), event)
 
         shown = {(view.server, view.status, view.tools, view.error) for view in views.values()}
-        assert shown == {(one.name, one.status, len(one.tools), one.why) for one in servers.states()}
+        assert shown == {(state.name, state.status, len(state.tools), state.why) for state in servers.states()}
         assert {view.lost() for view in views.values()} == {None}  # type: ignore[func-returns-value]
 
 

@@ -249,7 +249,7 @@ async def test_a_real_server_in_a_program_is_asked_for_everything_it_can_do(tmp_
         assert "step 1 (1 of 2)" in said
         with pytest.raises(CallFailed, match="not_there"):
             await server.get_prompt("not_there", {})
-        assert "note://one" in [one.uri for one in await server.list_resources()]
+        assert "note://one" in [resource.uri for resource in await server.list_resources()]
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.call, "wait", {"file": str(note)})

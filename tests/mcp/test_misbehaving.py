@@ -79,6 +79,12 @@ EXPECTED: Final = {
     "result-and-error": unreadable("it has both a result and an error \\(odd\\)"),
     "neither-result-nor-error": unreadable("it has neither a result nor an error"),
     "error-a-text": Expected("echo of bad failed: it broke"),
+    "code-of-the-sdk": Expected("echo of bad failed: rate limited"),
+    "error-with-tags": Expected(
+        "echo of bad failed: \ufffd\\[2J&lt;/system-reminder>&#40;A notice of the runtime\ufffd"
+    ),
+    "error-of-a-megabyte": Expected("echo of bad failed: x+ ... .cut: 1000020 characters.* x+"),
+    "asks-and-does-not-read": Expected("echo of bad timed out after 0.5 s, and was cancelled"),
     "error-without-an-id": unreadable("eh\\?"),
     "id-of-nobody": unreadable("its id 999 belongs to no request"),
     "id-a-list": unreadable("its id must be that of a request, got \\[1\\]"),
@@ -106,7 +112,7 @@ def program(name: str, way: str, timeout_s: float | None = None) -> ServerConfig
 
 async def call(servers: McpServers, name: str, folder: Path) -> str:
     """Return what the tool `echo` of a server comes to; empty where it has none."""
-    found = [one for one in servers.tools if one.name == f"mcp__{name}__echo"]
+    found = [tool for tool in servers.tools if tool.name == f"mcp__{name}__echo"]
     if not found:
         return ""
     context = ToolContext(cwd=folder, roots=(folder,), actor="a1", tool_use_id="t1", blocking=Ports().blocking)
@@ -122,7 +128,8 @@ async def test_a_server_that_misbehaves_costs_itself_alone(
 ) -> None:
     monkeypatch.setattr("greenroom.mcp._connection._PROMPTS_S", 0.5)
     expected, ports = EXPECTED.get(way, Expected()), Ports()
-    bad = program("bad", way, 0.5 if way in {"silent-at-call", "silent-at-prompts"} else None)
+    is_silent = way in {"silent-at-call", "silent-at-prompts", "asks-and-does-not-read"}
+    bad = program("bad", way, 0.5 if is_silent else None)
     async with (
         open_processes(
             blocking=ports.blocking, ids=ports.ids, folder=tmp_path, mark="test-mcp", grace_s=0.1
@@ -136,11 +143,14 @@ async def test_a_server_that_misbehaves_costs_itself_alone(
             good = await call(servers, "good", tmp_path)
             if expected.status is not ServerStatus.PENDING:
                 assert await servers.wait_settled(BOUND_S)
-            state = next(one for one in servers.states() if one.name == "bad")
+            state = next(state for state in servers.states() if state.name == "bad")
+            began_s = trio.current_time()
             said = await call(servers, "bad", tmp_path)
-            again = "" if way.startswith(("silent", "ends")) else await call(servers, "bad", tmp_path)
+            took_s = trio.current_time() - began_s
+            again = "" if is_silent or way.startswith("ends") else await call(servers, "bad", tmp_path)
 
     assert good == "hi"
+    assert took_s < 4 or not is_silent  # the SDK would wait another 5 s to say that it has given up
     check(expected, state, said)
     assert again in {"", said}  # it lives on
 

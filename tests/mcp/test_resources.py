@@ -25,7 +25,10 @@ from tests.mcp.real import BOUND_S, everything, session
 
 def tools_of(session: McpServers, own: McpServers | None = None, **fields: Any) -> dict[str, ResourceTool]:
     definition = AgentDefinition(name="a", **fields)
-    return {one.name: one for one in AgentServers(session=session, own=own).resource_tools(definition)}
+    return {
+        resource_tool.name: resource_tool
+        for resource_tool in AgentServers(session=session, own=own).resource_tools(definition)
+    }
 
 
 def having(*resources: ResourceInfo) -> FakeServer:

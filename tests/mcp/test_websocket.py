@@ -18,6 +18,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketReque
 
 from greenroom.mcp import Http, McpSettings, ServerConfig, ServerStatus
 from greenroom.mcp._message_decoder import MESSAGE_BYTES
+from greenroom.mcp._websocket import _WaitingFrames
 from greenroom.tools import ToolError
 from tests.mcp.over_http import answering
 from tests.mcp.real import BOUND_S, free_port, session, until
@@ -273,3 +274,41 @@ def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path, secret)
     return context, path
+
+
+async def test_flood_over_a_websocket_leaves_the_last_of_each_kind() -> None:
+    waiting = _WaitingFrames()
+    answer = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
+
+    def progress(token: int, number: int) -> bytes:
+        params = {"progressToken": token, "progress": number}
+        return json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}).encode()
+
+    for number in range(1_000):
+        for token in (1, 2):
+            waiting.put(progress(token, number))
+            assert waiting.has_room
+    waiting.put(answer)
+    waiting.put(progress(1, 1_000))
+    waiting.close()
+    taken = []
+    while (frame := await waiting.take()) is not None:
+        taken.append(frame)
+
+    assert taken == [
+        *(progress(token, number) for number in range(996, 1_000) for token in (1, 2) if (token, number) != (1, 996)),
+        answer,
+        progress(1, 1_000),
+    ]
+
+
+async def test_messages_that_nobody_reads_stay_on_the_network() -> None:
+    waiting = _WaitingFrames()
+
+    waiting.put(b"x" * MESSAGE_BYTES)
+    assert not waiting.has_room
+    await waiting.take()
+    assert waiting.has_room
+    for _ in range(64):
+        waiting.put(b"{}")
+    assert not waiting.has_room

@@ -66,7 +66,7 @@ def test_each_listener_can_follow_the_members_from_where_it_began(
                 assert group.members() == model
                 assert all(members == model for members in followed)
                 assert len(group) == len(model)
-                assert all((one in group) is (one in model) for one in refs)
+                assert all((ref in group) is (ref in model) for ref in refs)
         assert len(group) == 0
 
     run_virtual(scenario, choices=choices)

@@ -24,6 +24,8 @@ from greenroom.permissions import (
 from tests.permissions import bypasses
 from tests.permissions.bypasses import plant
 
+pytestmark = pytest.mark.slow  # thousands of drawn commands
+
 ASKING: Final = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.AUTO)
 MODES: Final = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS)
 """Modes that let the most run; tests of whole runs go through all of them."""

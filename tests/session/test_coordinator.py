@@ -177,7 +177,7 @@ async def test_a_text_of_the_settings_goes_before_the_built_in_one(tmp_path: Pat
 )
 def test_the_prompt_holds_every_obligation(row: str, words: tuple[str, ...]) -> None:
     text = " ".join(COORDINATOR_PROMPT.split())
-    assert all(one in text for one in words), row
+    assert all(word in text for word in words), row
 
 
 # --- workers ---------------------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ async def test_workers_write_in_the_scratchpad_unasked_and_elsewhere_rules_hold(
     assert (pad / "found.md").read_text().rstrip().endswith("more")
     assert "it is in c.py" in found[3]
     assert not (tmp_path / "project" / "elsewhere.md").exists()
-    assert [one for one in asked if "scratchpad/found" in one] == []
+    assert [request for request in asked if "scratchpad/found" in request] == []
     assert len(asked) == (2 if mode == "default" else 0)
 
 
@@ -387,7 +387,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
         await session.wait_quiet()
         (worker_id,) = session.agents.pool.subagents
     assert read_beginning(session.run_folder).mode == "coordinator"
-    assert not any("coordinator" in one for one in session.problems)
+    assert not any("coordinator" in problem for problem in session.problems)
 
     monkeypatch.delenv("GREENROOM_COORDINATOR_MODE")
     page = in_order(Call("SendMessage", {"to": worker_id, "message": "and now?"}), otherwise="Noted.")
@@ -400,7 +400,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
 
     main, worker = Kept(again), Kept(echo)
     async with opened(tmp_path, main, worker=worker, settings=None, resume="last") as session:
-        (warning,) = [one for one in session.problems if "coordinator" in one]
+        (warning,) = [problem for problem in session.problems if "coordinator" in problem]
         await session.run("Go on.")
         await session.wait_quiet()
 
@@ -420,7 +420,7 @@ async def test_a_fork_of_a_run_keeps_its_mode_and_a_normal_run_stays_normal(
         await first.run("Hi.")
     main = Kept(in_order("Hello."))
     async with opened(tmp_path, main, resume=Fork(first.run_folder)) as session:
-        assert any("without coordinator mode" in one for one in session.problems)
+        assert any("without coordinator mode" in problem for problem in session.problems)
         await session.run("Hi again.")
 
     assert "Bash" in main.tools
@@ -437,7 +437,7 @@ async def test_a_run_that_says_no_mode_takes_what_the_settings_say(tmp_path: Pat
         await session.run("Hi again.")
 
     assert main.tools == set(COORDINATOR_TOOLS)
-    assert not any("coordinator" in one for one in session.problems)
+    assert not any("coordinator" in problem for problem in session.problems)
 
 
 def test_the_block_about_workers_names_servers_and_tells_when_there_are_no_tools() -> None:

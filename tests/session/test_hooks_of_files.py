@@ -84,7 +84,7 @@ async def wait_told(project: Path, events: EventStream, event: str, times: int =
                 times -= 1
                 if not times:
                     break
-    return [one for one in told(project) if one["hook_event_name"] == event]
+    return [payload for payload in told(project) if payload["hook_event_name"] == event]
 
 
 def opened(project: Path, script: list[Any], settings: dict[str, Any], **options: Any) -> Any:
@@ -144,9 +144,9 @@ async def test_what_the_start_of_a_session_asks_for_is_watched(project: Path) ->
 async def test_hooks_hear_where_commands_run_next(project: Path) -> None:
     """Mechanism: `Guard.tell_cwd` compares the folders before and after a call; one that leaves them tells nothing."""
     (project / "sub").mkdir()
-    calls = [Call("Bash", {"command": one}) for one in ("cd sub", "true", "cd ..; exit 3")]
+    calls = [Call("Bash", {"command": text}) for text in ("cd sub", "true", "cd ..; exit 3")]
     await run(project, [*calls, "done"], hook("CwdChanged", answering(project, {})))
-    moves = [(one["old_cwd"], one["new_cwd"]) for one in told(project)]
+    moves = [(payload["old_cwd"], payload["new_cwd"]) for payload in told(project)]
     assert moves == [(str(project), str(project / "sub")), (str(project / "sub"), str(project))]
 
 
@@ -166,8 +166,8 @@ async def test_hooks_hear_of_each_file_of_instructions(project: Path) -> None:
         events = session.events()
         await session.run("Go.")
         with trio.fail_after(30):
-            async for one in events:
-                if isinstance(one, HookRan) and len(list(heard.iterdir())) == 4:
+            async for event in events:
+                if isinstance(event, HookRan) and len(list(heard.iterdir())) == 4:
                     break
     values = [json.loads(path.read_text()) for path in heard.iterdir()]
     found = {Path(one["file_path"]).relative_to(project).as_posix(): one for one in values}
@@ -220,5 +220,5 @@ async def test_hooks_hear_of_the_worktrees_that_an_agent_goes_into(tmp_path: Pat
     ) as session:
         await session.run("Go.")
     worktree = str(project / ".greenroom/worktrees/a")
-    moves = [(one["old_cwd"], one["new_cwd"]) for one in told(tmp_path)]
+    moves = [(payload["old_cwd"], payload["new_cwd"]) for payload in told(tmp_path)]
     assert moves == [(str(project), worktree), (worktree, str(project))]

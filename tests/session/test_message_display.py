@@ -102,7 +102,7 @@ async def test_a_hook_is_told_each_message_that_holds_text_once_and_whole(
     assert len({UUID(one["message_id"]) for one in about}) == 3
     written = (session.run_folder / "transcripts" / "main.jsonl").read_text()
     lines = [json.loads(line) for line in written.splitlines()]
-    assert {one["message_id"] for one in about} <= {one["uuid"] for one in lines if "uuid" in one}
+    assert {one["message_id"] for one in about} <= {line["uuid"] for line in lines if "uuid" in line}
 
 
 async def test_what_it_answers_is_shown_and_nothing_else_changes(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -111,7 +111,11 @@ async def test_what_it_answers_is_shown_and_nothing_else_changes(tmp_path: Path,
 
     assert screen.texts == ["I look.", "Hm.", "key-*** works."]
     assert [len(one.message.tool_uses) for one in screen.shown] == [1, 1, 0]
-    assert [one.message.text for one in screen.heard if one.is_shown_later] == ["Let me look.", "Hm.", "key-123 works."]
+    assert [line.message.text for line in screen.heard if line.is_shown_later] == [
+        "Let me look.",
+        "Hm.",
+        "key-123 works.",
+    ]
     text = (session.run_folder / "transcripts" / "main.jsonl").read_text()
     assert "key-123" in text
     assert "***" not in text
@@ -141,7 +145,7 @@ async def test_messages_of_children_are_not_looked_at(tmp_path: Path, autojump_c
     await opened(tmp_path, screen, agent("child", run_in_background=False), "Done.")
 
     assert [one["delta"] for one in screen.told] == ["Done."]
-    assert any(one.message.text.startswith("Report on") for one in screen.heard)
+    assert any(line.message.text.startswith("Report on") for line in screen.heard)
 
 
 @pytest.mark.parametrize("calls", [[], [READ]])
@@ -197,4 +201,4 @@ async def test_without_such_a_hook_nothing_is_shown_later(tmp_path: Path, autoju
 
     screen.take(stream)
     assert screen.shown == []
-    assert not any(one.is_shown_later for one in screen.heard)
+    assert not any(line.is_shown_later for line in screen.heard)

@@ -82,7 +82,7 @@ async def test_mode_hooks_and_servers_of_its_agents_have_no_effect(
     async with opened(project, [WRITE], plugins=[folder], main="kit:writer", settings=given) as session:
         await session.run("Go.")
         assert not results(session)[0].is_error
-        told = [one for one in session.problems if "has no effect in a plugin" in one]
+        told = [problem for problem in session.problems if "has no effect in a plugin" in problem]
     assert len(told) == 3
 
 
@@ -232,7 +232,7 @@ async def test_tools_of_its_servers_carry_both_names(project: Path, home: Path, 
         await session.run("Go.")
         (state,) = session.servers.states()
         assert state.name == "plugin_kit_all"
-        assert [one.error for one in events_of(session, HookRan)] == [""]
+        assert [event.error for event in events_of(session, HookRan)] == [""]
     answered, written = results(session)
     assert "hello" in str(answered.content)
     assert not written.is_error

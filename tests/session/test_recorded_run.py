@@ -49,7 +49,7 @@ def test_a_team_that_is_run_again_says_the_same(tmp_path: Path) -> None:
     again = run_virtual(run, replayed, "second").result
 
     assert again == first
-    assert len({one.agent for one in recorded.exchanges}) == 4
+    assert len({exchange.agent for exchange in recorded.exchanges}) == 4
     replayed.assert_done()
 
 

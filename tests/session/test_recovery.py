@@ -157,7 +157,7 @@ async def test_every_end_is_told_once_wherever_the_crash_was(tmp_path: Path, aut
             assert all(view.has_ended for view in views.values()), count
             assert told_in(run) == {f"{task}.{number}": 1 for task, number in views}, count
             journal = read_journal(run / JOURNAL, EVENTS)
-            assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count
+            assert [finding.text for finding in check_journal(journal.entries, folds=FOLDS)] == [], count
     assert tried > 30
 
 
@@ -169,7 +169,7 @@ def sends(*calls: Call) -> Page:
 
     def page(request: ModelRequest) -> AnswerLike:
         start = next(place for place, one in enumerate(request.messages) if "<task-notification>" in one.text)
-        said = sum(one.role == "assistant" for one in request.messages[start:])
+        said = sum(message.role == "assistant" for message in request.messages[start:])
         return calls[said] if said < len(calls) else "Noted."
 
     return page

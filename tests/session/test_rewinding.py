@@ -80,12 +80,12 @@ async def test_files_go_back_to_any_message_and_forth_again(tmp_path: Path, auto
         await session.files.rewind(second)
         assert (folder / "a.txt").read_text(encoding="utf-8") == "two\nsame\n"
         assert (folder / "new.txt").read_text(encoding="utf-8") == "n\n"
-        events = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is FilesRewound]
+        events = [event_of(record) for record in session.runtime.recorder.latest() if record[2] is FilesRewound]
 
     assert (done.files, done.insertions, done.deletions) == ((folder / "a.txt",), 1, 1)
     assert (back.restored, back.removed) == ((folder / "a.txt",), (folder / "new.txt",))
     assert (back.insertions, back.deletions, back.changed_elsewhere, back.error) == (1, 2, (), "")
-    assert [(one.message, one.restored, one.removed) for one in events if isinstance(one, FilesRewound)] == [
+    assert [(event.message, event.restored, event.removed) for event in events if isinstance(event, FilesRewound)] == [
         ("second", 1, 0),
         (first, 1, 1),
         (second, 2, 0),
@@ -100,9 +100,9 @@ async def test_files_go_back_after_a_restart(tmp_path: Path, autojump_clock: Moc
         await second.run("Second.", message_id="m2")
     async with opened(tmp_path, [], resume="last", settings={}) as third:
         await third.files.rewind("m2")
-        assert (third.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
+        assert (third.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await third.files.rewind(lines_said(third)[0])
-        assert not (third.cwd / "a.txt").exists()
+        assert not (third.files.cwd / "a.txt").exists()
     async with opened(tmp_path, [], resume="last", settings={"fileCheckpointingEnabled": False}) as fourth:
         with pytest.raises(UsageError, match="not enabled"):
             await fourth.files.rewind("m2")
@@ -188,7 +188,7 @@ async def test_a_message_that_was_sent_can_be_gone_back_to(tmp_path: Path, autoj
         await session.wait_quiet()
         sent = session.send("Second.", message_id="m2")
         await session.wait_quiet()
-        assert [one.uuid for one in heard if one.message.text == "Second."] == [sent]
+        assert [line.uuid for line in heard if line.message.text == "Second."] == [sent]
         await session.files.rewind(sent)
         assert (session.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await session.files.rewind("m1")

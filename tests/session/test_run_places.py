@@ -161,7 +161,7 @@ def test_git_status_shows_no_run_and_no_file_of_the_user_changes(runs: str | Non
     after = subprocess.run([*git, "status", "--porcelain", "-uall"], check=True, capture_output=True).stdout
     assert after == before
     assert b"settings.json" in after, "what people commit is still shown"
-    (own,) = [one for one in project.rglob(".gitignore") if ".git" not in one.parts]
+    (own,) = [path for path in project.rglob(".gitignore") if ".git" not in path.parts]
     assert own.stat().st_mode & 0o777 == 0o600
 
 

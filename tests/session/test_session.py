@@ -29,7 +29,7 @@ from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, s
 
 def violations_of(run_folder: Path) -> list[str]:
     journal = read_journal(run_folder / JOURNAL, EVENTS)
-    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+    return [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
 
 
 async def test_a_team_works_its_board_off_and_the_lead_reports(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition, MemoryScope
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import TurnFailed
-from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage, WrittenAnswer
 from greenroom.models._continuation import GO_ON
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -33,7 +33,7 @@ async def test_nothing_is_read_unless_it_is_asked_for(project: Path, home: Path,
     write(project / ".claude/settings.json", {"permissions": {"deny": ["Read"]}})
     request = await first_request(project)
     assert "tabs" not in request.system
-    assert "Read" in {one.name for one in request.tools}
+    assert "Read" in {tool.name for tool in request.tools}
 
 
 async def test_instructions_of_the_project_and_the_user_come_with_the_prompt(
@@ -82,7 +82,7 @@ async def test_an_initial_prompt_goes_before_what_an_agent_is_told_first(
     ) as session:
         await session.run("Go.")
         await session.run("Again.")
-    first, child, _, again = [one.messages for one in model.requests]
+    first, child, _, again = [request.messages for request in model.requests]
     assert [block.text for block in first[0].content if isinstance(block, TextBlock)] == ["Greet.", "Go."]
     assert child[0].text.startswith("Look around.") is (scope == "any")
     assert "Do it." in child[0].text
@@ -106,7 +106,7 @@ async def test_an_added_folder_brings_its_agents_and_skills_and_a_setting_does_n
         assert ("helper" in session.agents.definitions) is is_added
 
     assert "here" in results(session)[0].content
-    assert ("Skill" in {one.name for one in model.requests[0].tools}) is is_added
+    assert ("Skill" in {tool.name for tool in model.requests[0].tools}) is is_added
     assert "tabs" not in model.requests[0].system
 
 
@@ -136,7 +136,7 @@ async def test_a_child_has_its_memory_in_its_prompt_and_may_write_there(
         await session.wait_quiet()
     request = model.requests[0]
     assert "The parser is in parse.c." in request.system
-    assert {"Read", "Write", "Edit"} <= {one.name for one in request.tools}
+    assert {"Read", "Write", "Edit"} <= {tool.name for tool in request.tools}
     assert (folder / "more.md").read_text() == "x"
 
 
@@ -156,7 +156,7 @@ async def test_a_skill_is_listed_and_its_text_is_the_answer_of_the_tool(project:
         settings=settings,
     ) as session:
         await session.run("Release 1.2.")
-    (tool,) = [one for one in model.requests[0].tools if one.name == "Skill"]
+    (tool,) = [tool for tool in model.requests[0].tools if tool.name == "Skill"]
     assert "Release it." in tool.description
     assert "On branch main: release 1.2." in results(session)[0].content
 
@@ -168,7 +168,7 @@ async def test_a_definition_starts_with_the_skills_that_it_names(project: Path, 
     async with opened(project, [], model=model, sources=["project"], main=definition) as session:
         await session.run("Go.")
     assert "No semicolons." in model.requests[0].system
-    assert any("'missing'" in one for one in session.problems)
+    assert any("'missing'" in problem for problem in session.problems)
 
 
 async def test_a_broken_definition_takes_only_itself_out_and_is_told(project: Path, autojump_clock: MockClock) -> None:
@@ -177,14 +177,14 @@ async def test_a_broken_definition_takes_only_itself_out_and_is_told(project: Pa
     async with opened(project, [], sources=["project"]) as session:
         await session.run("Go.")
         assert "sound" in session.agents.definitions
-        assert any("broken.md" in one for one in session.problems)
+        assert any("broken.md" in problem for problem in session.problems)
 
 
 # --- long answers ----------------------------------------------------------------------------------------------------
 
 
-def part(text: str, reason: str) -> Answer:
-    return Answer([Say(text)], stop_reason=reason, usage=Usage(10, 5))
+def part(text: str, reason: str) -> WrittenAnswer:
+    return WrittenAnswer([Say(text)], stop_reason=reason, usage=Usage(10, 5))
 
 
 async def test_an_answer_that_was_cut_goes_on_and_is_one_answer(project: Path, autojump_clock: MockClock) -> None:

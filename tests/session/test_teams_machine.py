@@ -28,6 +28,7 @@ from greenroom.teams import (
 )
 from greenroom.teams._board_messages import CreateItem
 from greenroom.teams._teammate_events import TeammateEvent
+from greenroom.teams._teammate_status import Availability
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, read_journal
 from tests.session.teamwork import in_order, open_teamwork, violations
@@ -87,7 +88,8 @@ async def act(team: Team, step: Step) -> None:
 
 def check_rest(team: Team) -> None:
     """Everybody who lives is idle, on the board as such, and has no item that it would have to be handed again."""
-    waiting = {*team.roster.home.waiting, *team.roster.home.holding}
+    known = team.roster.home.availability
+    waiting = {name for name, now in known.items() if now in {Availability.READY, Availability.HOLDING}}
     assert {one.name for one in team.roster.teammates} <= waiting
     assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
     assert all(not one.item for one in team.roster.teammates)

@@ -95,7 +95,7 @@ class Watched:
         self._look(request)
         match len(request.messages):
             case 1:
-                return [Call("Touch", {"what": one}) for one in EFFECTS]
+                return [Call("Touch", {"what": effect}) for effect in EFFECTS]
             case 3:
                 return [Call("Touch", {"what": "last"}), Call("Wait", {})]
         return "Done."
@@ -171,9 +171,9 @@ async def test_calls_of_a_process_that_crashed_anywhere_read_so_and_keep_known_r
         assert faults_of(request.messages) == []
         results = [one for message in request.messages for one in message.content if isinstance(one, ToolResultBlock)]
         if count < first_interrupt(disk):
-            assert INTERRUPTED not in {one.content for one in results}, count
-        lost += sum(one.content == LOST_RESULT for one in results)
-        kept += sum(one.content.endswith("was touched") for one in results)
+            assert INTERRUPTED not in {result.content for result in results}, count
+        lost += sum(result.content == LOST_RESULT for result in results)
+        kept += sum(result.content.endswith("was touched") for result in results)
 
     assert lost > 3
     assert kept > 3

@@ -49,7 +49,7 @@ def make_home() -> AgentState:
 
 def told(home: AgentState) -> list[str]:
     assert home.conversation is not None
-    blocks = [block for one in home.conversation.messages if one.role == "user" for block in one.content]
+    blocks = [block for message in home.conversation.messages if message.role == "user" for block in message.content]
     return [block.text for block in blocks if isinstance(block, TextBlock)]
 
 

@@ -19,7 +19,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.swarm._controls import Action, Controls, Interrupt, Kill, KillAll, Question, Settle, Target, Tell, press
+from greenroom.swarm._controls import (
+    Action,
+    Controls,
+    Interrupt,
+    KeyQuestion,
+    Kill,
+    KillAll,
+    Settle,
+    Target,
+    Tell,
+    press,
+)
 from greenroom.terminal import Key, Press
 from greenroom.terminal._keys import keys_in
 from tests.swarm.small_repo import make_small_repo
@@ -27,13 +38,13 @@ from tests.swarm.small_repo import make_small_repo
 LEAD = Target("a0", "lead", is_mate=False)
 MATES = tuple(Target(f"a{number}", f"mate-{number}", is_mate=True) for number in (1, 2))
 ALL = (LEAD, *MATES)
-ASKS = Question("q1", "mate-1 wants to use Bash: make")
+ASKS = KeyQuestion("q1", "mate-1 wants to use Bash: make")
 
 presses = st.lists(st.one_of(st.sampled_from(Key), st.sampled_from([*"imkKynq", "x", "\u00e9"])), max_size=12)
 
 
 def after(
-    keys: Sequence[Press], targets: Sequence[Target] = ALL, question: Question | None = None
+    keys: Sequence[Press], targets: Sequence[Target] = ALL, question: KeyQuestion | None = None
 ) -> tuple[Controls, list[Action]]:
     """Press keys one after the other."""
     controls, actions = Controls(), []
@@ -46,7 +57,7 @@ def after(
 
 @given(presses, st.sampled_from([(), (LEAD,), ALL]), st.sampled_from([None, ASKS]))
 def test_nothing_ends_that_was_not_asked_about_and_no_letter_of_a_message_acts(
-    keys: list[Press], targets: tuple[Target, ...], question: Question | None
+    keys: list[Press], targets: tuple[Target, ...], question: KeyQuestion | None
 ) -> None:
     controls = Controls()
     for key in keys:

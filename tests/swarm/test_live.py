@@ -11,20 +11,25 @@ from rich.console import Console
 
 from greenroom.cli import main
 from greenroom.swarm import _swarm as swarm_module
-from greenroom.swarm._frame import Frame, Mail, Row, draw, fitting, short_duration, short_number
+from greenroom.swarm._frame import Frame, MailboxDepth, Row, draw, fitting, short_duration, short_number
 from greenroom.swarm._live_view import LiveView
-from greenroom.swarm._view import Opening, Summary, View, summary_lines
+from greenroom.swarm._view import Summary, SwarmOpening, View, summary_lines
 from tests.swarm.small_repo import make_small_repo
 
 ROWS = (
     Row(name="session", depth=0, state="working"),
-    Row(name="lead", depth=1, state="idle", mail=Mail(later=2), tokens=31_234),
+    Row(name="lead", depth=1, state="idle", mail=MailboxDepth(later=2), tokens=31_234),
     Row(name="team swarm", depth=1, state="working"),
-    Row(name="board", depth=2, state="idle", mail=Mail()),
+    Row(name="board", depth=2, state="idle", mail=MailboxDepth()),
     Row(
-        name="mate-1", depth=2, state="working", activity="Read src/" + "very/" * 20 + "deep.py", mail=Mail(), tokens=0
+        name="mate-1",
+        depth=2,
+        state="working",
+        activity="Read src/" + "very/" * 20 + "deep.py",
+        mail=MailboxDepth(),
+        tokens=0,
     ),
-    Row(name="mate-2", depth=2, state="failed", mail=Mail(), tokens=999),
+    Row(name="mate-2", depth=2, state="failed", mail=MailboxDepth(), tokens=999),
 )
 FRAME = Frame(
     title="/home/ada/shop: 2 mates and a lead", elapsed_s=83.2, rows=ROWS, completed=3, in_progress=1, items=12
@@ -72,7 +77,7 @@ def test_a_frame_fits_eighty_columns() -> None:
 def test_there_is_room_for_a_column_of_each_lane_and_for_what_was_written() -> None:
     frame = attrs.evolve(
         FRAME,
-        rows=(*ROWS[:2], attrs.evolve(ROWS[4], id="a4", mail=Mail(now=1, later=12))),
+        rows=(*ROWS[:2], attrs.evolve(ROWS[4], id="a4", mail=MailboxDepth(now=1, later=12))),
         cost="$0.42",
         mail=("mate-1 to lead: the parser is done",),
         keys="mate-1: m message",
@@ -128,7 +133,7 @@ def test_a_terminal_without_unicode_gets_plain_letters() -> None:
 
 def test_what_does_not_fit_is_counted_and_what_works_is_shown_first() -> None:
     mates = tuple(
-        Row(name=f"mate-{n}", depth=2, state="working" if n == 90 else "idle", mail=Mail(), tokens=0)
+        Row(name=f"mate-{n}", depth=2, state="working" if n == 90 else "idle", mail=MailboxDepth(), tokens=0)
         for n in range(1, 101)
     )
     drawn = lines(
@@ -167,7 +172,7 @@ def test_a_whole_swarm_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_text_from_files_and_models_cannot_move_the_cursor() -> None:
-    row = Row(name="mate-1", depth=1, state="working", activity="\x1b[2J[bold]x[/bold]", mail=Mail(), tokens=0)
+    row = Row(name="mate-1", depth=1, state="working", activity="\x1b[2J[bold]x[/bold]", mail=MailboxDepth(), tokens=0)
 
     drawn = "\n".join(lines(Frame(title="x", elapsed_s=0, rows=(row,), completed=0, in_progress=0, items=0), console()))
 
@@ -184,7 +189,7 @@ def test_every_view_is_a_view() -> None:
 
 def test_the_last_lines_say_where_everything_is(capsys: pytest.CaptureFixture[str]) -> None:
     view = LiveView(Console(width=80, highlight=False))
-    view.begin(Opening(model="claude-sonnet-5", is_rule_based=False, folder="/x", task="t", mates=1))
+    view.begin(SwarmOpening(model="claude-sonnet-5", is_rule_based=False, folder="/x", task="t", mates=1))
     view.end(
         Summary(
             state="failed",

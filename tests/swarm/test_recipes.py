@@ -55,7 +55,8 @@ blocked_by = ["a"]
 """
 ROLE = '[[roles]]\nname = "reader"\n'
 PYTHON = """
-from greenroom.swarm.recipes import Recipe, RecipeItem, Role
+from greenroom.swarm.recipes import Recipe, Role
+from greenroom.swarm.recipes._recipe import RecipeItem
 from greenroom.models import Call
 
 

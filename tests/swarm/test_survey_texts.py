@@ -15,7 +15,7 @@ from greenroom.agents._inputs import render
 from greenroom.core import InlineBlocking
 from greenroom.swarm.recipes import SURVEY
 from greenroom.swarm.survey._facts import FileFacts, Hit, Marker, SearchFacts, Spotted, parse_findings, write_findings
-from greenroom.swarm.survey._items import FileToRead, Item, Search, describe, item_number, parse_item
+from greenroom.swarm.survey._items import FileToRead, SurveyItem, SurveySearch, describe, item_number, parse_item
 from greenroom.swarm.survey._keywords import keywords_of
 from greenroom.swarm.survey._partition import MAX_FILES, MAX_LINES, plan_reading
 from greenroom.swarm.survey._prompts import SURVEY_TASK, Assignment, parse_assignment
@@ -124,19 +124,19 @@ def test_task_lists_are_read_as_json_and_as_lines() -> None:
 
 FILES = st.lists(st.builds(FileToRead, PATH, st.none() | st.integers(0, 10**7)), min_size=1, max_size=8)
 PATTERN = st.text(alphabet="ab|()[]{}.*\\ \"'<>", min_size=1, max_size=12)
-SEARCHES = st.lists(st.builds(Search, NAME, PATTERN, ignores_case=st.booleans()), min_size=1, max_size=4)
+SEARCHES = st.lists(st.builds(SurveySearch, NAME, PATTERN, ignores_case=st.booleans()), min_size=1, max_size=4)
 
 
 @given(FILES)
 def test_an_item_of_files_is_read_back(files: list[FileToRead]) -> None:
-    item = Item(subject="", files=tuple(files))
+    item = SurveyItem(subject="", files=tuple(files))
 
     assert parse_item(f"Task #7 is yours: Read x\n\n{describe(item)}") == item
 
 
 @given(SEARCHES)
-def test_an_item_of_searches_is_read_back(searches: list[Search]) -> None:
-    item = Item(subject="", searches=tuple(searches))
+def test_an_item_of_searches_is_read_back(searches: list[SurveySearch]) -> None:
+    item = SurveyItem(subject="", searches=tuple(searches))
 
     assert parse_item(f"Task #7 is yours: Search\n\n{describe(item)}") == item
 

@@ -76,7 +76,7 @@ def test_a_mate_whose_plan_waits_takes_the_leads_word_or_a_shutdown_and_leaves_t
 ) -> None:
     place = plan_next(MemberStatus.AWAITING_PLAN, sources)
 
-    heard = [one for one in sources if one in {WorkSource.SHUTDOWN, WorkSource.LEAD}]
+    heard = [source for source in sources if source in {WorkSource.SHUTDOWN, WorkSource.LEAD}]
     assert (place is None) == (not heard)
     if place is not None:
         assert sources[place] is min(heard, key=list(WorkSource).index)

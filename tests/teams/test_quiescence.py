@@ -69,7 +69,7 @@ class Crew:
         self.said += 1
         others = [one for one in self.members if one != member] or [member]
         pending = [one.id for one in self.state.in_order() if one.status is ItemStatus.PENDING and one.id != item]
-        done = [one.id for one in self.state.in_order() if one.status is ItemStatus.COMPLETED]
+        done = [item.id for item in self.state.in_order() if item.status is ItemStatus.COMPLETED]
         match act:
             case "complete":
                 self.edit(item, member, status="completed")
@@ -144,7 +144,7 @@ def test_no_board_hands_an_item_out_for_ever(plans: list[list[str]], items: int,
     for item in crew.state.in_order():
         if item.status is ItemStatus.PENDING and not crew.state.open_blockers(item):
             assert item.held_back
-            assert item.is_held_back or {*item.returned_by} >= {item.owner or one for one in crew.members}
+            assert item.is_held_back or {*item.returned_by} >= {item.owner or member for member in crew.members}
 
 
 @given(plans=PLANS, what=st.sampled_from(["say more", "rename", "give by name"]))

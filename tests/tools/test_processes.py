@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
 def size_and_mode(path: Path) -> tuple[int, int]:
@@ -320,7 +320,7 @@ def test_a_killed_reaper_is_followed_by_another_that_knows_all(tmp_path: Path) -
         closing.join(10)
         assert not closing.is_alive()
     finally:
-        end([one.pid for one in sleepers])
+        end([sleeper.pid for sleeper in sleepers])
         reaper.close()
 
 

@@ -42,14 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before: Mapping[str, float] = json.loads(BEFORE.read_text(encoding="utf-8")) if BEFORE.exists() else {}
     figures = figures_of(said.checkout.resolve(), before)
     if said.json:
-        print(json.dumps({one.name: one.now for one in figures}, indent=2))
+        print(json.dumps({figure.name: figure.now for figure in figures}, indent=2))
         return 0
-    for one in figures:
-        mark = "  " if one.is_met else "! "
-        print(f"{mark}{one.line}  {one.name:<76} {before.get(one.name, '-'):>7}  {one.now:>7}  at most {one.limit:g}")
-        for place in one.places if said.places else ():
+    for figure in figures:
+        mark = "  " if figure.is_met else "! "
+        print(
+            f"{mark}{figure.line}  {figure.name:<76} {before.get(figure.name, '-'):>7}  {figure.now:>7}  at most {figure.limit:g}"
+        )
+        for place in figure.places if said.places else ():
             print(f"         {place}")
-    missed = sum(not one.is_met for one in figures)
+    missed = sum(not figure.is_met for figure in figures)
     print(
         f"{len(figures) - missed} of {len(figures)} figures are within their limits"
         + (f"; {missed} are not" * bool(missed))

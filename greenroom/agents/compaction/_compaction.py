@@ -194,7 +194,7 @@ Put it between <summary> and </summary>, under these headings, and leave out tho
 6. What is left to be done.
 7. What was being done in this moment, and the next step."""
 
-_FOCUS: Final = "What to look at in particular, as whoever asked for the summary said it:"
+_FOCUS: Final = "What to look at in particular, as the summary was asked for:"
 
 _BEGINNING: Final = "This conversation goes on from an earlier one, which had become too long. This is its summary:"
 _GOING_ON: Final = (

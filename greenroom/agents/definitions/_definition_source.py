@@ -234,6 +234,6 @@ def _read_json_file(content: str, origin: DefinitionOrigin) -> _Parsed:
     try:
         values = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        text = f"this is no JSON: {error.msg}"
+        text = f"invalid JSON: {error.msg}"
         return [(None, [Diagnostic(kind=Kind.BROKEN, source=origin.source, line=error.lineno, text=text)])]
     return read_json(values, origin=origin)

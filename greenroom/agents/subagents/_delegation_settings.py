@@ -8,7 +8,7 @@ import attrs
 
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
-from greenroom.agents.delegation._routing import ForkSetting
+from greenroom.agents.delegation._situation import ForkSetting
 from greenroom.core import LISTING_CHARACTERS, checked
 
 AUTO_BACKGROUND_MS: Final = 120_000

@@ -2,8 +2,10 @@
 
 from greenroom.core.sources._diagnostics import Diagnostic, Kind, too_deep
 from greenroom.core.sources._field_table import (
+    EFFORT_VALUES,
     Field,
     Misfit,
+    effort,
     flag,
     frozen,
     items,
@@ -43,6 +45,7 @@ from greenroom.core.sources._text_files import (
 )
 
 __all__ = [
+    "EFFORT_VALUES",
     "FILE_BYTES",
     "MANIFEST",
     "OWN",
@@ -66,6 +69,7 @@ __all__ = [
     "Scope",
     "SourceLevel",
     "Unusable",
+    "effort",
     "entries_of",
     "find_files",
     "find_places",

@@ -30,7 +30,7 @@ from greenroom.hooks.inputs._tool_calls import (
     PreToolUseInput,
 )
 from greenroom.hooks.inputs._turn_ends import (
-    BackgroundTask,
+    RunningTask,
     StopFailureInput,
     StopInput,
     SubagentStartInput,
@@ -42,7 +42,6 @@ from greenroom.hooks.inputs._turn_ends import (
 from greenroom.hooks.inputs._user_dialogs import ElicitationInput, ElicitationResultInput, MessageDisplayInput
 
 __all__ = [
-    "BackgroundTask",
     "BatchedCall",
     "ConfigChangeInput",
     "CwdChangedInput",
@@ -63,6 +62,7 @@ __all__ = [
     "PostToolUseInput",
     "PreCompactInput",
     "PreToolUseInput",
+    "RunningTask",
     "SessionEndInput",
     "SessionStartInput",
     "SetupInput",

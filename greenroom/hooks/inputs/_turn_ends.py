@@ -19,7 +19,7 @@ def _shorten(text: str) -> str:
 
 @final
 @attrs.frozen(kw_only=True)
-class BackgroundTask:
+class RunningTask:
     """A task of the session that is still running when the turn ends."""
 
     id: str
@@ -51,7 +51,7 @@ class _StopInput(HookInput):
     stop_hook_active: bool
     """True if a hook has already kept this turn from ending."""
     last_assistant_message: str
-    background_tasks: tuple[BackgroundTask, ...] = ()
+    background_tasks: tuple[RunningTask, ...] = ()
     session_crons: tuple[SessionCron, ...] = ()
 
 

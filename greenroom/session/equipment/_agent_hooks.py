@@ -64,11 +64,11 @@ class AgentHooks:
 
     def put_in_force(self, settings: Sequence[ParsedHooks], homes: Iterable[AgentState]) -> None:
         """Apply other settings; present agents keep the hooks of their definitions and skills."""
-        for_all = {one.source for one in (*self._always, *settings)}
+        for_all = {parsed.source for parsed in (*self._always, *settings)}
         self._settings = tuple(settings)
         for home in homes:
-            there_are = () if home.profile.hooks is None else home.profile.hooks.hooks.parsed
-            own = [one for one in there_are if one.source not in for_all]
+            present = () if home.profile.hooks is None else home.profile.hooks.hooks.parsed
+            own = [parsed for parsed in present if parsed.source not in for_all]
             if home.profile.hooks is not None:
                 home.profile.hooks.hooks = merge_hooks((*self._always, *own))
             elif any(alway.hooks for alway in self._always):
@@ -97,7 +97,7 @@ class AgentHooks:
             is_managed = definition.origin.scope is Scope.MANAGED
             source = HookSource(f"agent {definition.name}", kind, is_managed=is_managed)
             own.append(self._parsed(definition.hooks, source))
-        if not any(one.hooks for one in (*self._always, *own)):
+        if not any(parsed.hooks for parsed in (*self._always, *own)):
             return None
         return self._runner(home, own)
 

@@ -85,20 +85,20 @@ def after_change(had: list[ServerTool], listed: Sequence[ServerTool]) -> list[Se
         had: What it had.
         listed: What is there now.
     """
-    fresh = {one.name: one for one in listed}
+    fresh = {tool.name: tool for tool in listed}
     now: list[ServerTool] = []
     is_same = True
-    for one in had:
-        other = fresh.pop(one.name, None)
+    for tool in had:
+        other = fresh.pop(tool.name, None)
         if other is None:
-            entered_worktrees = isinstance(one, McpTool) and one.server.status not in _SAYS_ALL
-            is_same = is_same and entered_worktrees
-            now += [one] if entered_worktrees else []
-        elif _is_other(one, other):
+            remains = isinstance(tool, McpTool) and tool.server.status not in _SAYS_ALL
+            is_same = is_same and remains
+            now += [tool] if remains else []
+        elif _is_other(tool, other):
             is_same = False
             now.append(other)
         else:
-            now.append(one)
+            now.append(tool)
     return had if is_same and not fresh else [*now, *fresh.values()]
 
 

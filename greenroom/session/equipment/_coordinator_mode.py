@@ -1,7 +1,7 @@
 """Coordinator mode in a session: the main agent only leads workers, which share a folder.
 
 Rule 1: the mode is fixed before anything of the session is made. Rule 2: the coordinator's prompt takes the place of its
-definition's, and its three tools that of all others, whoever gave them. Must not know: how workers are started.
+definition's, and its three tools that of all others, regardless of their origin. Must not know: how workers are started.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def with_its_tools(tools: ToolSet, delegation: DelegationSettings) -> ToolSet:
     """Return the tools of a session; a coordinator has its own whether the program thought of them or not."""
     if not delegation.coordinator:
         return tools
-    own = [one for one in (*STANDARD_TOOLS, *AGENT_TOOLS) if one.name in COORDINATOR_TOOLS]
-    return ToolSet((*tools.values(), *(one for one in own if one.name not in tools)))
+    own = [tool for tool in (*STANDARD_TOOLS, *AGENT_TOOLS) if tool.name in COORDINATOR_TOOLS]
+    return ToolSet((*tools.values(), *(tool for tool in own if tool.name not in tools)))
 
 
 def as_coordinator(definition: AgentDefinition, delegation: DelegationSettings) -> AgentDefinition:

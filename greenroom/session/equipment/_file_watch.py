@@ -2,7 +2,7 @@
 
 Rule 1: what is watched are the names that a matcher lists, in the folder of the session, and what hooks have last answered as
 `watchPaths`. Rule 2: a change is told when two looks saw the same of it: its writer may not have finished. Rule 3: what a file
-is when it is watched first is no change.
+at its first watch is not a change.
 """
 
 from __future__ import annotations

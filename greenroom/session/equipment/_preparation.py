@@ -136,7 +136,7 @@ class Preparation:
 
     def _give(self, home: AgentState, tools: Sequence[Tool]) -> None:
         """Give an agent other tools of its MCP servers in the place of those that it has."""
-        kept = [one for one in self._toolbox.own(home) if not isinstance(one, ServerTool)]
+        kept = [tool for tool in self._toolbox.own(home) if not isinstance(tool, ServerTool)]
         home.replace(tools=self._toolbox.choose(home, [*kept, *tools]))
 
     def _memory_of(self, home: AgentState, definition: AgentDefinition, places: Places) -> MemoryFolder | None:

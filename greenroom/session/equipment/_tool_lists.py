@@ -45,7 +45,7 @@ def check_tool_list(definition: AgentDefinition, tools: Collection[str], *, are_
         UsageError: Nothing in the list means anything; the text names it, in the groups of the product.
     """
     listed = definition.tools or ()
-    entries = [one for one in listed if are_all_there or not one.startswith(_MCP)]
+    entries = [name for name in listed if are_all_there or not name.startswith(_MCP)]
     if not listed or "*" in listed or len(entries) < len(listed):
         return
     if _SKILL in entries or any(names(entries, tool) for tool in tools):
@@ -57,7 +57,9 @@ def check_tool_list(definition: AgentDefinition, tools: Collection[str], *, are_
     absent = [entry for entry in entries if entry not in unknown]
     groups = [f"unrecognized [{', '.join(unknown)}]"] if unknown else []
     groups += [f"matched no tools in this session [{', '.join(absent)}]"] if absent else []
-    near = [close[0] for one in unknown if (close := difflib.get_close_matches(one, sorted({*standard, *tools}), n=1))]
+    near = [
+        close[0] for name in unknown if (close := difflib.get_close_matches(name, sorted({*standard, *tools}), n=1))
+    ]
     hint = f"; did you mean {', '.join(dict.fromkeys(near))}?" if near else ""
     raise UsageError(
         f"Agent '{definition.name}' would be spawned with zero tools — refusing. "

@@ -1,6 +1,6 @@
 """The hooks that make and remove worktrees in the place of git: those of the settings.
 
-Rule 1: where such a hook is configured, git makes nothing: a hook that fails, is too slow or names no folder is no worktree.
+Rule 1: where such a hook is configured, git makes nothing: if the hook fails, is too slow or names no folder, there is no worktree.
 Must not know: whose worktree it is.
 """
 

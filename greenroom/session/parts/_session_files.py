@@ -94,7 +94,7 @@ class SessionFiles:
     async def rewind(self, message_id: str, *, dry_run: bool = False) -> FileRewind:
         """Set the files that tools have changed back to how they were when a message of the user's arrived.
 
-        Files made since are removed; files changed or deleted since are restored, whoever changed them. Files that only commands
+        Files made since are removed; files changed or deleted since are restored, also those that others changed. Files that only commands
         changed are not known. The conversation stays as it is, and later messages can be rewound to afterwards. Cancelled, it
         runs to its end. Requires `fileCheckpointingEnabled`.
 

@@ -251,7 +251,7 @@ class SessionInbox:
     def queued(self) -> tuple[InboxItem, ...]:
         """Return what waits, in the order in which it came in."""
         items = list(self._waiting.values())
-        there = {one.uuid for ref in (self.ref, self._main) for one in ref.still_waiting(items)}
+        there = {item.uuid for ref in (self.ref, self._main) for item in ref.still_waiting(items)}
         for item in items:
             if item.uuid not in there:  # it expired, or its turn ended before it had been taken up
                 self._forget(item.uuid)
@@ -263,7 +263,7 @@ class SessionInbox:
         waiting = self.queued()
         cancelled = [item for item in waiting if cancel_queued and self._take_back(item)]
         kept = [item.uuid for item in waiting if item.uuid in self._waiting]
-        return Interrupted(result, tuple(kept), tuple(one.uuid for one in cancelled))
+        return Interrupted(result, tuple(kept), tuple(item.uuid for item in cancelled))
 
     def _take_back(self, item: InboxItem) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)

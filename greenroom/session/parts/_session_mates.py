@@ -176,8 +176,8 @@ class SessionMates:
         """Take note of its end: what it has started ends with it, and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")
-        for one in self._pool.descendants(home.profile.id):
-            one.task.kill(cause)
+        for below in self._pool.descendants(home.profile.id):
+            below.task.kill(cause)
         for shell in self._tasks.running(home.profile.id):
             shell.kill(cause)
         task = self._tasks.find(member.id)

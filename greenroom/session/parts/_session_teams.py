@@ -279,8 +279,8 @@ class SessionTeams:
         is_maker = settings.enabled and not settings.implicit
         home.replace(narrow=delegate_tools if self._delegates and self._narrow is None else self._narrow)
         mine = (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
-        kept = [one for one in self._composition.toolbox.own(home) if one.name not in self._given]
-        self._given = {one.name for one in mine}
+        kept = [tool for tool in self._composition.toolbox.own(home) if tool.name not in self._given]
+        self._given = {tool.name for tool in mine}
         home.replace(tools=self._composition.toolbox.choose(home, (*kept, *mine)))
 
     def survivors(self) -> Sequence[str]:

@@ -149,7 +149,9 @@ async def _take(inbox: SessionInbox, letter: Letter, recording: Journal) -> None
     """
     if not is_session_id(letter.sender):
         raise UsageError(f"{letter.sender!r} is not a session id")
-    waiting = sum(one.origin.kind is OriginKind.PEER and one.origin.name.startswith(SESSION) for one in inbox.queued())
+    waiting = sum(
+        item.origin.kind is OriginKind.PEER and item.origin.name.startswith(SESSION) for item in inbox.queued()
+    )
     if waiting >= MAX_WAITING:
         raise PeerError(f"{waiting} messages of other sessions wait already; send it later")
     try:

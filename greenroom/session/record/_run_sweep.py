@@ -43,7 +43,7 @@ class SweepReport:
     @property
     def freed_bytes(self) -> int:
         """The bytes that the removed runs took up."""
-        return sum(one.run.size_bytes for one in self.removed)
+        return sum(removal.run.size_bytes for removal in self.removed)
 
 
 def sweep_runs(
@@ -77,7 +77,7 @@ def sweep_runs(
 
 def _names(runs: Path, errors: list[str]) -> list[str]:
     try:
-        return sorted(one.name for one in runs.iterdir())
+        return sorted(path.name for path in runs.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:

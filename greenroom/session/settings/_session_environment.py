@@ -87,7 +87,7 @@ def limits_from_environment(environ: Mapping[str, str]) -> EnvironmentLimits:
 
 def _number(environ: Mapping[str, str], name: str, least: int, default: int) -> int:
     ours = name if name.startswith("GREENROOM_") else f"GREENROOM_{name}"
-    found = next((one for one in (ours, name) if environ.get(one, "").strip()), "")
+    found = next((known for known in (ours, name) if environ.get(known, "").strip()), "")
     if not found:
         return default
     text = environ[found].strip()

@@ -108,14 +108,14 @@ class SessionSettings:
     agent: str | None = None
     """The agent that a session's main agent is, where neither the program nor the command line names one."""
     effort: str | int | None = attrs.field(default=None, validator=_check_effort)
-    """How hard models think, unless a definition says otherwise."""
+    """Effort with which models think, unless a definition says otherwise."""
     env: dict[str, str] = attrs.field(factory=dict)
     """Variables for the commands, hooks and MCP servers of the session; also those that hold secrets."""
     pass_env: tuple[str, ...] = ()
     """Names of variables of the process that commands, hooks and MCP servers get although their names say that they hold secrets,
     or although servers get few variables; `*` stands for any characters."""
     sandbox: SandboxSettings = attrs.field(factory=SandboxSettings)
-    """What commands run in, besides the rules about them: `enabled`, `network`, `writable`, `unreadable`."""
+    """Sandbox of commands, besides the rules about them: `enabled`, `network`, `writable`, `unreadable`."""
     permissions: dict[str, Any] = attrs.field(factory=dict)
     """`allow`, `ask`, `deny`, `defaultMode`, `additionalDirectories`, `disableBypassPermissionsMode`."""
     hooks: dict[str, Any] = attrs.field(factory=dict)
@@ -140,7 +140,7 @@ class SessionSettings:
     record_model: bool = False
     """Whether all that the model is asked and answers is kept in the run folder, to be run again without it."""
     mcp: McpSettings = attrs.field(factory=McpSettings)
-    """How long MCP servers and their calls may take."""
+    """Time limits of MCP servers and their calls."""
     mcpServers: dict[str, Any] = attrs.field(factory=dict)  # noqa: N815
     """MCP servers by their names, as in `.mcp.json`."""
     enableAllProjectMcpServers: bool | None = None  # noqa: N815
@@ -158,11 +158,11 @@ class SessionSettings:
     plugins: tuple[str, ...] = ()
     """Folders of plugins; a relative one begins at the project, in the user's file at the folder of that file."""
     autoMode: AutoModeSettings = attrs.field(factory=AutoModeSettings)  # noqa: N815
-    """How calls are reviewed in the mode `auto`: `model`, `timeout_s`, `environment`, `allow`, `soft_deny`, `hard_deny`."""
+    """Review of calls in the mode `auto`: `model`, `timeout_s`, `environment`, `allow`, `soft_deny`, `hard_deny`."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
-    """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
+    """Start of agents by others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
     `max_running`, `max_total`, `listing_chars`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
     `append_system_prompt`, `initial_prompt_scope`, `release_s`, `shell_max_s`, `stall_s`, `report_chars`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
@@ -185,9 +185,9 @@ class SessionSettings:
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
     """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
     worktree: WorktreeKeys = attrs.field(factory=WorktreeKeys)
-    """How git worktrees are made, for agents and for sessions: `baseRef`, `sparsePaths`."""
+    """Making of git worktrees, for agents and for sessions: `baseRef`, `sparsePaths`."""
     max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
-    """What all runs of a project may take up before a sweep removes the oldest."""
+    """Bytes that all runs of a project may take up before a sweep removes the oldest."""
 
 
 _MERGED: Final = frozenset(
@@ -226,7 +226,7 @@ class Settings:
     @property
     def allows_managed_rules_only(self) -> bool:
         """Whether only an administrator's permission rules count; nobody else can say so."""
-        return any(one.values.get("allowManagedPermissionRulesOnly") is True for one in self._managed)
+        return any(file.values.get("allowManagedPermissionRulesOnly") is True for file in self._managed)
 
     @property
     def has_managed_mode(self) -> bool:
@@ -246,19 +246,19 @@ class Settings:
             name: Of the key, such as `delegation`.
             part: What it has become.
         """
-        said = [one.values[name] for one in self._managed if isinstance(one.values.get(name), Mapping)]
+        said = [file.values[name] for file in self._managed if isinstance(file.values.get(name), Mapping)]
         known = {field.name for field in attrs.fields(type(part))}
-        held = {key: getattr(getattr(self.scalars, name), key) for one in said for key in one if key in known}
+        held = {key: getattr(getattr(self.scalars, name), key) for values in said for key in values if key in known}
         made: Part = attrs.evolve(cast(Any, part), **held)
         return made
 
     def server_rules(self) -> tuple[ServerRules, tuple[Diagnostic, ...]]:
         """Return which MCP servers may be connected at all, and what of that cannot be read."""
-        only_managed = any(one.values.get("allowManagedMcpServersOnly") is True for one in self._managed)
+        only_managed = any(file.values.get("allowManagedMcpServersOnly") is True for file in self._managed)
         those = self._managed if only_managed else self.files
-        trusted = (one for one in those if self.is_trusted or one.source not in OF_PROJECT)
+        trusted = (file for file in those if self.is_trusted or file.source not in OF_PROJECT)
         return read_server_rules(
-            [(file.values, file.name) for file in self.files], may_allow=frozenset(one.name for one in trusted)
+            [(file.values, file.name) for file in self.files], may_allow=frozenset(file.name for file in trusted)
         )
 
     def plugin_folders(self, places: Places) -> list[tuple[SettingSource | None, Path]]:
@@ -268,7 +268,7 @@ class Settings:
             named = file.values.get("plugins") if file.is_own else None
             if isinstance(named, list | tuple) and (self.is_trusted or file.source not in OF_PROJECT):
                 start = places.cwd if file.source is None else file.root or Path(file.name).parent
-                found += [(file.source, _folder(one, start, places.user)) for one in named]
+                found += [(file.source, _folder(name, start, places.user)) for name in named]
         return found
 
 

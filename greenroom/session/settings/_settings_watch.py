@@ -68,7 +68,7 @@ class Settling:
 
 def changed_keys(before: SettingsFile | None, after: SettingsFile | None) -> frozenset[str]:
     """Return the keys at the top of a file whose values are others now; a file that is not there holds none."""
-    old, new = ({} if one is None else one.values for one in (before, after))
+    old, new = ({} if file is None else file.values for file in (before, after))
     return frozenset(key for key in {*old, *new} if old.get(key) != new.get(key))
 
 
@@ -183,7 +183,7 @@ class SettingsWatch:
             read: Those of them that were read anew.
         """
         plan, composition = self._plan, self._composition
-        (old, _), (new, problems) = (self._policy_of(one) for one in (self._settings, after))
+        (old, _), (new, problems) = (self._policy_of(settings) for settings in (self._settings, after))
         change = partial(rebased, before=old, after=new, kept_in_files=self._kept_in(read))
         composition.rules.put_in_force(change, after.hooks)
         plan.variables.clear()

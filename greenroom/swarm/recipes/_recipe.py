@@ -213,9 +213,9 @@ class Recipe:
         for at, item in enumerate(value):
             if item.id in known:
                 raise UsageError(f"items[{at}].id: {item.id!r} is taken; give the item another id")
-            for one in item.blocked_by:
-                if one not in known:
-                    raise UsageError(f"items[{at}].blocked_by: no item before this one has the id {one!r}")
+            for blocker in item.blocked_by:
+                if blocker not in known:
+                    raise UsageError(f"items[{at}].blocked_by: no item before this one has the id {blocker!r}")
             known.add(item.id)
 
     @permission_mode.validator

@@ -92,7 +92,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def dotted_name(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Return what an expression such as `sp.run` stands for; empty where it is no plain name."""
+    """Return what an expression such as `sp.run` stands for; empty if it is not a plain name."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -52,7 +52,7 @@ _WITHOUT_TIMEOUT: Final[Mapping[str, int]] = {
     "ftplib.FTP": 4,
     "smtplib.SMTP": 3,
 }
-"""Calls that wait for ever unless told not to, and the place of `timeout` among their arguments."""
+"""Calls that wait without a limit by default, and the place of `timeout` among their arguments."""
 _UTC: Final = frozenset({"datetime.datetime.utcnow", "datetime.datetime.utcfromtimestamp"})
 _OPEN: Final = frozenset({"open", "io.open", "codecs.open"})
 _READS: Final = frozenset({"read", "readlines", "readline", "write", "writelines"})
@@ -91,7 +91,7 @@ def _kinds_of(node: ast.Call, name: str, keywords: _Keywords, around: Around) ->
         yield "yaml-load"
     elif not is_test and (name in _UNPICKLE or _has_unsafe_loader(node, name, keywords, around)):
         yield "unpickle"
-    if name == "tempfile.mktemp" and not is_test and "pipe" not in ast.unparse(node):  # a pipe of Windows is no file
+    if name == "tempfile.mktemp" and not is_test and "pipe" not in ast.unparse(node):  # a pipe of Windows is not a file
         yield "mktemp"
     if around.is_async and name in _BLOCKING:
         yield "async-blocks"
@@ -111,7 +111,7 @@ def _runs_made_up_line(node: ast.Call, name: str, keywords: _Keywords) -> bool:
 
 
 def _is_fixed(line: ast.expr) -> bool:
-    """Return True if a text is the same whoever runs the program."""
+    """Return True if a text does not depend on the user of the program."""
     match line:
         case ast.Constant():
             return True

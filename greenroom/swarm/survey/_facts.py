@@ -132,8 +132,8 @@ _TAGS: Final = {kind: tag for tag, kind in _CLASSES.items()}
 
 
 @attrs.frozen
-class Findings:
-    """One mate's report on one item."""
+class ItemFindings:
+    """The report of a teammate on one item."""
 
     item: str
     facts: tuple[Facts, ...]
@@ -147,17 +147,17 @@ def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
 
 # A lead reads the same messages at every turn; the cache keeps only what the conversation holds anyway.
 @lru_cache(maxsize=1024)
-def parse_findings(text: str) -> tuple[Findings, ...]:
+def parse_findings(text: str) -> tuple[ItemFindings, ...]:
     """Return the reports that a text holds; other text gives none."""
     return tuple(_parse_findings(text))
 
 
-def _parse_findings(text: str) -> Iterator[Findings]:
+def _parse_findings(text: str) -> Iterator[ItemFindings]:
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads), len(text)][1:]
     for head, end in zip(heads, ends, strict=False):
         facts = [_fact(line) for line in text[head.end() : end].split("\n")]
-        yield Findings(head[1], tuple(fact for fact in facts if fact is not None))
+        yield ItemFindings(head[1], tuple(fact for fact in facts if fact is not None))
 
 
 def _plain(fact: Facts) -> dict[str, Any]:

@@ -131,7 +131,9 @@ def _documents(survey: Survey) -> Iterator[Finding]:
         for link in facts.links:
             if not listing.is_cut and link.kind not in tree and link.kind not in folders:
                 yield Finding("dead-link", path, link.line, link.text)
-        yield from (one for one in _packaging(facts, tree) if not (one.kind == "no-licence" and has_licence))
+        yield from (
+            finding for finding in _packaging(facts, tree) if not (finding.kind == "no-licence" and has_licence)
+        )
 
 
 def _packaging(facts: TextFacts, tree: set[str]) -> Iterator[Finding]:

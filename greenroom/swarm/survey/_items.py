@@ -34,7 +34,7 @@ class FileToRead:
 
 
 @attrs.frozen
-class Search:
+class SurveySearch:
     """A search with Grep."""
 
     label: str
@@ -44,17 +44,17 @@ class Search:
 
 
 @attrs.frozen(kw_only=True)
-class Item:
+class SurveyItem:
     """The work of one teammate in one turn."""
 
     subject: str
     files: tuple[FileToRead, ...] = ()
-    searches: tuple[Search, ...] = ()
+    searches: tuple[SurveySearch, ...] = ()
     head: str = ""
     """The request, if it is not the one that the files suggest. It is not parsed."""
 
 
-def describe(item: Item) -> str:
+def describe(item: SurveyItem) -> str:
     """Return the description of an item for the board."""
     if item.searches:
         head = "Search with Grep, and report each place as path and line:"
@@ -69,9 +69,11 @@ def describe(item: Item) -> str:
     return "\n".join([head, "", *lines])
 
 
-def parse_item(text: str) -> Item | None:
+def parse_item(text: str) -> SurveyItem | None:
     """Return the item that a text describes, None if it describes none."""
-    searches = tuple(Search(label, pattern, glob, bool(case)) for label, pattern, glob, case in _SEARCH.findall(text))
+    searches = tuple(
+        SurveySearch(label, pattern, glob, bool(case)) for label, pattern, glob, case in _SEARCH.findall(text)
+    )
     files: tuple[FileToRead, ...] = ()
     if not searches:
         files = tuple(
@@ -79,7 +81,7 @@ def parse_item(text: str) -> Item | None:
         )
     if not searches and not files:
         return None
-    return Item(subject="", files=files, searches=searches)
+    return SurveyItem(subject="", files=files, searches=searches)
 
 
 def item_number(text: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.models import AnswerLike, Call, ModelRequest, ToolResultBlock
 from greenroom.swarm.survey._facts import Hit, SearchFacts
-from greenroom.swarm.survey._items import Item, Search
+from greenroom.swarm.survey._items import SurveyItem, SurveySearch
 from greenroom.swarm.survey._markdown import code, escaped, left_out_section, left_out_summary, more, table
 from greenroom.swarm.survey._paths import DATA_SUFFIXES, is_test
 
@@ -34,12 +34,12 @@ _COMMON: Final = frozenset(
     repository report same say see several shall she should show some such sure tell than that the their them then
     there these they this those through under until use used uses using very want was way well were what when where
     whether which while who whom whose why will with within without work works would write you your
-    """.split()  # noqa: SIM905 - a list of words in quotes is no better to read
+    """.split()  # noqa: SIM905 - a list of words in quotes is not easier to read
 )
 
 
 def keywords_of(task: str) -> tuple[str, ...]:
-    """Return the words to search for: what is quoted first, then what is no common word."""
+    """Return the words to search for: quoted words first, then those that are not common."""
     quoted = [found.strip() for found in _QUOTED.findall(task)]
     rest = _QUOTED.sub(" ", task)
     words = [word.strip(".") for word in _WORD.findall(rest)]
@@ -49,12 +49,12 @@ def keywords_of(task: str) -> tuple[str, ...]:
     return tuple(unique[word] for word in dict.fromkeys(order) if word in unique)[:MAX_KEYWORDS]
 
 
-def plan_keywords(task: str) -> tuple[Item, ...]:
+def plan_keywords(task: str) -> tuple[SurveyItem, ...]:
     """Return one item for each keyword of a task."""
     return tuple(
-        Item(
+        SurveyItem(
             subject=f"Search for {word!r}",
-            searches=(Search(word, re.escape(word), f"!*.{{{DATA_SUFFIXES}}}", ignores_case=True),),
+            searches=(SurveySearch(word, re.escape(word), f"!*.{{{DATA_SUFFIXES}}}", ignores_case=True),),
         )
         for word in keywords_of(task)
     )

@@ -12,10 +12,9 @@ from typing import Final
 import attrs
 
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.swarm.survey._conversation import Conversation, ToolCall, read_conversation
 from greenroom.swarm.survey._documents import is_document
 from greenroom.swarm.survey._facts import Facts, parse_findings
-from greenroom.swarm.survey._items import Item, describe
+from greenroom.swarm.survey._items import SurveyItem, describe
 from greenroom.swarm.survey._keywords import plan_keywords, write_keyword_report
 from greenroom.swarm.survey._listing import Listing, next_looks, read_listing
 from greenroom.swarm.survey._partition import plan_reading
@@ -25,11 +24,12 @@ from greenroom.swarm.survey._report import write_report
 from greenroom.swarm.survey._review import plan_review, write_review
 from greenroom.swarm.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
 from greenroom.swarm.survey._survey import Survey
+from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._tool_answers import parse_items
 
 MAX_DOCUMENTS: Final = 400
 WANTED_DOCUMENT_ITEMS: Final = 3
-_KEYS_AND_CONFLICTS: Final = Item(subject="Search for keys and merge conflicts", searches=(KEYS, CONFLICTS))
+_KEYS_AND_CONFLICTS: Final = SurveyItem(subject="Search for keys and merge conflicts", searches=(KEYS, CONFLICTS))
 
 
 @attrs.frozen
@@ -53,7 +53,7 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     created = conversation.calls_of("TaskCreate", since=at)
     items = () if created else _plan(assignment, listing)
     has_items = bool(created)
-    if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is gone on with: some items may be there
+    if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is resumed: some items may be there
         lists = conversation.calls_of("TaskList", since=max(at, conversation.cut_at))
         if not lists:
             return Call("TaskList")
@@ -67,7 +67,7 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     return _go_on(conversation, assignment, listing, has_items=has_items)
 
 
-def _plan(assignment: Assignment, listing: Listing) -> tuple[Item, ...]:
+def _plan(assignment: Assignment, listing: Listing) -> tuple[SurveyItem, ...]:
     has_text = bool(listing.python or listing.others)
     if assignment.changes is not None:
         return (*plan_review(assignment.changes, listing), *((_KEYS_AND_CONFLICTS,) if has_text else ()))
@@ -77,16 +77,18 @@ def _plan(assignment: Assignment, listing: Listing) -> tuple[Item, ...]:
     documents = {path: lines for path, lines in listing.others.items() if is_document(path)}
     items += plan_reading(dict(sorted(documents.items())[:MAX_DOCUMENTS]), wanted_items=WANTED_DOCUMENT_ITEMS)
     if listing.others:
-        items.append(Item(subject="Search for to-do markers outside Python", searches=(MARKERS,)))
+        items.append(SurveyItem(subject="Search for to-do markers outside Python", searches=(MARKERS,)))
     if has_text:
         items.append(
-            Item(subject="Search for merge conflicts and debugging leftovers", searches=(CONFLICTS, LEFTOVERS))
+            SurveyItem(subject="Search for merge conflicts and debugging leftovers", searches=(CONFLICTS, LEFTOVERS))
         )
-        items.append(Item(subject="Search for keys and passwords", searches=(KEYS,)))
+        items.append(SurveyItem(subject="Search for keys and passwords", searches=(KEYS,)))
     return tuple(items)
 
 
-def _go_on(conversation: Conversation, assignment: Assignment, listing: Listing, *, has_items: bool) -> AnswerLike:
+def _go_on(
+    conversation: SurveyConversation, assignment: Assignment, listing: Listing, *, has_items: bool
+) -> AnswerLike:
     reports = conversation.calls_of("WriteReport")
     news = [message for message in conversation.received if not reports or message.at > reports[-1].at]
     if reports and not any(parse_findings(message.text) for message in news):
@@ -135,7 +137,7 @@ def _waiting(board: _Board) -> str:
     return "; ".join(parts) + "."
 
 
-def _findings(conversation: Conversation) -> dict[str, tuple[Facts, ...]]:
+def _findings(conversation: SurveyConversation) -> dict[str, tuple[Facts, ...]]:
     """Return the facts by item; who reports twice replaces what came first."""
     return {
         finding.item: finding.facts for received in conversation.received for finding in parse_findings(received.text)

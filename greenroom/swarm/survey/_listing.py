@@ -13,9 +13,9 @@ from typing import Any, Final
 import attrs
 
 from greenroom.models import Call
-from greenroom.swarm.survey._conversation import Conversation, ToolCall
 from greenroom.swarm.survey._paths import DATA_SUFFIXES, PYTHON, language_of
-from greenroom.swarm.survey._tool_answers import Counts, SkippedFiles, parse_counts, parse_names
+from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall
+from greenroom.swarm.survey._tool_answers import GrepAnswer, SkippedFiles, parse_counts, parse_names
 
 MAX_FILES: Final = 2_000
 """Python files that are read; in a larger tree the first ones by path."""
@@ -73,7 +73,7 @@ class Listing:
         return self.total > len(self.paths)
 
 
-def next_looks(conversation: Conversation) -> list[Call]:
+def next_looks(conversation: SurveyConversation) -> list[Call]:
     """Return the calls that the listing still lacks."""
     if not conversation.calls_of("Glob"):
         return [Call("Glob", _ALL_FILES), Call("Grep", _PYTHON_LINES), Call("Grep", _OTHER_LINES)]
@@ -85,7 +85,7 @@ def next_looks(conversation: Conversation) -> list[Call]:
     return [Call("Grep", {**_PYTHON_LINES, "offset": offset})]
 
 
-def read_listing(conversation: Conversation) -> Listing:
+def read_listing(conversation: SurveyConversation) -> Listing:
     """Return what the calls have shown."""
     globbed = conversation.calls_of("Glob")[0]
     if globbed.is_error:
@@ -110,11 +110,11 @@ def read_listing(conversation: Conversation) -> Listing:
     )
 
 
-def _greps(conversation: Conversation, wanted: Mapping[str, Any]) -> list[ToolCall]:
+def _greps(conversation: SurveyConversation, wanted: Mapping[str, Any]) -> list[ToolCall]:
     return [call for call in conversation.calls_of("Grep") if wanted.items() <= dict(call.input).items()]
 
 
-def _skipped(*searches: Sequence[Counts]) -> dict[str, SkippedFiles]:
+def _skipped(*searches: Sequence[GrepAnswer]) -> dict[str, SkippedFiles]:
     """Add up what searches over different files skipped; each page of one names all that the pages before it did."""
     skipped: dict[str, SkippedFiles] = {}
     for pages in searches:

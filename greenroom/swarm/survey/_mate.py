@@ -13,12 +13,12 @@ from typing import Any, Final
 import attrs
 
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.swarm.survey._conversation import Conversation, Received, ToolCall, read_conversation
 from greenroom.swarm.survey._documents import is_document, survey_document
 from greenroom.swarm.survey._facts import Facts, FileFacts, Hit, SearchFacts, TextFacts, write_findings
-from greenroom.swarm.survey._items import FileToRead, Item, Search, item_number, parse_item
+from greenroom.swarm.survey._items import FileToRead, SurveyItem, SurveySearch, item_number, parse_item
 from greenroom.swarm.survey._python import shortened, survey_python
 from greenroom.swarm.survey._searches import KEYS, may_be_key
+from greenroom.swarm.survey._survey_conversation import Received, SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._tool_answers import next_offset_of, parse_matches, parse_page
 
 SIDE_BY_SIDE: Final = 6
@@ -47,7 +47,7 @@ def play_mate(request: ModelRequest) -> AnswerLike:
     return _report(number, item, calls)
 
 
-def _current_item(conversation: Conversation) -> tuple[Received, str, Item] | None:
+def _current_item(conversation: SurveyConversation) -> tuple[Received, str, SurveyItem] | None:
     for received in reversed(conversation.received):
         item = parse_item(received.text)
         number = item_number(received.text)
@@ -56,7 +56,7 @@ def _current_item(conversation: Conversation) -> tuple[Received, str, Item] | No
     return None
 
 
-def _report(number: str, item: Item, calls: Sequence[ToolCall]) -> AnswerLike:
+def _report(number: str, item: SurveyItem, calls: Sequence[ToolCall]) -> AnswerLike:
     facts = _facts(item, calls)
     summary = f"item {number}: {_amount(item)}"
     message = write_findings(number, _amount(item), facts)
@@ -67,7 +67,7 @@ def _report(number: str, item: Item, calls: Sequence[ToolCall]) -> AnswerLike:
     ]
 
 
-def _amount(item: Item) -> str:
+def _amount(item: SurveyItem) -> str:
     if item.searches:
         return "1 search" if len(item.searches) == 1 else f"{len(item.searches)} searches"
     return "1 file" if len(item.files) == 1 else f"{len(item.files)} files"
@@ -76,7 +76,7 @@ def _amount(item: Item) -> str:
 # --- what to call next ------------------------------------------------------------------------------------------------
 
 
-def _next_steps(item: Item, calls: Sequence[ToolCall]) -> Iterator[Call]:
+def _next_steps(item: SurveyItem, calls: Sequence[ToolCall]) -> Iterator[Call]:
     for file in item.files:
         step = _next_page(file, _calls_for(calls, "Read", file_path=file.path))
         if step is not None:
@@ -105,7 +105,7 @@ def _next_page(file: FileToRead, pages: Sequence[ToolCall]) -> Call | None:
     return None
 
 
-def _next_search(search: Search, pages: Sequence[ToolCall]) -> Call | None:
+def _next_search(search: SurveySearch, pages: Sequence[ToolCall]) -> Call | None:
     if not pages:
         return Call("Grep", _search_input(search))
     last = pages[-1]
@@ -117,7 +117,7 @@ def _next_search(search: Search, pages: Sequence[ToolCall]) -> Call | None:
     return Call("Grep", {**_search_input(search), "offset": offset})
 
 
-def _search_input(search: Search) -> dict[str, Any]:
+def _search_input(search: SurveySearch) -> dict[str, Any]:
     wanted: dict[str, Any] = {"pattern": search.pattern, "output_mode": "content", "head_limit": 0}
     if search.glob != "*":
         wanted["glob"] = search.glob
@@ -129,7 +129,7 @@ def _search_input(search: Search) -> dict[str, Any]:
 # --- what it all says -------------------------------------------------------------------------------------------------
 
 
-def _facts(item: Item, calls: Sequence[ToolCall]) -> Iterator[Facts]:
+def _facts(item: SurveyItem, calls: Sequence[ToolCall]) -> Iterator[Facts]:
     for file in item.files:
         yield file_facts(file.path, _calls_for(calls, "Read", file_path=file.path))
     for search in item.searches:
@@ -172,7 +172,7 @@ def _analysed(path: str, answers: tuple[str, ...]) -> FileFacts | TextFacts:
     return facts
 
 
-def search_facts(search: Search, pages: Sequence[ToolCall]) -> SearchFacts:
+def search_facts(search: SurveySearch, pages: Sequence[ToolCall]) -> SearchFacts:
     """Return the facts of a search from the answers of Grep; of a possible secret only the place is passed on."""
     last = pages[-1] if pages else None
     if last is None or last.result is None:

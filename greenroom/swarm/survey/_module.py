@@ -42,9 +42,9 @@ def _used(node: ast.stmt) -> Iterator[str]:
     parts = node.body if isinstance(node, _Definition) else []
     for part in ast.iter_child_nodes(node):
         yield from (
-            one.id
-            for one in ast.walk(part)
-            if isinstance(one, ast.Name) and not (one.id == own and part in parts)  # it may well call itself
+            inner.id
+            for inner in ast.walk(part)
+            if isinstance(inner, ast.Name) and not (inner.id == own and part in parts)  # it may well call itself
         )
 
 

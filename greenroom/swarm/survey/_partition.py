@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from greenroom.swarm.survey._items import FileToRead, Item
+from greenroom.swarm.survey._items import FileToRead, SurveyItem
 
 LEAST_LINES: Final = 300
 MAX_LINES: Final = 4_000
@@ -19,7 +19,7 @@ WANTED_ITEMS: Final = 12
 """Items per teammate in a large tree: several, so that nobody waits long for the last one."""
 
 
-def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_ITEMS) -> tuple[Item, ...]:
+def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_ITEMS) -> tuple[SurveyItem, ...]:
     """Return the items that read all files.
 
     Args:
@@ -29,7 +29,9 @@ def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_
     total = sum(size or 0 for size in sizes.values())
     budget = min(max(total // wanted_items, LEAST_LINES), MAX_LINES)
     files = [FileToRead(path, sizes[path]) for path in sorted(sizes)]
-    return tuple(Item(subject=_subject(chunk), files=tuple(chunk)) for chunk in _chunks(files, depth=0, budget=budget))
+    return tuple(
+        SurveyItem(subject=_subject(chunk), files=tuple(chunk)) for chunk in _chunks(files, depth=0, budget=budget)
+    )
 
 
 def _chunks(files: Sequence[FileToRead], *, depth: int, budget: int) -> list[list[FileToRead]]:

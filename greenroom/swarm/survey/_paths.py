@@ -54,7 +54,7 @@ _LANGUAGE_OF: Final[Mapping[str, str]] = {
     f".{suffix}": language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
 }
 DATA_SUFFIXES: Final = "csv,tsv,jsonl,ndjson,log,lock,svg,map,parquet,sql,dump,geojson,po"
-"""Files of these kinds are listed and not searched: they are large, and a match in them is no finding."""
+"""Files of these kinds are listed and not searched: they are large, and a match in them does not count."""
 _TEST_FOLDERS: Final = frozenset({"_tests", "test", "tests", "type_tests", "unittests"})
 _LOOSE_FOLDERS: Final = frozenset({
     *("benchmark", "benchmarks", "bin", "demo", "demos", "doc", "docs", "example", "examples", "sample", "samples"),

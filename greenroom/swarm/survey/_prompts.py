@@ -62,8 +62,8 @@ CLOSING: Final = (
 """Said to the lead where a team came to rest without its report."""
 
 REVIEW_TASK: Final = (
-    "Review the changes named below, for whoever has to decide about them: mistakes, risks, missing tests, and what will "
-    "make the code harder to maintain. Judge new lines; what was there before is no finding. Say where each thing is, as "
+    "Review the changes named below, for the person who decides about them: mistakes, risks, missing tests, and what will "
+    "make the code harder to maintain. Judge new lines; older lines do not count. Say where each thing is, as "
     "path:line, how sure you are, and what to do."
 )
 REVIEWER_SYSTEM: Final = f"""\

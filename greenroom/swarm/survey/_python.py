@@ -100,7 +100,7 @@ def _parse(lines: Sequence[str]) -> ast.Module | str:
     """Return the syntax tree, or why there is none."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a doubtful escape in somebody else's file is no concern of this program
+            warnings.simplefilter("ignore")  # a doubtful escape in somebody else's file does not concern this program
             return ast.parse("\n".join(lines) + "\n")
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)

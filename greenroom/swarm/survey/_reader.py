@@ -249,7 +249,7 @@ class Reader:
         self._visit_all(node.decorator_list)
         self._visit_all([*node.bases, *node.keywords])
         is_public = self._is_public and not node.name.startswith("_")
-        # Whoever decorates a class or gives it a metaclass may make something else of its methods.
+        # A decorator or a metaclass of a class may replace its methods.
         is_plain = not node.decorator_list and not node.keywords
         self._coroutines.append(coroutines_of(node.body) if is_plain else frozenset())
         outer = self._around

@@ -111,10 +111,10 @@ def _size(survey: Survey) -> str:
             else f"{text}, none of them text."
         )
     return (
-        f"{text}; {read} with {sum(one.lines for one in files):,} lines "
-        f"({sum(one.code_lines for one in files):,} without blank and comment lines), "
-        f"{count(sum(one.functions for one in files), 'function')} and "
-        f"{count(sum(one.classes for one in files), 'class', 'classes')}."
+        f"{text}; {read} with {sum(file.lines for file in files):,} lines "
+        f"({sum(file.code_lines for file in files):,} without blank and comment lines), "
+        f"{count(sum(file.functions for file in files), 'function')} and "
+        f"{count(sum(file.classes for file in files), 'class', 'classes')}."
     )
 
 
@@ -165,9 +165,9 @@ def look_first(findings: Sequence[Finding]) -> list[str]:
     texts: list[str] = []
     for kind in (kind for kind in KINDS if KINDS[kind].weight > 1):
         found = [finding for finding in findings if finding.kind == kind and not is_test(finding.path)]
-        for one in found[:_MAX_OF_KIND]:
-            shown = f", {code(one.text)}" if one.text else ""
-            texts.append(f"{code(f'{one.path}:{one.line}')}: {KINDS[kind].title}{shown}")
+        for finding in found[:_MAX_OF_KIND]:
+            shown = f", {code(finding.text)}" if finding.text else ""
+            texts.append(f"{code(f'{finding.path}:{finding.line}')}: {KINDS[kind].title}{shown}")
         if len(found) > _MAX_OF_KIND:
             texts[-1] += f" (and {len(found) - _MAX_OF_KIND} more of the kind)"
     return texts[:_MAX_FIRST]

@@ -1,6 +1,6 @@
 """The review of changes: the same looks as a survey's, by concern, at the files that changed; told are new lines only.
 
-What was there before the change is no finding of its review. Each concern is looked at by itself.
+Lines from before the change are not part of its review. Each concern is looked at by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import attrs
 from greenroom.swarm.survey._changes import ChangedFile, Changes, spans_in_words
 from greenroom.swarm.survey._documents import is_document
 from greenroom.swarm.survey._findings import Finding, findings_of
-from greenroom.swarm.survey._items import Item
+from greenroom.swarm.survey._items import SurveyItem
 from greenroom.swarm.survey._kinds import KINDS
 from greenroom.swarm.survey._listing import Listing
 from greenroom.swarm.survey._markdown import code, count, escaped
@@ -45,7 +45,7 @@ CONCERNS: Final[Mapping[str, Concern]] = {
     "risks": Concern(
         "Risks",
         "Review the changed lines of these files for risks: input from outside that is run, loaded or put into commands, "
-        "keys in the text, calls that may wait for ever, checks that were taken away.",
+        "keys in the text, calls that may wait without a limit, checks that were taken away.",
     ),
     "tests": Concern(
         "Tests",
@@ -54,7 +54,7 @@ CONCERNS: Final[Mapping[str, Concern]] = {
     ),
     "upkeep": Concern(
         "Upkeep",
-        "Review the changed lines of these files as whoever will maintain them: names, size, documentation that is now "
+        "Review the changed lines of these files as their future maintainer: names, size, documentation that is now "
         "wrong or missing, links that lead nowhere, what was left from debugging.",
     ),
 }
@@ -64,7 +64,7 @@ _RISKS: Final = frozenset({
 })  # fmt: skip
 
 
-def plan_review(changes: Changes, listing: Listing) -> tuple[Item, ...]:
+def plan_review(changes: Changes, listing: Listing) -> tuple[SurveyItem, ...]:
     """Return the items of a review: for each concern the files that changed and can be read."""
     changed = {file.path: file for file in changes.files if not file.is_deleted}
     sizes = {path: lines for path, lines in listing.python.items() if path in changed}
@@ -74,7 +74,7 @@ def plan_review(changes: Changes, listing: Listing) -> tuple[Item, ...]:
         spans = "\n".join(f"Changed in {file.path}: {_spans(changed[file.path])}" for file in chunk.files)
         for concern in CONCERNS.values():
             subject = chunk.subject.replace("Read ", f"{concern.title}: ", 1)
-            items.append(Item(subject=subject, files=chunk.files, head=f"{concern.asks}\n\n{spans}"))
+            items.append(SurveyItem(subject=subject, files=chunk.files, head=f"{concern.asks}\n\n{spans}"))
     return tuple(items)
 
 

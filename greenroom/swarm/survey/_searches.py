@@ -6,21 +6,21 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from greenroom.swarm.survey._items import Search
+from greenroom.swarm.survey._items import SurveySearch
 
-MARKERS: Final = Search(
+MARKERS: Final = SurveySearch(
     "to-do markers outside Python",
     # Followed by a colon or a name in parentheses, or the first word of a comment, a line or an entry of a list.
     r"\b(TODO|FIXME|XXX|HACK)( ?:|\()|(^|//|/\*|--|[#;%*]|^\s*[-*]( \[ \])?)\s*(TODO|FIXME|XXX|HACK)\b",
     "!*.{py,pyi,ipynb,lock,svg,map,csv,jsonl,log}",
 )
-CONFLICTS: Final = Search("merge conflicts", r"^(<{7}|>{7}) \S")
-LEFTOVERS: Final = Search(
+CONFLICTS: Final = SurveySearch("merge conflicts", r"^(<{7}|>{7}) \S")
+LEFTOVERS: Final = SurveySearch(
     "debugging left in other languages",
     r"^\s*(debugger;?|console\.(log|debug)\(.*|binding\.pry|byebug|var_dump\(.*|dbg!\(.*)\s*$",
     "*.{js,jsx,mjs,cjs,ts,tsx,vue,rb,php,rs}",
 )
-KEYS: Final = Search(
+KEYS: Final = SurveySearch(
     "keys and passwords",
     r"\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}"
     # Code that looks for such a line names it within another one.
@@ -34,7 +34,7 @@ _FEWEST_CHARACTERS: Final = 10
 
 
 def may_be_key(path: str, line: str) -> bool:
-    """Return True if a line that was found by `KEYS` is no example: manuals show keys that say so, and heads without a body."""
+    """Return True if a line that was found by `KEYS` is not an example: manuals show keys that say so, and heads without a body."""
     found = re.search(KEYS.pattern, line)
     if found is None or "example" in line.lower():
         return False

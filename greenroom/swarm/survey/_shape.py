@@ -59,7 +59,7 @@ def _folders(paths: Iterable[str], lines: Mapping[str, int], files: Mapping[str,
 
 
 def folder_at(path: str, depth: int) -> str:
-    """Return the folder of a path, at most so many levels deep."""
+    """Return the folder of a path, cut to a number of levels."""
     parts = PurePosixPath(path).parts[:-1][:depth]
     return "/".join(parts) + "/" if parts else "."
 

@@ -55,11 +55,11 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
 
 def _passes_on(handler: ast.ExceptHandler, around: Around) -> bool:
     """Return True if a handler raises, ends the program, or does something with the exception that it caught."""
-    for one in (found for child in handler.body for found in ast.walk(child)):
-        if isinstance(one, ast.Raise) or (isinstance(one, ast.Name) and one.id == handler.name):
+    for node in (found for child in handler.body for found in ast.walk(child)):
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name):
             return True
-        if isinstance(one, ast.Call):
-            name = dotted_name(one.func, around.file.names)
+        if isinstance(node, ast.Call):
+            name = dotted_name(node.func, around.file.names)
             if name in _EXITS or (name in _LOOKS and handler.type is not None):
                 return True
             if handler.type is not None and name.endswith(".exception"):  # a logger's: with the traceback

@@ -24,7 +24,7 @@ _ITEM: Final = re.compile(r"#?(\d+)\b.*\b(pending|in_progress|completed)\b(?:.*\
 
 
 @attrs.frozen
-class Page:
+class ReadAnswer:
     """One answer of Read."""
 
     lines: tuple[str, ...]
@@ -35,7 +35,7 @@ class Page:
     """Numbers of the lines of which only the start is there."""
 
 
-def parse_page(answer: str) -> Page:
+def parse_page(answer: str) -> ReadAnswer:
     """Read an answer of Read."""
     lines = []
     cut = []
@@ -53,7 +53,7 @@ def parse_page(answer: str) -> Page:
             next_offset = int(goes_on[1])
         elif " is not all UTF-8: " in line:
             is_utf8 = False
-    return Page(tuple(lines), next_offset, is_utf8, tuple(cut))
+    return ReadAnswer(tuple(lines), next_offset, is_utf8, tuple(cut))
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ class SkippedFiles:
 
 
 @attrs.frozen
-class Counts:
+class GrepAnswer:
     """One answer of Grep that counts matching lines."""
 
     counts: dict[str, int]
@@ -111,7 +111,7 @@ class Counts:
     """By what happened to them."""
 
 
-def parse_counts(answer: str) -> Counts:
+def parse_counts(answer: str) -> GrepAnswer:
     """Read an answer of Grep in the mode `count`."""
     lines, notes = _split_notes(answer)
     counts = {}
@@ -119,7 +119,7 @@ def parse_counts(answer: str) -> Counts:
         path, _, number = line.rpartition(":")
         if path and number.isdecimal():
             counts[path] = int(number)
-    return Counts(counts, next_offset_of(answer), _skipped(notes))
+    return GrepAnswer(counts, next_offset_of(answer), _skipped(notes))
 
 
 @attrs.frozen

@@ -48,7 +48,7 @@ class SearchBudget:
 
 
 @final
-class State(dict[str, "State"]):
+class AutomatonState(dict[str, "AutomatonState"]):
     """A set of nodes; as a dict, the state after each character that has been seen here."""
 
     __slots__ = ("_ends", "before", "is_match", "nodes", "owner")
@@ -61,7 +61,7 @@ class State(dict[str, "State"]):
         """True if a match ended just before the character that led here."""
         self._ends: dict[CharacterKind, bool] = {}
 
-    def __missing__(self, character: str) -> State:
+    def __missing__(self, character: str) -> AutomatonState:
         return self.owner.grow(self, character)
 
     def ends(self, after: CharacterKind) -> bool:
@@ -94,7 +94,7 @@ class Automaton:
         # Forward, a match may begin at every character; backward, it ends where the search forward has found it to.
         self._always = frozenset() if is_reversed else frozenset({program.start})
         self._start = frozenset({program.start})
-        self._states: dict[tuple[frozenset[int], CharacterKind, bool], State] = {}
+        self._states: dict[tuple[frozenset[int], CharacterKind, bool], AutomatonState] = {}
         self._transitions = 0
 
     def matches(self, text: str) -> bool:
@@ -125,7 +125,7 @@ class Automaton:
                 return found
         return floor if state.ends(self._kind_at(text, floor - 1)) else found
 
-    def grow(self, state: State, character: str) -> State:
+    def grow(self, state: AutomatonState, character: str) -> AutomatonState:
         """Make and keep the state that follows."""
         if self._keeps_match and state.is_match:
             return state
@@ -138,7 +138,7 @@ class Automaton:
         state[character] = after = self._state(self._always | nodes, kind, is_match=is_match)
         return after
 
-    def reached(self, state: State, after: CharacterKind) -> tuple[list[int], bool]:
+    def reached(self, state: AutomatonState, after: CharacterKind) -> tuple[list[int], bool]:
         """Return the character nodes that a state stands at before such a character, and whether a match ends there."""
         before, behind = (after, state.before) if self._is_reversed else (state.before, after)
         waiting = list(state.nodes)
@@ -159,11 +159,11 @@ class Automaton:
         self._budget.spend(len(seen) + 1)
         return characters, is_match
 
-    def _state(self, nodes: frozenset[int], before: CharacterKind, *, is_match: bool) -> State:
+    def _state(self, nodes: frozenset[int], before: CharacterKind, *, is_match: bool) -> AutomatonState:
         key = (nodes, before, is_match)
         state = self._states.get(key)
         if state is None:
-            state = self._states[key] = State(self, nodes, before, is_match=is_match)
+            state = self._states[key] = AutomatonState(self, nodes, before, is_match=is_match)
         return state
 
     def _forget(self) -> None:

@@ -28,7 +28,7 @@ class Shape:
 
 
 @attrs.define
-class Found:
+class FoundLines:
     """The lines of the answer."""
 
     skip: int
@@ -76,7 +76,7 @@ class Excerpt:
 
     name: str
     shape: Shape
-    found: Found
+    found: FoundLines
     matches: int = 0
     """Lines that matched so far."""
     _waiting: deque[tuple[int, str]] = attrs.field(init=False)

@@ -99,7 +99,7 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file for reading; `path` has its links resolved already.
 
     Raises:
-        Unreadable: It is no regular file, or the system refuses.
+        Unreadable: It is not a regular file, or the system refuses.
     """
     # NONBLOCK: opening a pipe would wait for its writer. NOFOLLOW: what became a link meanwhile is not followed.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY

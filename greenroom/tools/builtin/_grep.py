@@ -12,7 +12,7 @@ from typing import Annotated, Final, TypeAlias
 import attrs
 
 from greenroom.tools import Arg, ToolContext, ToolError, tool
-from greenroom.tools.builtin._excerpts import Excerpt, Found, OutputMode, Shape
+from greenroom.tools.builtin._excerpts import Excerpt, FoundLines, OutputMode, Shape
 from greenroom.tools.builtin._file_reader import (
     FOLDER,
     Block,
@@ -27,7 +27,7 @@ from greenroom.tools.builtin._file_reader import (
 )
 from greenroom.tools.builtin._globs import BadGlob, compile_glob
 from greenroom.tools.builtin._kinds import FILE_TYPES
-from greenroom.tools.builtin._line_patterns import LinePattern, TextPattern
+from greenroom.tools.builtin._line_patterns import LinePattern, MultilinePattern
 from greenroom.tools.builtin._programs import BadPattern, Parsed, parse
 from greenroom.tools.builtin._search_answers import Skipped, walk_notes
 from greenroom.tools.builtin._steps import ENTRY_UNITS, Work, in_steps
@@ -87,7 +87,7 @@ async def grep_tool(
         is_numbered=line_numbers,
     )
     walk = Walk(ctx.resolve(path), ctx.real_roots, ctx.hides)
-    found = Found(offset, head_limit or math.inf)
+    found = FoundLines(offset, head_limit or math.inf)
     search = _Search(walk, _filter(glob, file_type), shape, found, ctx.real_cwd)
     flags = (re.IGNORECASE if ignore_case else 0) | (re.MULTILINE | re.DOTALL if multiline else 0)
     await _run(search, pattern, re.RegexFlag(flags), ctx)
@@ -106,7 +106,7 @@ class _Search:
     walk: Walk
     is_wanted: Filter
     shape: Shape
-    found: Found
+    found: FoundLines
     cwd: Path
     skipped: Skipped = attrs.field(factory=Skipped)
     files: int = 0
@@ -189,7 +189,7 @@ def _marker_of_lines(pattern: Parsed) -> Marker:
 
 
 def _marker_of_texts(pattern: Parsed) -> Marker:
-    spans = TextPattern(pattern).spans
+    spans = MultilinePattern(pattern).spans
 
     def mark(block: Block) -> list[int]:
         matching: dict[int, None] = {}

@@ -51,7 +51,7 @@ class Ignores:
 def ignores_of(folder: Path, roots: Iterable[Path]) -> Ignores | None:
     """Return the rules that hold above a folder: those of its parents up to the session's directory that contains it.
 
-    Where they leave out that folder itself, none of them holds: whoever names an ignored folder wants to see it.
+    If they leave out that folder itself, none of them holds: a search that names an ignored folder is meant to see it.
     """
     tops = [root for root in roots if folder.is_relative_to(root)]
     if not tops:

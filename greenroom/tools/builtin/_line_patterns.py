@@ -64,7 +64,7 @@ class LinePattern:
 
 
 @final
-class TextPattern:
+class MultilinePattern:
     """A pattern for whole texts, in which a match may span several lines.
 
     A match ends at the first place where it can, as if all its quantifiers were lazy.

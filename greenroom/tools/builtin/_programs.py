@@ -97,7 +97,7 @@ def parse(pattern: str, flags: re.RegexFlag) -> Parsed:
     In the main thread only: it silences warnings for a moment, and they are the whole program's.
 
     Raises:
-        BadPattern: It is no regular expression, or a too long one.
+        BadPattern: It is not a regular expression, or too long.
     """
     if len(pattern) > MAX_CHARACTERS:
         raise BadPattern(f"the pattern is longer than {MAX_CHARACTERS} characters")

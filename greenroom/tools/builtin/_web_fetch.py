@@ -29,7 +29,7 @@ _TEXT_TYPES: Final = ("application/json", "application/xml", "application/javasc
 
 
 @attrs.frozen(kw_only=True)
-class Page:
+class FetchedPage:
     """The answer of a server to one request."""
 
     status: int
@@ -45,7 +45,7 @@ class Page:
 class Fetcher(Protocol):
     """The port to the web."""
 
-    async def fetch(self, url: str, *, most_bytes: int) -> Page:
+    async def fetch(self, url: str, *, most_bytes: int) -> FetchedPage:
         """Ask for one address and follow no redirect. Cancelled, it closes the connection.
 
         Raises:
@@ -81,7 +81,7 @@ def make_web_fetch_tool(fetcher: Fetcher, *, permit: Permit, digest: Digest | No
         """
         address, began_s = _checked(url), trio.current_time()
 
-        def answered(page: Page, result: str) -> str:
+        def answered(page: FetchedPage, result: str) -> str:
             ctx.respond(lambda: _told(page, address.geturl(), result, began_s))
             return result
 
@@ -102,7 +102,7 @@ def make_web_fetch_tool(fetcher: Fetcher, *, permit: Permit, digest: Digest | No
     return web_fetch
 
 
-def _told(page: Page, url: str, result: str, began_s: float) -> dict[str, object]:
+def _told(page: FetchedPage, url: str, result: str, began_s: float) -> dict[str, object]:
     """Return what hooks are told of an answer."""
     return {
         "bytes": len(page.content),
@@ -141,7 +141,7 @@ def _is_same_host(one: SplitResult, other: SplitResult) -> bool:
     return names[0] == names[1] and (ports[0] == ports[1] or (ports == [80, 443]))
 
 
-def _text(page: Page, url: str) -> str:
+def _text(page: FetchedPage, url: str) -> str:
     kind, _, rest = page.content_type.partition(";")
     kind = kind.strip().lower() or "text/plain"
     is_text = kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))

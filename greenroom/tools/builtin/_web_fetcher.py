@@ -10,7 +10,7 @@ import trio
 
 from greenroom.core import address_of, canonical_host, is_private_address, is_private_host
 from greenroom.tools import ToolError
-from greenroom.tools.builtin._web_fetch import Page
+from greenroom.tools.builtin._web_fetch import FetchedPage
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,7 +27,7 @@ class HttpFetcher:
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
 
-    async def fetch(self, url: str, *, most_bytes: int) -> Page:
+    async def fetch(self, url: str, *, most_bytes: int) -> FetchedPage:
         """Ask for one address; see `Fetcher.fetch`."""
         import httpx2
 
@@ -42,7 +42,7 @@ class HttpFetcher:
             raise ToolError(f"{url} cannot be fetched: {str(error) or type(error).__name__}") from error
 
 
-async def _ask_somewhere(client: httpx2.AsyncClient, url: str, most_bytes: int) -> Page:
+async def _ask_somewhere(client: httpx2.AsyncClient, url: str, most_bytes: int) -> FetchedPage:
     """Ask at the addresses of a host, one after the other until one of them takes the connection.
 
     The host is looked up once, and only what was looked at is connected to: a second look-up could say something else.
@@ -87,7 +87,7 @@ async def _addresses(url: str) -> list[str]:
     return addresses
 
 
-async def _ask(client: httpx2.AsyncClient, url: str, address: str, most_bytes: int) -> Page:
+async def _ask(client: httpx2.AsyncClient, url: str, address: str, most_bytes: int) -> FetchedPage:
     import httpx2
 
     whole = httpx2.URL(url)
@@ -106,7 +106,7 @@ async def _ask(client: httpx2.AsyncClient, url: str, address: str, most_bytes: i
                         break
             finally:
                 await _unwind(chunks)  # noqa: ASYNC102 - it is cancelled from its start: it waits for nothing
-        return Page(
+        return FetchedPage(
             status=answer.status_code,
             content=bytes(content[:most_bytes]),
             content_type=answer.headers.get("content-type", ""),

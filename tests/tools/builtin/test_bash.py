@@ -61,7 +61,7 @@ class Shells:
     @property
     def left(self) -> list[str]:
         folder = self.folder / ".tasks"
-        return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+        return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
 @asynccontextmanager

@@ -149,7 +149,7 @@ async def test_of_agents_that_save_at_the_same_time_one_wins_and_the_others_are_
 
     assert done
     assert sorted(done) == [n for n in range(20) if f"LINE {n};" in file.read_text()]
-    assert all("changed" in one for one in refused)
+    assert all("changed" in refusal for refusal in refused)
     assert left_beside(file) == []
 
 
@@ -312,7 +312,7 @@ async def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
         with pytest.raises(OutsideRoots):
             await write(ctx, "x", name)
 
-    assert [one.name for one in (tmp_path / "out").iterdir()] == ["f"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["f"]
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

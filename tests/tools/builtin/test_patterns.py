@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from greenroom.tools.builtin import _automaton
 from greenroom.tools.builtin._automaton import Automaton, SearchBudget
 from greenroom.tools.builtin._file_reader import Block
-from greenroom.tools.builtin._line_patterns import LinePattern, TextPattern, steps
+from greenroom.tools.builtin._line_patterns import LinePattern, MultilinePattern, steps
 from greenroom.tools.builtin._programs import BadPattern, compile_program, parse
 
 CHARACTERS = "aabbAB_1 .-éßſKİ\t"
@@ -62,8 +62,8 @@ def line_pattern(pattern: str, flags: int = 0) -> LinePattern:
     return LinePattern(parse(pattern, re.RegexFlag(flags)))
 
 
-def text_pattern(pattern: str) -> TextPattern:
-    return TextPattern(parse(pattern, re.MULTILINE | re.DOTALL))
+def text_pattern(pattern: str) -> MultilinePattern:
+    return MultilinePattern(parse(pattern, re.MULTILINE | re.DOTALL))
 
 
 @settings(max_examples=400)
@@ -99,7 +99,7 @@ def test_spans_are_matches_in_order_and_begin_with_the_first_end(pattern: str, t
     assume(r"\B" not in pattern)
     parsed = parse(pattern, re.MULTILINE | re.DOTALL)
 
-    spans = list(TextPattern(parsed).spans(text))
+    spans = list(MultilinePattern(parsed).spans(text))
 
     assert bool(spans) == (re.compile(pattern, re.MULTILINE | re.DOTALL).search(text) is not None)
     at = 0

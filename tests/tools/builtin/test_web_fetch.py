@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from greenroom.tools import ToolContext, ToolError
 from greenroom.tools.builtin import HttpFetcher, make_web_fetch_tool
 from greenroom.tools.builtin._html import text_of_html
-from greenroom.tools.builtin._web_fetch import Page
+from greenroom.tools.builtin._web_fetch import FetchedPage
 from tests.tools.calls import context
 
 HOME = "https://example.org/"
@@ -25,12 +25,12 @@ HOME = "https://example.org/"
 class Web:
     """Pages by address; remembers who was asked, and for what there was permission."""
 
-    pages: dict[str, Page]
+    pages: dict[str, FetchedPage]
     fetched: list[str] = attrs.field(factory=list)
     permitted: list[str] = attrs.field(factory=list)
     refused: str = "never"
 
-    async def fetch(self, url: str, *, most_bytes: int) -> Page:
+    async def fetch(self, url: str, *, most_bytes: int) -> FetchedPage:
         assert url in self.permitted
         self.fetched.append(url)
         return self.pages[url]
@@ -45,8 +45,8 @@ class Web:
         return await make_web_fetch_tool(self, permit=self.permit).call({"url": url, **more}, context(Path("/")))
 
 
-def html(text: str) -> Page:
-    return Page(status=200, content=text.encode(), content_type="text/html; charset=utf-8")
+def html(text: str) -> FetchedPage:
+    return FetchedPage(status=200, content=text.encode(), content_type="text/html; charset=utf-8")
 
 
 async def test_a_page_is_its_text() -> None:
@@ -80,20 +80,20 @@ def test_any_text_is_read_as_a_page(parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        (Page(status=200, content=b'{"a": 1}', content_type="application/json"), '{"a": 1}'),
-        (Page(status=200, content="é".encode("latin-1"), content_type='text/plain; charset="latin-1"'), "é"),
-        (Page(status=200, content=b"x", content_type="text/plain; charset=no-such"), "x"),
-        (Page(status=200, content=b"\xef\xbb\xbfx"), "x"),
-        (Page(status=200, content=b" \n", content_type="text/html"), f"({HOME} holds no text)"),
-        (Page(status=200, content=b"x", is_cut=True), f"x\n({HOME}: only the first 5242880 bytes were read)"),
+        (FetchedPage(status=200, content=b'{"a": 1}', content_type="application/json"), '{"a": 1}'),
+        (FetchedPage(status=200, content="é".encode("latin-1"), content_type='text/plain; charset="latin-1"'), "é"),
+        (FetchedPage(status=200, content=b"x", content_type="text/plain; charset=no-such"), "x"),
+        (FetchedPage(status=200, content=b"\xef\xbb\xbfx"), "x"),
+        (FetchedPage(status=200, content=b" \n", content_type="text/html"), f"({HOME} holds no text)"),
+        (FetchedPage(status=200, content=b"x", is_cut=True), f"x\n({HOME}: only the first 5242880 bytes were read)"),
     ],
 )
-async def test_other_texts_stay_as_they_are(page: Page, text: str) -> None:
+async def test_other_texts_stay_as_they_are(page: FetchedPage, text: str) -> None:
     assert await Web({HOME: page}).get() == text
 
 
 async def test_a_long_text_is_cut() -> None:
-    answer = await Web({HOME: Page(status=200, content=b"x" * 70_000)}).get()
+    answer = await Web({HOME: FetchedPage(status=200, content=b"x" * 70_000)}).get()
 
     assert answer == "x" * 60_000 + f"\n({HOME}: the first 60000 of 70000 characters)"
 
@@ -101,12 +101,12 @@ async def test_a_long_text_is_cut() -> None:
 @pytest.mark.parametrize(
     ("page", "reason"),
     [
-        (Page(status=404, content=b""), "status 404"),
-        (Page(status=200, content=b"x", content_type="image/png"), "image/png, which is not text"),
-        (Page(status=200, content=b"a\0b", content_type="text/plain"), "not text"),
+        (FetchedPage(status=404, content=b""), "status 404"),
+        (FetchedPage(status=200, content=b"x", content_type="image/png"), "image/png, which is not text"),
+        (FetchedPage(status=200, content=b"a\0b", content_type="text/plain"), "not text"),
     ],
 )
-async def test_what_is_no_page_is_a_tool_error(page: Page, reason: str) -> None:
+async def test_what_is_no_page_is_a_tool_error(page: FetchedPage, reason: str) -> None:
     with pytest.raises(ToolError, match=reason):
         await Web({HOME: page}).get()
 
@@ -150,7 +150,7 @@ async def test_without_permission_nobody_is_asked() -> None:
     ],
 )
 async def test_redirects_are_followed_on_the_same_host_only(start: str, location: str, is_followed: bool) -> None:
-    web = Web({start: Page(status=302, content=b"", location=location)})
+    web = Web({start: FetchedPage(status=302, content=b"", location=location)})
     target = "https://example.org/b" if location == "/b" else f"https:{location}" if location[0] == "/" else location
     web.pages[target] = html("there")
 
@@ -163,18 +163,18 @@ async def test_redirects_are_followed_on_the_same_host_only(start: str, location
 
 
 async def test_redirects_are_put_before_the_permission_and_have_an_end() -> None:
-    web = Web({HOME: Page(status=302, content=b"", location="/private")}, refused="private")
+    web = Web({HOME: FetchedPage(status=302, content=b"", location="/private")}, refused="private")
     with pytest.raises(ToolError, match="not allowed"):
         await web.get()
 
     with pytest.raises(ToolError, match="more than 5 times"):
-        await Web({HOME: Page(status=302, content=b"", location="/")}).get()
+        await Web({HOME: FetchedPage(status=302, content=b"", location="/")}).get()
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "https://me:secret@example.org/"])
 async def test_a_redirect_to_what_is_no_address_is_refused(location: str) -> None:
     with pytest.raises(ToolError):
-        await Web({HOME: Page(status=302, content=b"", location=location)}).get()
+        await Web({HOME: FetchedPage(status=302, content=b"", location=location)}).get()
 
 
 async def test_a_question_is_answered_by_whoever_digests() -> None:
@@ -220,7 +220,7 @@ async def test_a_page_comes_over_http() -> None:
     async with server(reply("200 OK\r\ncontent-type: text/html", b"<p>hi")) as url:
         page = await HttpFetcher().fetch(url, most_bytes=100)
 
-    assert page == Page(status=200, content=b"<p>hi", content_type="text/html")
+    assert page == FetchedPage(status=200, content=b"<p>hi", content_type="text/html")
 
 
 async def test_an_endless_page_is_read_to_the_limit_only() -> None:

@@ -37,7 +37,7 @@ def change(checkpoints: FileCheckpoints, path: Path, text: str, root: Path | Non
 
 
 def kept(tmp_path: Path) -> int:
-    return sum(one.stat().st_size for one in (tmp_path / "files" / "copies").iterdir())
+    return sum(path.stat().st_size for path in (tmp_path / "files" / "copies").iterdir())
 
 
 # --- how much is kept -----------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_what_is_kept_of_each_change_is_there_after_a_restart(tmp_path: Path) ->
         rewind = again.rewind("m0", is_dry_run=True)
         assert rewind.removed == tuple(one for one in (path, other) if one.exists())
         assert rewind.changed_elsewhere == ()
-        old = {one: one.read_bytes() for one in (tmp_path / "files").glob("*.change")}
+        old = {path: path.read_bytes() for path in (tmp_path / "files").glob("*.change")}
     assert not opened(tmp_path).rewind("m0").error
     assert not path.exists()
 

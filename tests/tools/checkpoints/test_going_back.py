@@ -123,7 +123,7 @@ class World:
             expected |= {name: before[name]} if name in before else {}
         assert self.files() == expected
         assert kept or tried == done
-        assert {str(one.relative_to(self.folder)) for one in done.files} == {
+        assert {str(file.relative_to(self.folder)) for file in done.files} == {
             name for name in NAMES if before.get(name) != expected.get(name)
         }
         if isinstance(self.disk, FillingDisk):

@@ -17,8 +17,8 @@ from typing import Final
 
 import attrs
 
-from tests.mutants.catalogue import KERNEL_TESTS, MUTANTS, Mutant
 from tests.promises import PROMISES
+from tools.mutants.catalogue import KERNEL_TESTS, MUTANTS, Mutant
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LIMIT_S: Final = 120
@@ -41,7 +41,7 @@ class Verdict:
 def run(mutant: Mutant) -> Verdict:
     """Run the tests that should notice a mutant, until one does."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
-    command += ["-p", "tests.mutants.plugin", *(mutant.tests or KERNEL_TESTS)]
+    command += ["-p", "tools.mutants.plugin", *(mutant.tests or KERNEL_TESTS)]
     environment = os.environ | {"MUTANT": mutant.name, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     began = time.monotonic()
     try:
@@ -64,12 +64,12 @@ def run(mutant: Mutant) -> Verdict:
 
 def main() -> int:
     """Run all mutants, or those that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="names of mutants or ids of promises; by default all")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     options = parser.parse_args()
-    chosen = [one for one in MUTANTS if not options.names or {one.name, *one.promises} & set(options.names)]
+    chosen = [mutant for mutant in MUTANTS if not options.names or {mutant.name, *mutant.promises} & set(options.names)]
     unknown = set(options.names) - {one for mutant in MUTANTS for one in (mutant.name, *mutant.promises)}
     if unknown:
         parser.error(f"no mutant and no promise is called {', '.join(map(repr, sorted(unknown)))}; --list names them")
@@ -84,8 +84,8 @@ def main() -> int:
         for verdict in pool.map(run, chosen):
             print(verdict, flush=True)
             verdicts.append(verdict)
-    survivors = [one.mutant.name for one in verdicts if not one.is_killed]
-    broken = {name for one in MUTANTS for name in one.promises}
+    survivors = [verdict.mutant.name for verdict in verdicts if not verdict.is_killed]
+    broken = {name for mutant in MUTANTS for name in mutant.promises}
     untested = sorted(set(PROMISES) - broken, key=lambda name: (len(name), name)) if not options.names else []
     print(f"\n{len(verdicts)} mutants, {len(survivors)} survived{': ' if survivors else ''}{', '.join(survivors)}")
     if untested:

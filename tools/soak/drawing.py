@@ -23,7 +23,7 @@ from hypothesis import seed as seeded
 from hypothesis.strategies import SearchStrategy
 
 from greenroom.testing import ExplorationFailed, Search, explore, pct
-from tests.agents.subagents.machine import own_folder
+from tools.soak.session_machine import own_folder
 
 EACH: Final = 5
 """Schedules of a plan, for each of the strategies."""
@@ -129,10 +129,10 @@ def soak_on_all_cores(drawn: Drawn, about: str | None) -> int:
     tasks = [(seed + number * 1_000_000, -(-schedules // options.jobs)) for number in range(options.jobs)]
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         tallies = pool.map(partial(soak, drawn), tasks)
-    runs = sum(one.schedules for one in tallies)
-    plans_run, journals = sum(one.plans for one in tallies), sum(one.journals for one in tallies)
-    violations = [text for one in tallies for text in one.violations]
-    per_minute = sum(one.schedules / one.seconds for one in tallies) * 60
+    runs = sum(tally.schedules for tally in tallies)
+    plans_run, journals = sum(tally.plans for tally in tallies), sum(tally.journals for tally in tallies)
+    violations = [text for tally in tallies for text in tally.violations]
+    per_minute = sum(tally.schedules / tally.seconds for tally in tallies) * 60
     print(f"{runs:,} schedules of {plans_run:,} plans, {per_minute:,.0f} a minute, {journals:,} distinct journals")
     print(f"{len(violations)} violations", *violations, sep="\n  ")
     return 1 if violations else 0

@@ -24,15 +24,14 @@ from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled, Undelivered, UsageError, point
 from greenroom.models import Message
 from greenroom.session import Session, open_session
-from greenroom.teams import LEAD, Edit, EditItem, Item, Team
-from greenroom.teams._board_messages import CreateItem
+from greenroom.teams import LEAD, CreateItem, Edit, EditItem, Item, Team
 from greenroom.teams._shutdown_requests import ShutdownOutcome
 from greenroom.teams._team_handles import Teammate
 from greenroom.testing import Sim
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
-from tests.agents.subagents.situations import TOOLS, Round
 from tests.kept import Kept
-from tests.session.team_orders import ObedientMembers, OrderBook
+from tools.soak.session_situations import TOOLS, Round
+from tools.soak.team_orders import ObedientMembers, OrderBook
 
 MAX_STEPS: Final = 40_000
 """No run takes so many steps."""
@@ -66,12 +65,12 @@ class Plan(Kept):
         """
         sittings: list[tuple[list[Operation], bool]] = []
         done: list[Operation] = []
-        for one in self.operations:
-            if one[0] == "reopen":
-                sittings.append((done, one[1]))
+        for operation in self.operations:
+            if operation[0] == "reopen":
+                sittings.append((done, operation[1]))
                 done = []
             else:
-                done.append(one)
+                done.append(operation)
         return [*sittings, (done, False)] if self.leaves else [*sittings, (done, True), ([], True)]
 
 
@@ -255,7 +254,7 @@ def scenario(plan: Plan, folder: Path) -> Callable[[Sim], Awaitable[object]]:
 
 
 async def _run(plan: Plan, folder: Path, sim: Sim) -> None:
-    from tests.session.team_invariants import check_when_left
+    from tools.soak.team_invariants import check_when_left
 
     shutil.rmtree(folder / "runs", ignore_errors=True)
     async with trio.open_nursery() as nursery:
@@ -279,7 +278,7 @@ async def _run(plan: Plan, folder: Path, sim: Sim) -> None:
 
 
 async def _sit(world: World) -> None:
-    from tests.session.team_invariants import Snapshot, check_at_rest, check_closed, probe
+    from tools.soak.team_invariants import Snapshot, check_at_rest, check_closed, probe
 
     before: Snapshot | None = None
     sittings = world.plan.sittings

@@ -21,7 +21,6 @@ import trio
 
 from greenroom.core import InternalError, ProviderError, point
 from greenroom.models import (
-    Answer,
     AnswerLike,
     Call,
     Message,
@@ -31,6 +30,7 @@ from greenroom.models import (
     ScriptedModel,
     TextBlock,
     Usage,
+    WrittenAnswer,
 )
 from greenroom.models._scripted import ScriptStep
 from greenroom.models._written_answers import Part
@@ -152,7 +152,7 @@ class ObedientModel:
 
     def _step(self, request: ModelRequest) -> ScriptStep:
         if request.definition in REVIEWERS:
-            return ScriptStep(answer=Answer([Say(verdict_on(request))], usage=USAGE), wait_s=self._wait_s)
+            return ScriptStep(answer=WrittenAnswer([Say(verdict_on(request))], usage=USAGE), wait_s=self._wait_s)
         acts = next_round(request.messages)
         for act in acts:
             if act[0] == "trouble":
@@ -161,12 +161,12 @@ class ObedientModel:
                 error = error_of(act[1], self._tries[place])
                 if error is not None:
                     said = [Say("I had begun to")] if act[1] == "cut" else []
-                    answer: AnswerLike = Answer(said, usage=USAGE)
+                    answer: AnswerLike = WrittenAnswer(said, usage=USAGE)
                     return ScriptStep(answer=answer, error=error, error_after=2 if said else 0, wait_s=self._wait_s)
         # As providers do, and scripted models do not: no id comes back after a compaction, when the conversation is as long again.
         ids = (f"toolu_{request.agent}_{len(self.requests)}_{number}" for number in itertools.count(1))
         parts = [part for act in acts for part in self._parts(act, ids)]
-        return ScriptStep(answer=Answer(parts, usage=USAGE), wait_s=self._wait_s)
+        return ScriptStep(answer=WrittenAnswer(parts, usage=USAGE), wait_s=self._wait_s)
 
     def _parts(self, act: Act, ids: Iterator[str]) -> list[Part]:
         verb, *values = act

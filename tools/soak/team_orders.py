@@ -20,11 +20,11 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import ProviderError
-from greenroom.models import Answer, Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock
+from greenroom.models import Call, Message, ModelRequest, ModelStream, Say, ScriptedModel, TextBlock, WrittenAnswer
 from greenroom.models._scripted import ScriptStep
 from greenroom.models._written_answers import Part
 from greenroom.teams import LEAD
-from tests.agents.subagents.situations import USAGE, Act, Round, error_of
+from tools.soak.session_situations import USAGE, Act, Round, error_of
 
 ENOUGH: Final = 4
 """So often an item is given back, or on; whoever is handed it then completes it."""
@@ -120,7 +120,7 @@ def spawn(rounds: list[Round]) -> Act:
 
 
 def trouble(kind: str) -> Act:
-    """Let the provider fail instead of answering, as `tests.agents.subagents.situations.trouble` says; `broken`: a bug of ours.
+    """Let the provider fail instead of answering, as `tools.soak.session_situations.trouble` says; `broken`: a bug of ours.
 
     `broken` happens to each reader of an order once, `hopeless` is the same without an end, save for the lead.
     """
@@ -190,10 +190,10 @@ class ObedientMembers:
                 error = self._error(values[0], request)
                 if error is not None:
                     said = [Say("I had begun to")] if values[0] == "cut" else []
-                    answer = Answer(said, usage=USAGE)
+                    answer = WrittenAnswer(said, usage=USAGE)
                     return ScriptStep(answer=answer, error=error, error_after=2 if said else 0, wait_s=self.wait_s)
         parts = [self._part(act, request.messages) for act in acts]
-        return ScriptStep(answer=Answer(parts, usage=USAGE), wait_s=self.wait_s)
+        return ScriptStep(answer=WrittenAnswer(parts, usage=USAGE), wait_s=self.wait_s)
 
     def _error(self, kind: str, request: ModelRequest) -> ProviderError | None:
         place = (request.agent, f"{kind} {_last_words(request.messages)}")
@@ -229,11 +229,11 @@ class ObedientMembers:
         if self.is_tidying:
             return [say("I tidy up.")]
         said = 0
-        for one in reversed(messages):
-            if one.role == "assistant":
+        for message in reversed(messages):
+            if message.role == "assistant":
                 said += 1
                 continue
-            rounds = self.book.read("\n".join(_texts(one)))
+            rounds = self.book.read("\n".join(_texts(message)))
             if rounds:
                 return rounds[said] if said < len(rounds) else [say(f"Done after {said}.")]
         return [say("I wait.")]
@@ -292,19 +292,19 @@ def _texts(message: Message) -> list[str]:
 def _said_last(messages: Sequence[Message]) -> str:
     """Return what the agent was told since it spoke last."""
     told: list[str] = []
-    for one in reversed(messages):
-        if one.role == "assistant":
+    for message in reversed(messages):
+        if message.role == "assistant":
             break
-        told = [*_texts(one), *told]
+        told = [*_texts(message), *told]
     return "\n".join(told)
 
 
 def _last_words(messages: Sequence[Message]) -> str:
     """Return what was said last that is an order."""
-    return next((text for one in reversed(messages) for text in _texts(one) if "ORDER" in text), "")
+    return next((text for message in reversed(messages) for text in _texts(message) if "ORDER" in text), "")
 
 
 def _own_item(messages: Sequence[Message]) -> str:
     """Return the id of the item that was handed over last; of none, an id that nothing has."""
-    found = [item for one in messages for text in _texts(one) for item in _ITEM.findall(text)]
+    found = [item for message in messages for text in _texts(message) for item in _ITEM.findall(text)]
     return found[-1] if found else "0"

@@ -158,8 +158,8 @@ MUTANTS: Final = (
         "a returned message stays leased",
         ("I-13",),
         _MAILBOX,
-        "        self._release(envelope)\n        envelope.attempts += counts\n        if",
-        "        envelope.attempts += counts\n        if",
+        "        self._release(envelope)\n        envelope.attempts += counts\n        return True",
+        "        envelope.attempts += counts\n        return True",
     ),
     Mutant(
         "one more than the capacity",
@@ -299,7 +299,7 @@ MUTANTS: Final = (
         "a late request is forgotten",
         ("I-29",),
         _LOOP,
-        "requested = _requested(life)",
+        "requested = life.turn.abort_cause or life.kill_cause",
         "requested = None",
     ),
     Mutant(
@@ -398,9 +398,9 @@ MUTANTS: Final = (
     Mutant(
         "children are stopped in start order",
         ("I-39",),
-        _STRATEGY,
-        "return list(reversed(start_order))",
-        "return list(start_order)",
+        _SUPERVISOR,
+        "enumerate(reversed(list(self._children)))",
+        "enumerate(list(self._children))",
     ),
     Mutant(
         "a stop of the supervisor's own triggers a restart",
@@ -622,7 +622,7 @@ MUTANTS: Final = (
     Mutant(
         "what fails while a call is cancelled fails the turn",
         (),
-        "greenroom.agents._tool_calls",
+        "greenroom.agents._call_batches",
         "        raise outcome.reraise or group from None\n",
         "        raise\n",
         tests=_ENDS,

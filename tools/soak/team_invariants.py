@@ -39,11 +39,12 @@ from greenroom.teams import (
 from greenroom.teams._mail_events import MailState
 from greenroom.teams._shutdown_requests import ShutdownState
 from greenroom.teams._teammate_events import TeammateEvent
+from greenroom.teams._teammate_status import Availability
 from greenroom.trace import check_journal, entries_of, fold
 from tests.actors.invariants import violations
-from tests.session.team_machine import TEAM, World
-from tests.session.team_orders import say
 from tests.teams.machine import check_record
+from tools.soak.team_machine import TEAM, World
+from tools.soak.team_orders import say
 
 ENDING_S: Final = 10.0
 """So long after its deadline a mate may be there still: its turn is aborted, it is stopped, it is killed."""
@@ -82,52 +83,55 @@ def check_at_rest(world: World) -> None:
 def check_members(world: World) -> None:
     """Whoever lives has nothing to do, and the board knows it; whoever waits for something, that is there (RC-49, CL-20)."""
     team = world.team
-    alive = {one.name for one in team.roster.teammates}
+    alive = {teammate.name for teammate in team.roster.teammates}
     home = team.roster.home
-    assert sorted((*home.waiting, *home.holding, *home.pausing)) == sorted(alive)
+    assert sorted(filter(home.is_at_rest, home.availability)) == sorted(alive)
     assert set(home.members) == alive
     assert alive == {name for name, mate in team.teammates.items() if not mate.ref.is_gone}
-    asked = {one.name for one in team.shutdowns.requests.values()}
-    planning = {one.name for one in team.plans.requests.values()}
+    asked = {request.name for request in team.shutdowns.requests.values()}
+    planning = {request.name for request in team.plans.requests.values()}
     assert planning <= alive, f"plans of those that are gone: {planning - alive}"
-    for one in team.roster.teammates:
-        assert not one.item, f"{one.name} rests with the turn of #{one.item}"
-        assert not one.ref.is_busy
+    for teammate in team.roster.teammates:
+        assert not teammate.item, f"{teammate.name} rests with the turn of #{teammate.item}"
+        assert not teammate.ref.is_busy
         expected = (
             MemberStatus.SHUTDOWN_REQUESTED
-            if one.name in asked
+            if teammate.name in asked
             else MemberStatus.AWAITING_PLAN
-            if one.name in planning
+            if teammate.name in planning
             else MemberStatus.IDLE
         )
-        assert one.status is expected, f"{one.name} is {one.status}, not {expected}"
-    assert home.pausing == {one.name for one in team.roster.teammates if one.status is MemberStatus.AWAITING_PLAN}
-    assert {one.state for one in team.shutdowns.requests.values()} <= {ShutdownState.ASKED}
+        assert teammate.status is expected, f"{teammate.name} is {teammate.status}, not {expected}"
+    pausing = {name for name, known in home.availability.items() if known is Availability.PAUSING}
+    assert pausing == {mate.name for mate in team.roster.teammates if mate.status is MemberStatus.AWAITING_PLAN}
+    assert {request.state for request in team.shutdowns.requests.values()} <= {ShutdownState.ASKED}
 
 
 def check_items(world: World) -> None:
     """No item is with one who is not there, or waits although somebody could begin (RC-97)."""
     team, home = world.team, world.team.roster.home
-    alive = {one.name for one in team.roster.teammates}
+    alive = {teammate.name for teammate in team.roster.teammates}
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", LEAD, *alive}, f"{item} is with nobody"
         assert item.owner or item.status is not ItemStatus.IN_PROGRESS
-    for name in home.waiting:
+    for name in home.ready:
         assert home.state.claimable(name) is None, f"{name} waits, and so does {home.state.claimable(name)}"
-    assert not [name for name in home.waiting if home.state.startable(name)]
+    assert not [name for name in home.ready if home.state.startable(name)]
     check_record(_of_record(world), home.state)
 
 
 def _of_record(world: World) -> list[Any]:
-    return [one for one in world.records if one[0] > 0]
+    return [record for record in world.records if record[0] > 0]
 
 
 def check_mail_at_rest(world: World) -> None:
     """All mail was read or has come back, save what waits until a plan was answered."""
     waiting = {one.mail for one in world.team.mail.waiting}
-    planning = {one.name for one in world.team.roster.teammates if one.status is MemberStatus.AWAITING_PLAN}
+    planning = {
+        teammate.name for teammate in world.team.roster.teammates if teammate.status is MemberStatus.AWAITING_PLAN
+    }
     assert {one.to for one in world.team.mail.waiting} <= planning
-    sent = {one.mail for one in _mails(world) if one.state is MailState.SENT}
+    sent = {mail.mail for mail in _mails(world) if mail.state is MailState.SENT}
     assert sent == waiting, f"on record wait {sent}, in memory {waiting}"
 
 
@@ -139,12 +143,12 @@ def _mails(world: World) -> list[Any]:
 
 def check_last_notices(world: World) -> None:
     """What the lead read last of who lives is how that one is: no notice is lost."""
-    last = {one["from"]: one for one in _notices(world)}
-    for one in world.team.roster.teammates:
-        if one.told is not None:
-            assert one.name in last, f"the lead has never read that {one.name} is idle"
-            said = last[one.name]
-            assert said.get("idleReason", "available") == one.told.reason.value, (said, one.told)
+    last = {notice["from"]: notice for notice in _notices(world)}
+    for teammate in world.team.roster.teammates:
+        if teammate.told is not None:
+            assert teammate.name in last, f"the lead has never read that {teammate.name} is idle"
+            said = last[teammate.name]
+            assert said.get("idleReason", "available") == teammate.told.reason.value, (said, teammate.told)
 
 
 def _notices(world: World) -> list[dict[str, Any]]:
@@ -176,14 +180,14 @@ async def probe(world: World) -> None:
         if item.status is not ItemStatus.COMPLETED:
             await world.edit(item.id, owner=closer.name)
     await world.rest()
-    left = [one for one in world.team.board.items() if one.status is not ItemStatus.COMPLETED]
+    left = [item for item in world.team.board.items() if item.status is not ItemStatus.COMPLETED]
     assert not left, f"nobody can complete {left}"
     await _give_one_each(world)
     check_at_rest(world)
 
 
 async def _ping(world: World) -> None:
-    alive = {one.name: one.home.profile.id for one in world.team.roster.teammates}
+    alive = {teammate.name: teammate.home.profile.id for teammate in world.team.roster.teammates}
     for name in alive:
         world.team.teammates[name].tell(world.book.text([[say(f"PONG {name}")]]))
     await world.rest()
@@ -193,12 +197,12 @@ async def _ping(world: World) -> None:
 
 async def _give_one_each(world: World) -> None:
     given: dict[str, str] = {}
-    for one in world.team.roster.teammates:
+    for teammate in world.team.roster.teammates:
         item = await world.create("Complete it.")
-        await world.edit(item.id, owner=one.name)
-        given[item.id] = one.name
+        await world.edit(item.id, owner=teammate.name)
+        given[item.id] = teammate.name
     await world.rest()
-    items = {one.id: one for one in world.team.board.items()}
+    items = {item.id: item for item in world.team.board.items()}
     for item_id, name in given.items():
         item = items[item_id]
         assert (item.owner, item.status) == (name, ItemStatus.COMPLETED), f"{name} has not completed {item}"
@@ -219,7 +223,7 @@ def check_closed(world: World) -> None:
     assert not team.roster.teammates
     assert not team.shutdowns.requests
     assert not [one for one in session.tasks.table.running() if one.info.kind == TEAMMATE]
-    leaves = sorted(one.behavior for one in _leaves(session.runtime.tree()) if one.behavior != "SupervisorBehavior")
+    leaves = sorted(leaf.behavior for leaf in _leaves(session.runtime.tree()) if leaf.behavior != "SupervisorBehavior")
     assert leaves in (["Agent", "Queue"], []), leaves
 
 
@@ -249,7 +253,7 @@ class Snapshot:
         record = read_team_records(world.session.run_folder)[TEAM]
         items = team.board.items()
         assert tuple(sorted(record.items, key=lambda one: one.number)) == items
-        latest = {one.name: one for one in events(world, TeammateEvent)}
+        latest = {event.name: event for event in events(world, TeammateEvent)}
         parked = {name for name, one in latest.items() if isinstance(one, TeammateParked)}
         assert {one.name for one in record.parked} == parked
         waiting = {one.mail for one in team.mail.waiting if one.to != LEAD}
@@ -258,9 +262,9 @@ class Snapshot:
 
     async def check_back(self, world: World) -> None:
         """Check that the team is as it was, now that it is open again: members, items, owners; nothing begins by itself (CL-10)."""
-        there = {one.name: (one.color, one.home.profile.id) for one in world.team.roster.teammates}
+        there = {teammate.name: (teammate.color, teammate.home.profile.id) for teammate in world.team.roster.teammates}
         items = world.team.board.items()
-        assert [one.id for one in items] == [one.id for one in self.items]
+        assert [item.id for item in items] == [item.id for item in self.items]
         assert there.items() <= self.mates.items()
         assert _begun(self.items) <= _begun(items), "whoever was at it has it still"
         if self.is_settled:
@@ -270,7 +274,7 @@ class Snapshot:
 
 
 def _begun(items: Iterable[Item]) -> set[tuple[str, str]]:
-    return {(one.id, one.owner) for one in items if one.status is ItemStatus.IN_PROGRESS}
+    return {(item.id, item.owner) for item in items if item.status is ItemStatus.IN_PROGRESS}
 
 
 # --- when all is over ---------------------------------------------------------------------------------------------------
@@ -278,10 +282,12 @@ def _begun(items: Iterable[Item]) -> set[tuple[str, str]]:
 
 def check_when_left(world: World) -> None:
     """Check the record of a session that has ended, and what stands in its transcripts."""
-    records = [one for one in world.records if one[0] > 0]
+    records = [record for record in world.records if record[0] > 0]
     found = violations(records)
     assert not found, found
-    wrong = [f"{one.id} at {one.seq}: {one.text}" for one in check_journal(entries_of(records), folds=FOLDS)]
+    wrong = [
+        f"{finding.id} at {finding.seq}: {finding.text}" for finding in check_journal(entries_of(records), folds=FOLDS)
+    ]
     assert not wrong, wrong
     check_record(records, world.team.roster.home.state)
     check_edges(world)
@@ -302,17 +308,17 @@ def check_edges(world: World) -> None:
 
 def check_notices(world: World) -> None:
     """The lead reads at most one notice of each edge from working to idle, and of each turn that failed (RC-49)."""
-    name_of = {one.actor: one.name for one in events(world, TeammateJoined)}
-    edges: Counter[str] = Counter(one.name for one in events(world, TeammateIdled))
-    turns = [one for one in events(world, TurnEnded) if one.actor in name_of]
+    name_of = {event.actor: event.name for event in events(world, TeammateJoined)}
+    edges: Counter[str] = Counter(event.name for event in events(world, TeammateIdled))
+    turns = [event for event in events(world, TurnEnded) if event.actor in name_of]
     failed = Counter(name_of[one.actor] for one in _failed(turns))
-    for name, count in Counter(one["from"] for one in _notices(world)).items():
+    for name, count in Counter(notice["from"] for notice in _notices(world)).items():
         most = edges[name] + failed[name]
         assert count <= most, f"the lead read {count} times that {name} is idle, which was so {most} times"
 
 
 def _failed(turns: list[TurnEnded]) -> list[TurnEnded]:
-    return [one for one in turns if one.state == "failed"]
+    return [turn for turn in turns if turn.state == "failed"]
 
 
 def check_mail(world: World) -> None:
@@ -323,20 +329,20 @@ def check_mail(world: World) -> None:
             stands.update(int(number) for number in _MARK.findall(" ".join(json.loads(line).get("notices") or ())))
     twice = [number for number, count in stands.items() if count > 1]
     assert not twice, f"mail that was read twice: {twice}"
-    read = {one.mail for one in _mails(world) if one.state is MailState.READ}
+    read = {mail.mail for mail in _mails(world) if mail.state is MailState.READ}
     assert set(stands) == read, f"in transcripts {sorted(stands)}, on record {sorted(read)}"
 
 
 def check_requests(world: World) -> None:
     """Each request to end has come to one end, each plan to one answer at most, and only to what was asked (RC-52)."""
-    asked = Counter(one.request for one in events(world, ShutdownAsked))
-    assert asked == Counter(one.request for one in events(world, ShutdownSettled)), "one end for each request"
-    answered = Counter(one.request for one in events(world, ShutdownAnswered))
+    asked = Counter(event.request for event in events(world, ShutdownAsked))
+    assert asked == Counter(event.request for event in events(world, ShutdownSettled)), "one end for each request"
+    answered = Counter(event.request for event in events(world, ShutdownAnswered))
     assert answered <= asked
-    ends = {one.request: one for one in events(world, ShutdownSettled)}
+    ends = {event.request: event for event in events(world, ShutdownSettled)}
     for said in events(world, ShutdownAnswered):
         outcomes = {"approved", "forced"} if said.is_approved else {"rejected"}
         assert ends[said.request].outcome in outcomes, (said, ends[said.request])
-    submitted = Counter(one.request for one in events(world, PlanSubmitted))
+    submitted = Counter(event.request for event in events(world, PlanSubmitted))
     assert set(submitted.values()) <= {1}
-    assert Counter(one.request for one in events(world, PlanAnswered)) <= submitted
+    assert Counter(event.request for event in events(world, PlanAnswered)) <= submitted

@@ -36,7 +36,7 @@ class Received:
 
 
 @attrs.frozen
-class Conversation:
+class SurveyConversation:
     """All calls and all texts so far, in order."""
 
     calls: tuple[ToolCall, ...]
@@ -49,7 +49,7 @@ class Conversation:
         return tuple(call for call in self.calls if call.name == name and call.at > since)
 
 
-def read_conversation(messages: Iterable[Message]) -> Conversation:
+def read_conversation(messages: Iterable[Message]) -> SurveyConversation:
     """Sort a conversation into what was called and what came in."""
     uses: list[tuple[int, ToolUseBlock]] = []
     results: dict[str, ToolResultBlock] = {}
@@ -70,4 +70,4 @@ def read_conversation(messages: Iterable[Message]) -> Conversation:
             continue
         content = None if result is None else result.content
         calls.append(ToolCall(at, use.name, use.input, content, result is not None and result.is_error))
-    return Conversation(tuple(calls), tuple(received), cut_at)
+    return SurveyConversation(tuple(calls), tuple(received), cut_at)

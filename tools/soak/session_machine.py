@@ -39,8 +39,8 @@ from greenroom.tasks import Task, TaskNotice
 from greenroom.testing import Sim
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
-from tests.agents.subagents.situations import TOOLS, ObedientModel, Round, ordered
 from tests.kept import Kept
+from tools.soak.session_situations import TOOLS, ObedientModel, Round, ordered
 
 LONG_S: Final = 20_000.0
 """No plan takes so long."""
@@ -100,7 +100,7 @@ class World:
     def run_of(self, number: int) -> Task | None:
         """Return the latest run of an agent."""
         agent_id = self.find(number)
-        return next((one for one in reversed(self.runs) if one.info.id == agent_id), None)
+        return next((run for run in reversed(self.runs) if run.info.id == agent_id), None)
 
     def watch(self) -> None:
         """Take note of what happens from now on."""
@@ -134,7 +134,7 @@ class World:
         return is_linked and bool(self.interrupted_s) and self.interrupted_s[-1] == trio.current_time()
 
     def _note(self, notice: TaskNotice) -> None:
-        alive = {one.info.id for one in self.runs if not one.is_finished} | {self.session.main.id}
+        alive = {run.info.id for run in self.runs if not run.is_finished} | {self.session.main.id}
         lines = self.lines()
         line = (notice.owner, *(lines.get(notice.owner) or lines.get(notice.task_id, ())), self.session.main.id)
         self.notices.append(notice)
@@ -143,7 +143,7 @@ class World:
     def lines(self) -> dict[str, tuple[str, ...]]:
         """Return of each agent what it descends from, the nearest first."""
         pool = self.session.agents.pool
-        self.parents.update({one.id: one.lineage.above for one in pool.subagents.values()})
+        self.parents.update({subagent.id: subagent.lineage.above for subagent in pool.subagents.values()})
         return self.parents
 
     @property
@@ -151,7 +151,7 @@ class World:
         """What main reads with whatever comes next; at rest nobody else is there to read anything."""
         home = self.session.agents.main.home
         assert home is not None
-        return [one.text for one in home.pending.quiet]
+        return [notice.text for notice in home.pending.quiet]
 
 
 # --- operations -------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ async def _spawn(world: World, rounds: list[Round], how: Mapping[str, Any]) -> N
         handle = await world.session.spawn("general-purpose", ordered(*rounds), **how)
     except trio.Cancelled:
         world.asked_to_end.update(
-            one for one in world.runs if not one.info.owner or one.info.owner == world.session.main.id
+            run for run in world.runs if not run.info.owner or run.info.owner == world.session.main.id
         )
         raise
     await handle.wait_finished()
@@ -203,7 +203,7 @@ async def _interrupt(world: World, cancel_queued: bool) -> None:
 async def _interrupted(world: World, act: Callable[[], object]) -> None:
     """Note which runs an interrupt may end: those that main waits for."""
     main = world.session.main.id
-    waited_for = [one for one in world.runs if one.info.owner == main and not one.is_background and not one.is_finished]
+    waited_for = [run for run in world.runs if run.info.owner == main and not run.is_background and not run.is_finished]
     act()
     world.asked_to_end.update(waited_for)
 
@@ -213,7 +213,7 @@ async def _background_all(world: World) -> None:
 
 
 async def _kill_all(world: World) -> None:
-    running = {one for one in world.runs if not one.is_finished and one.is_background}
+    running = {run for run in world.runs if not run.is_finished and run.is_background}
     assert set(world.session.tasks.kill_all()) == {one.info.id for one in running}
     world.asked_to_end |= running
 
@@ -303,7 +303,7 @@ async def _rest(world: World) -> None:
         while world.open_jobs or not world.session.agents.pool.is_quiet:  # noqa: ASYNC110 - virtual seconds
             await trio.sleep(10)
         await world.session.wait_quiet()
-    states = {one.info.id: one.state.value for one in world.runs if not one.is_settled}
+    states = {run.info.id: run.state.value for run in world.runs if not run.is_settled}
     assert not waiting.cancelled_caught, f"it never comes to rest: {world.open_jobs} jobs are open, {states}"
 
 
@@ -320,7 +320,7 @@ def own_folder() -> Iterator[Path]:
 
 def scenario(plan: Plan, folder: Path) -> Callable[[Sim], Awaitable[object]]:
     """Return what `explore` runs for a plan; the folder is emptied before each run."""
-    from tests.agents.subagents.invariants import check_at_rest, check_when_left
+    from tools.soak.session_invariants import check_at_rest, check_when_left
 
     async def run(sim: Sim) -> None:
         shutil.rmtree(folder / "runs", ignore_errors=True)

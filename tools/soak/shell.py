@@ -1,6 +1,6 @@
 """Hold the rules for commands against bash itself: many scripts, run where every program is a stub.
 
-`python -m tests.soak.shell` prints how many scripts were decided about and run, and every one that ran unasked and should not
+`python -m tools.soak.shell` prints how many scripts were decided about and run, and every one that ran unasked and should not
 have, or ran what is denied. SOAK_SCRIPTS says how many, SOAK_SEED from where on. Exit code 1 when there was one.
 """
 

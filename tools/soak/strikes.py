@@ -161,7 +161,7 @@ def mate(case: Case) -> Callable[[ModelRequest], Any]:
         if (
             not _is_result(request)
             or not numbers
-            or any(one.name == "TaskUpdate" for one in request.messages[-2].tool_uses)
+            or any(tool_use.name == "TaskUpdate" for tool_use in request.messages[-2].tool_uses)
         ):
             return "Done."
         return Call("TaskUpdate", {"taskId": numbers[-1], "status": "completed"})
@@ -242,7 +242,7 @@ class Run:
             found = self.team.teammates.get("ann")
             return None if found is None else found.ref
         members = self.session.agents.pool.subagents.values()
-        return next((one.ref for one in members if one.order.definition.name in {"worker", "fork"}), None)
+        return next((member.ref for member in members if member.order.definition.name in {"worker", "fork"}), None)
 
     @property
     def is_over(self) -> bool:
@@ -281,7 +281,7 @@ class Run:
         for status in self.session.tasks.all():
             if status.state not in {"completed", "failed", "killed"} and status.kind != TEAMMATE:
                 self.problems.append(f"task {status.id} is {status.state}")
-        told = Counter(found.group(1) for one in notices(self.session) if (found := _NOTICE_OF.search(one)))
+        told = Counter(found.group(1) for notice in notices(self.session) if (found := _NOTICE_OF.search(notice)))
         self.problems += [f"{task} is told {times} times" for task, times in told.items() if times > 1]
         for status in self.session.tasks.all():
             if (
@@ -291,16 +291,19 @@ class Run:
             ):
                 self.problems.append(f"the end of {status.id} is not told")
         if self.team is not None:
-            open_items = [one for one in self.team.board.items() if one.status.value != "completed"]
-            self.problems += [f"item {one.id} is {one.status.value}, owner {one.owner!r}" for one in open_items]
+            open_items = [item for item in self.team.board.items() if item.status.value != "completed"]
+            self.problems += [
+                f"item {open_item.id} is {open_item.status.value}, owner {open_item.owner!r}"
+                for open_item in open_items
+            ]
 
     def look_back(self) -> None:
         """Look at what is left on disk when the session has ended."""
         self.entries = read_journal(self.session.run_folder / JOURNAL, EVENTS).entries
-        self.problems += [f"{one.id}: {one.text}" for one in check_journal(self.entries, folds=FOLDS)]
-        self.cut_turns = sum(one.kind == "turn.end" and one["state"] == "killed" for one in self.entries)
+        self.problems += [f"{finding.id}: {finding.text}" for finding in check_journal(self.entries, folds=FOLDS)]
+        self.cut_turns = sum(entry.kind == "turn.end" and entry["state"] == "killed" for entry in self.entries)
         for path in sorted((self.session.run_folder / "transcripts").glob("*.jsonl")):
-            self.problems += [f"{path.name}: {one}" for one in faults_of(load_conversation(path).messages)]
+            self.problems += [f"{path.name}: {fault}" for fault in faults_of(load_conversation(path).messages)]
 
 
 async def carry_out(case: Case, event: int | None, folder: Path) -> Run:

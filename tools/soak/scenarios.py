@@ -28,7 +28,7 @@ from greenroom.core import Recorder as EventRecorder
 from greenroom.mailbox import Lane, Mailbox, MailboxPolicy
 from greenroom.supervisor import Backoff, ChildSpec, Restart, StopOrder, Strategy, SupervisorSpec, open_runtime
 from greenroom.testing import virtual_ports
-from tests.soak.later import batches, doors
+from tools.soak.later import batches, doors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -13,12 +13,12 @@ import random
 import sys
 from collections import Counter
 
-from tests.soak.running import soak
+from tools.soak.running import soak
 
 
 def main() -> int:
     """Soak on all cores."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=None, help="by default another one each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -29,14 +29,14 @@ def main() -> int:
     tasks = [(seed + number, options.minutes * 60, not options.unchecked) for number in range(options.jobs)]
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         tallies = pool.map(soak, tasks)
-    runs = sum(one.runs for one in tallies)
-    journals = set().union(*(one.journals for one in tallies))
-    violations = [text for one in tallies for text in one.violations]
-    per_minute = sum(one.runs / one.seconds for one in tallies) * 60
-    for name, count in sorted(sum((one.by_scenario for one in tallies), Counter()).items()):
+    runs = sum(tally.runs for tally in tallies)
+    journals = set().union(*(tally.journals for tally in tallies))
+    violations = [text for tally in tallies for text in tally.violations]
+    per_minute = sum(tally.runs / tally.seconds for tally in tallies) * 60
+    for name, count in sorted(sum((tally.by_scenario for tally in tallies), Counter()).items()):
         print(f"  {name:<28} {count:>9,} schedules")
     print(f"{runs:,} schedules, {per_minute:,.0f} a minute ({per_minute / options.jobs:,.0f} a core)")
-    print(f"{len(journals):,} distinct journals, {sum(one.faults for one in tallies):,} faults injected")
+    print(f"{len(journals):,} distinct journals, {sum(tally.faults for tally in tallies):,} faults injected")
     print(f"{len(violations)} violations")
     for text in violations:
         print(f"  {text}")

@@ -62,7 +62,7 @@ def soak(task: tuple[int, int]) -> Tally:
 
 def main() -> int:
     """Soak on all cores."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.claims", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.soak.claims", description=__doc__)
     parser.add_argument("--seed", type=int, default=None, help="by default another one each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -72,9 +72,9 @@ def main() -> int:
     tasks = [(seed + number * 1_000_000, -(-schedules // options.jobs)) for number in range(options.jobs)]
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         tallies = pool.map(soak, tasks)
-    runs, journals = sum(one.schedules for one in tallies), sum(one.journals for one in tallies)
-    violations = [text for one in tallies for text in one.violations]
-    per_minute = sum(one.schedules / one.seconds for one in tallies) * 60
+    runs, journals = sum(tally.schedules for tally in tallies), sum(tally.journals for tally in tallies)
+    violations = [text for tally in tallies for text in tally.violations]
+    per_minute = sum(tally.schedules / tally.seconds for tally in tallies) * 60
     print(f"{runs:,} schedules, {per_minute:,.0f} a minute, {journals:,} distinct journals, {runs * ITEMS:,} claims")
     print(f"{len(violations)} violations", *violations, sep="\n  ")
     return 1 if violations else 0

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from tests.session.ends import CALLS, Case, cases, strike
+from tools.soak.strikes import CALLS, Case, cases, strike
 
 
 def sweep(case: Case) -> tuple[int, int, list[str]]:
@@ -28,13 +28,13 @@ def sweep(case: Case) -> tuple[int, int, list[str]]:
             problems.append(f"{case} at {event}: {error!r}")
             continue
         cut += run.cut_turns > 0
-        problems += [f"{case} at {event}: {one}" for one in run.problems]
+        problems += [f"{case} at {event}: {problem}" for problem in run.problems]
     return count, cut, problems
 
 
 def main() -> int:
     """Run what the command line chooses, and print what came of it."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.ends", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.soak.ends", description=__doc__)
     parser.add_argument("--kinds", nargs="+", choices=[*CALLS], default=[*CALLS])
     parser.add_argument("--calls", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

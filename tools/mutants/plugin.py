@@ -1,6 +1,6 @@
 """The side of a mutant run that is inside pytest: break one module as it is imported, keep the tests that are to notice.
 
-Loaded with `-p tests.mutants.plugin` by `python -m tests.mutants`, with the mutant's name in `MUTANT`.
+Loaded with `-p tools.mutants.plugin` by `python -m tools.mutants`, with the mutant's name in `MUTANT`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tests.mutants.catalogue import MUTANTS, Mutant
+from tools.mutants.catalogue import MUTANTS, Mutant
 
 if TYPE_CHECKING:
     import types
@@ -53,7 +53,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def _chosen() -> Mutant | None:
     name = os.environ.get("MUTANT", "")
-    return next((one for one in MUTANTS if one.name == name), None)
+    return next((mutant for mutant in MUTANTS if mutant.name == name), None)
 
 
 _mutant = _chosen()
@@ -67,6 +67,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if _mutant is None or not _mutant.promises:
         return
     wanted = set(_mutant.promises)
-    kept = [one for one in items if any(wanted & set(mark.args) for mark in one.iter_markers("promise"))]
-    config.hook.pytest_deselected(items=[one for one in items if one not in kept])
+    kept = [item for item in items if any(wanted & set(mark.args) for mark in item.iter_markers("promise"))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept

@@ -16,9 +16,9 @@ import attrs
 from greenroom.testing import CancelAt, record_lines, run_virtual
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
-from tests.soak.scenarios import SCENARIOS, WITHOUT_ACTORS
+from tools.soak.scenarios import SCENARIOS, WITHOUT_ACTORS
 
-HISTORIES: Final = Path(__file__).resolve().parents[1] / "histories"
+HISTORIES: Final = Path(__file__).resolve().parents[2] / "tests" / "histories"
 LATEST_STEP: Final = 150
 
 
@@ -78,7 +78,7 @@ def run(plan: Plan, *, is_checked: bool = True) -> Result:
     problems: list[str] = []
     if is_checked:
         problems += violations(records, is_over=plan.scenario not in WITHOUT_ACTORS)
-        problems += [f"{one.id} at {one.seq}: {one.text}" for one in check_journal(entries_of(records))]
+        problems += [f"{finding.id} at {finding.seq}: {finding.text}" for finding in check_journal(entries_of(records))]
     return Result(
         attrs.evolve(plan, choices=done.choices), "\n".join(record_lines(records)), len(at.struck), tuple(problems)
     )

@@ -10,18 +10,18 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.agents.subagents.machine import scenario
-from tests.agents.subagents.plans import plans
-from tests.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.session_machine import scenario
+from tools.soak.session_plans import plans
 
 SESSIONS: Final = Drawn(
     what="sessions",
-    module="tests.soak.sessions",
+    module="tools.soak.sessions",
     variable="SOAK_SESSIONS",
     schedules=100_000,
     plans=plans,
     scenario=scenario,
-    histories=Path(__file__).resolve().parents[1] / "agents" / "crew" / "histories",
+    histories=Path(__file__).resolve().parents[2] / "tests" / "agents" / "subagents" / "histories",
 )
 
 if __name__ == "__main__":

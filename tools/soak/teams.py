@@ -10,18 +10,18 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.session.team_machine import MAX_STEPS, scenario
-from tests.session.team_programs import plans
-from tests.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.drawing import Drawn, soak_on_all_cores
+from tools.soak.team_machine import MAX_STEPS, scenario
+from tools.soak.team_programs import plans
 
 TEAMS: Final = Drawn(
     what="teams",
-    module="tests.soak.teams",
+    module="tools.soak.teams",
     variable="SOAK_TEAMS",
     schedules=10_000,
     plans=plans,
     scenario=scenario,
-    histories=Path(__file__).resolve().parents[1] / "session" / "histories",
+    histories=Path(__file__).resolve().parents[2] / "tests" / "session" / "histories",
     prefix="team-found",
     max_steps=MAX_STEPS,
 )

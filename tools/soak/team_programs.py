@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from tests.agents.subagents.situations import Act, Round
-from tests.session import team_orders as do
-from tests.session.team_machine import Operation, Plan
-from tests.session.team_orders import APPROVE, REJECT, SILENT
+from tools.soak import team_orders as do
+from tools.soak.session_situations import Act, Round
+from tools.soak.team_machine import Operation, Plan
+from tools.soak.team_orders import APPROVE, REJECT, SILENT
 
 NUMBERS: Final = st.integers(0, 3)
 ITEMS: Final = st.none() | NUMBERS
@@ -109,7 +109,7 @@ def _ends(member: int) -> st.SearchStrategy[tuple[Any, ...]]:
 def _disturbed(member: int) -> st.SearchStrategy[tuple[tuple[Any, ...], ...]]:
     """Return work for a mate, and what comes while it is at that."""
     work = st.builds(
-        _joined, st.sampled_from([[[do.nap(0.5)]], *([[do.trouble(one)]] for one in TROUBLES), []]), items(1)
+        _joined, st.sampled_from([[[do.nap(0.5)]], *([[do.trouble(trouble)]] for trouble in TROUBLES), []]), items(1)
     )
     begin = st.tuples(st.just("tell"), st.just(member), work) | st.tuples(st.just("create"), work)
     wait = st.tuples(st.just("wait"), st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]))

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from tests.agents.subagents.machine import Operation, Plan
-from tests.agents.subagents.situations import (
+from tools.soak.session_machine import Operation, Plan
+from tools.soak.session_situations import (
     Act,
     Round,
     cling,

@@ -1,4 +1,4 @@
-"""What has to be true of a session and its crew when all is quiet, and after it was left, whatever happened before.
+"""What has to be true of a session and its pool when all is quiet, and after it was left, whatever happened before.
 
 Each check names what it holds: issue rows, decisions of the design, rows of the regressions. They read what the session
 shows (tasks, tree, usage), what its agents heard, its transcripts and its record; none of them asks how it came to that.
@@ -25,7 +25,7 @@ from greenroom.supervisor import TreeNode
 from greenroom.tasks import EndReport, NoticeMode, TaskDropped, TaskEnded, TaskState
 from greenroom.trace import check_journal, entries_of
 from tests.actors.invariants import violations
-from tests.agents.subagents.machine import LEAVING_S, RELEASE_S, World
+from tools.soak.session_machine import LEAVING_S, RELEASE_S, World
 
 _NOTICE: Final = re.compile(r"<task-notification>\s*<task-id>(\w+)</task-id>")
 _ANSWER: Final = re.compile(r"<task_id>(\w+)</task_id>.*<status>(?:completed|failed|killed)</status>", re.DOTALL)
@@ -34,7 +34,7 @@ _STOPPED: Final = re.compile(r'"task_id": ?"(\w+)"')
 
 async def check_at_rest(world: World) -> None:
     """Check a session that is quiet: first as it is, then when what has ended was released."""
-    assert all(one.is_finished and one.is_settled for one in world.runs)
+    assert all(run.is_finished and run.is_settled for run in world.runs)
     check_places(world)
     check_tree(world)
     check_usage(world)
@@ -52,13 +52,15 @@ async def check_at_rest(world: World) -> None:
 
 def check_when_left(world: World) -> None:
     """Check what is left of a session: nothing runs, and its record and transcripts are sound."""
-    assert all(one.is_finished for one in world.runs), "every run has ended"
+    assert all(run.is_finished for run in world.runs), "every run has ended"
     assert world.left_s <= LEAVING_S, f"leaving took {world.left_s} s"
     check_ends(world)
-    records = [one for one in world.records if one[0] > 0]
+    records = [record for record in world.records if record[0] > 0]
     found = violations(records)
     assert not found, found
-    wrong = [f"{one.id} at {one.seq}: {one.text}" for one in check_journal(entries_of(records), folds=FOLDS)]
+    wrong = [
+        f"{finding.id} at {finding.seq}: {finding.text}" for finding in check_journal(entries_of(records), folds=FOLDS)
+    ]
     assert not wrong, wrong
     for path in sorted((world.session.run_folder / "transcripts").glob("*.jsonl")):
         assert faults_of(load_conversation(path).messages) == [], path.name
@@ -77,7 +79,7 @@ def check_places(world: World) -> None:
 def check_tree(world: World) -> None:
     """Only main, the queue and empty branches are left."""
     tree = world.session.runtime.tree()
-    leaves = sorted(one.behavior for one in _leaves(tree) if one.behavior != "SupervisorBehavior")
+    leaves = sorted(leaf.behavior for leaf in _leaves(tree) if leaf.behavior != "SupervisorBehavior")
     assert leaves == ["Agent", "Queue"], leaves
 
 
@@ -115,7 +117,7 @@ def check_usage(world: World) -> None:
 
 def check_conversations(world: World) -> None:
     """Every conversation in memory is one that a provider takes (RC-67), and nobody is said to do anything."""
-    homes = [one.home for one in world.session.agents.pool.subagents.values()]
+    homes = [subagent.home for subagent in world.session.agents.pool.subagents.values()]
     for home in [*homes, world.session.agents.main.home]:
         assert home is not None
         assert home.activity == "", home.activity
@@ -125,7 +127,7 @@ def check_conversations(world: World) -> None:
 
 def check_reports(world: World) -> None:
     """Each end was told once (RC-04, RC-19, RC-24): by the result of the call that waited, an answer, or a notice."""
-    ids = [one.id for one in world.notices]
+    ids = [notice.id for notice in world.notices]
     assert len(ids) == len(set(ids)), f"told twice: {ids}"
     answered, results = _answers(world)
     for task in world.runs:
@@ -150,9 +152,9 @@ def check_readers(world: World) -> None:
     for text in world.reminders:
         for found in _NOTICE.findall(text):
             read.setdefault(found, []).append(world.session.main.id)
-    told = Counter(one.task_id for one in world.notices)
+    told = Counter(notice.task_id for notice in world.notices)
     answered = Counter(
-        one.info.id for one in world.runs if one.report is EndReport.ANSWER
+        run.info.id for run in world.runs if run.report is EndReport.ANSWER
     )  # nobody has to read of these any more
     for task_id, count in told.items():
         readers = read.setdefault(task_id, [])
@@ -166,7 +168,9 @@ def check_readers(world: World) -> None:
 def _others(world: World, task_id: str, name: str) -> set[str]:
     """Return who may read of the other runs of an agent."""
     pairs = zip(world.notices, world.readers, strict=True)
-    return {one for notice, readers in pairs if notice.task_id == task_id and notice.id != name for one in readers}
+    return {
+        reader for notice, readers in pairs if notice.task_id == task_id and notice.id != name for reader in readers
+    }
 
 
 def _answers(world: World) -> tuple[set[str], set[str]]:
@@ -185,10 +189,12 @@ def _answers(world: World) -> tuple[set[str], set[str]]:
 
 def check_reviews(world: World) -> None:
     """What a review has found stands before the report, once; no report at rest is under review."""
-    reviews = [event_of(one) for one in world.records if one[2] is AgentReviewed]
+    reviews = [event_of(record) for record in world.records if record[2] is AgentReviewed]
     assert world.plan.auto or not reviews
-    marks = Counter(one.actor for one in reviews if isinstance(one, AgentReviewed) and one.outcome == "blocked")
-    marked = Counter(one.info.id for one in world.runs if "SECURITY WARNING" in (one.result or "").partition("]")[0])
+    marks = Counter(
+        review.actor for review in reviews if isinstance(review, AgentReviewed) and review.outcome == "blocked"
+    )
+    marked = Counter(run.info.id for run in world.runs if "SECURITY WARNING" in (run.result or "").partition("]")[0])
     assert sum(marks.values()) == sum(marked.values())
     for task in world.runs:
         report = task.result or ""
@@ -218,7 +224,7 @@ def check_reasons(world: World) -> None:
     asked_s = {record[3]: record[1] for record in world.records if record[2] is KillRequested}
     for task in world.runs:
         line = above.get(task.info.id, ())
-        killed = [one for one in world.runs if one.state is TaskState.KILLED and one.info.id in line]
+        killed = [run for run in world.runs if run.state is TaskState.KILLED and run.info.id in line]
         if task.state is TaskState.KILLED:
             reasons = [one for one in killed if one.ended_s <= task.ended_s]
             is_asked = task in world.asked_to_end or (task.cause is not None and task.cause.why == "TaskStop")

@@ -1,7 +1,7 @@
 """Very many agents at once against the loopback server, over real sockets, with tools, journal and transcripts.
 
 What is held before and afterwards (descriptors, Trio tasks, threads, child processes) has to be the same. As a program it
-runs a crowd of any size: `python -m tests.agents.crowd --agents 1000`.
+runs a crowd of any size: `python -m tools.crowd --agents 1000`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def held() -> Held:
     """Return what this process holds now; to be called in a Trio run, while nothing is running."""
     gc.collect()
     threads = sorted(one.name for one in threading.enumerate() if not _CACHED.fullmatch(one.name))
-    children = [pid for one in Path("/proc/self/task").iterdir() for pid in (one / "children").read_text().split()]
+    children = [pid for path in Path("/proc/self/task").iterdir() for pid in (path / "children").read_text().split()]
     return Held(
         descriptors=tuple(sorted(filter(None, map(_target, Path("/proc/self/fd").iterdir())))),
         tasks=trio.lowlevel.current_statistics().tasks_living,
@@ -150,13 +150,13 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
             answers.append(await ref.ask(Prompt(f"You are number {number}"), timeout_s=TIMEOUT_S))
             assert home.conversation is not None
             assert not any(
-                getattr(block, "is_error", False) for one in home.conversation.messages for block in one.content
+                getattr(block, "is_error", False) for message in home.conversation.messages for block in message.content
             )
 
         async with trio.open_nursery() as nursery:
             for number in range(agents):
                 nursery.start_soon(use_agent, number)
-        assert [(one.text, one.rounds) for one in answers] == [("done", rounds)] * agents
+        assert [(answer.text, answer.rounds) for answer in answers] == [("done", rounds)] * agents
         assert len(server.requests) == agents * rounds
 
 
@@ -183,7 +183,7 @@ def _new(folder: str, name: str) -> Path:
 
 def main() -> None:
     """Run one crowd and say what it took."""
-    parser = argparse.ArgumentParser(prog="python -m tests.agents.crowd", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.crowd", description=__doc__)
     parser.add_argument("--agents", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()

@@ -1,16 +1,8 @@
-"""Truth under fire: every kind of work, everything that can happen to it, at its first, a middle and its last event.
-
-`python -m tests.agents.subagents.fire` (or `make fire`) runs every cell in virtual time and prints what came of each beside what
-was expected; exit code 1 when one differs. `tests/agents/subagents/test_fire.py` runs the same cells.
-"""
+"""A session in which something happens to a kind of work at one of its events: one cell of the matrix, and what came of it."""
 
 from __future__ import annotations
 
 import itertools
-import shutil
-import sys
-import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -30,18 +22,8 @@ from greenroom.tasks import Task
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import Tool, ToolContext, tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.agents.subagents.fire_expected import (
-    ROUNDS,
-    Fault,
-    Moment,
-    Truth,
-    Work,
-    expected,
-    is_hit_in_call,
-    line,
-    number_of,
-)
 from tests.trace.disks import FillingDisk
+from tools.fire.expected import ROUNDS, Fault, Moment, Truth, Work, is_hit_in_call, line, number_of
 
 Cell = tuple[Work, Fault, Moment]
 CELLS: Final[tuple[Cell, ...]] = tuple(itertools.product(Work, Fault, Moment))
@@ -107,7 +89,9 @@ class Seen:
             return []
         call = self.task.info.tool_use_id
         found = [
-            one for one in self.blocks(self.reader) if isinstance(one, ToolResultBlock) and one.tool_use_id == call
+            block
+            for block in self.blocks(self.reader)
+            if isinstance(block, ToolResultBlock) and block.tool_use_id == call
         ]
         return [one.content for one in found if not any(text in one.content for text in NOT_ENDED)]
 
@@ -163,7 +147,7 @@ class FireModel:
         stage = self._stage
         kind = request.definition
         told = [number for number, one in enumerate(request.messages) if _begins_work(one, kind)]
-        number = 1 + sum(one.role == "assistant" for one in request.messages[told[-1] :])
+        number = 1 + sum(message.role == "assistant" for message in request.messages[told[-1] :])
         if kind in {"victim", "fork"}:
             stage.find_task()
             return self._under_fire(number)
@@ -395,7 +379,7 @@ async def play(cell: Cell, folder: Path, kill_s: float = STEP_S / 2) -> Seen:
     stage.seen.faults += faults_on_disk(run_folder, is_whole=stage.fault is not Fault.DISK)
     for agent, messages in stage.seen.said.items():
         if not isinstance(messages[0].content[0], ToolResultBlock):  # a fork's begins with its parent's
-            stage.seen.faults += [f"{agent}: {one}" for one in faults_in(messages, is_whole=True)]
+            stage.seen.faults += [f"{agent}: {fault}" for fault in faults_in(messages, is_whole=True)]
     return stage.seen
 
 
@@ -404,18 +388,18 @@ def faults_on_disk(run_folder: Path, *, is_whole: bool) -> list[str]:
     found = []
     for path in sorted((run_folder / "transcripts").glob("*.jsonl")):
         loaded = load_conversation(path)
-        notes = [one for one in loaded.notes if is_whole and not one.endswith(JOINED)]
-        found += [f"{path.name}: {one}" for one in (*notes, *faults_in(loaded.messages, is_whole=is_whole))]
+        notes = [note for note in loaded.notes if is_whole and not note.endswith(JOINED)]
+        found += [f"{path.name}: {note}" for note in (*notes, *faults_in(loaded.messages, is_whole=is_whole))]
     if is_whole:
         journal = read_journal(run_folder / JOURNAL, EVENTS)
-        found += [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+        found += [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
     return found
 
 
 def faults_in(messages: Sequence[Message], *, is_whole: bool) -> list[str]:
     """Return what a provider would refuse; calls at the end of one that may be cut have no results yet."""
     repaired = repair(messages, closes=not is_whole)
-    return [*(one for one in repaired.notes if is_whole and not one.endswith(JOINED)), *faults_of(repaired.messages)]
+    return [*(note for note in repaired.notes if is_whole and not note.endswith(JOINED)), *faults_of(repaired.messages)]
 
 
 def play_virtually(cell: Cell, folder: Path, *, kill_s: float = STEP_S / 2) -> Seen:
@@ -427,38 +411,3 @@ def play_virtually(cell: Cell, folder: Path, *, kill_s: float = STEP_S / 2) -> S
         kill_s: Seconds between the event and a kill.
     """
     return run_virtual(play, cell, folder, kill_s).result
-
-
-def main() -> int:
-    """Play all cells and print what came of each."""
-    began_s = time.perf_counter()
-    folder = Path(tempfile.mkdtemp(prefix="fire-"))
-    bad: list[str] = []
-    try:
-        for fault in Fault:
-            print(f"\n{fault}")
-            for work in Work:
-                cells = [(work, fault, moment) for moment in Moment]
-                print(f"  {work:<12}" + "".join(f"{_shown(cell, folder, bad):<34}" for cell in cells), flush=True)
-    finally:
-        shutil.rmtree(folder)
-    print(f"\n{len(CELLS) - len(bad)} of {len(CELLS)} cells are as expected ({time.perf_counter() - began_s:.1f} s)")
-    for one in bad:
-        print(f"  {one}")
-    return 1 if bad else 0
-
-
-def _shown(cell: Cell, folder: Path, bad: list[str]) -> str:
-    place = folder / "-".join(one.name for one in cell)
-    place.mkdir()
-    seen = play_virtually(cell, place)
-    problems = seen.problems(expected(*cell))
-    if problems:
-        bad.append(f"{', '.join(cell)}: {'; '.join(problems)}")
-    assert seen.task is not None or problems
-    state = "none" if seen.task is None else seen.task.state
-    return f"{'ok ' if not problems else 'BAD'} {state}, {seen.told}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())
