@@ -7,6 +7,7 @@
 # SOAK_TEAMS     schedules of whole teams in a soak:  make soak SOAK_TEAMS=500
 # SOAK_CLAIMS    schedules of claims on a board in a soak:  make soak SOAK_CLAIMS=500
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
+# OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test test-fast versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -90,28 +91,34 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 	@$(BIN)/python -m benchmarks.agents $(ARGS)
 
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
-	@$(BIN)/python -m tests.mutants $(ARGS)
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
-	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m tools.soak $(ARGS)
 	@$(BIN)/python -m pytest -q -p tests.waiting.other_trio -p no:cacheprovider tests/waiting tests/mailbox tests/actors tests/supervisor --deselect tests/waiting/test_parking.py
-	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
-	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tests.soak.teams
-	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims
-	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tests.soak.shell
-	@$(BIN)/python -m tests.soak.ends
+	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tools.soak.sessions
+	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tools.soak.teams
+	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tools.soak.claims
+	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tools.soak.shell
+	@$(BIN)/python -m tools.soak.ends
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
-	@$(BIN)/python -m tests.soak.ends $(ARGS)
+	@$(BIN)/python -m tools.soak.ends $(ARGS)
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
-	@$(BIN)/python -m tests.agents.crowd $(ARGS)
+	@$(BIN)/python -m tools.crowd $(ARGS)
 
 fire: setup-dev ## every kind of work, everything that can happen to it: what came of it, beside what was expected
-	@$(BIN)/python -m tests.agents.subagents.fire $(ARGS)
+	@$(BIN)/python -m tools.fire $(ARGS)
 
 house: setup-dev ## figures of the source tree (structure, size, language, tests) beside those of an earlier commit (ARGS="--places")
 	@$(BIN)/python -m tools.house $(ARGS)
+
+inventory: setup-dev ## what users could name in an older checkout and cannot name now (OLD=../before)
+	@$(BIN)/python -m tools.inventory $(OLD) $(ARGS)
+
+old-runs: setup-dev ## record 20 runs with an older checkout; replay, check and resume them with this one (OLD=../before)
+	@$(BIN)/python -m tools.old_runs $(OLD) $(ARGS)
 
 format: setup-dev ## format, and fix what can be fixed safely
 	@$(BIN)/python -m ruff check --quiet --fix-only $(CODE)

@@ -28,7 +28,7 @@ class _Runner(Flake8AsyncRunner_cst):
 
     def run(self) -> Iterator[Any]:
         source = self.module
-        if _WORD not in source and all(type(one) is Visitor101 for one in self.visitors):
+        if _WORD not in source and all(type(visitor) is Visitor101 for visitor in self.visitors):
             return
         self.module = _parse(source)
         yield from super().run()

@@ -21,8 +21,9 @@ from benchmarks.agents.scenario import IDEAL_S, LATENCY_S, ROUNDS
 from benchmarks.measure import Target, cpu_seconds, report, run_group
 from benchmarks.wheel import Wheel
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
-from greenroom.core import Ports, Recorder, calm_collector
-from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel
+from greenroom.core import Recorder, calm_collector
+from greenroom.core.ports import Ports
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, WrittenAnswer
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.session import EVENTS
 from greenroom.session.record._resume import transcript_opener
@@ -54,14 +55,14 @@ async def add(a: int, b: int) -> str:
 
 
 ALLOWS_ADD: Final = Policy(home="/root", rules=(Rule(Effect.ALLOW, "Add", None, Source(scope=Scope.USER)),))
-LAST: Final = Answer([Say("done")])
+LAST: Final = WrittenAnswer([Say("done")])
 
 
-def answer(request: ModelRequest) -> Answer:
+def answer(request: ModelRequest) -> WrittenAnswer:
     if len(request.messages) >= 2 * ROUNDS - 1:
         return LAST
     # Made anew: an answer that is scripted twice is decoded once.
-    return Answer([Call("Add", {"a": 1, "b": 2})])
+    return WrittenAnswer([Call("Add", {"a": 1, "b": 2})])
 
 
 def scripted(agents: int, wait_s: float = LATENCY_S) -> ScriptedModel:

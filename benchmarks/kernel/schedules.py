@@ -6,7 +6,7 @@ import logging
 import time
 
 from benchmarks.measure import Target, report
-from tests.soak.running import Plan, run
+from tools.soak.running import Plan, run
 
 RUNS = 400
 

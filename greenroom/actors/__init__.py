@@ -1,7 +1,7 @@
 """Actors on Trio: a behavior, a mailbox, and separate cancellation of an actor and of its current turn."""
 
-from greenroom.actors._behavior import Behavior, Parent, is_plain, traits_of
-from greenroom.actors._cell import CURRENT, ActorContext, Cell, Incidents, current_of
+from greenroom.actors._behavior import Behavior, Parent, traits_of
+from greenroom.actors._cell import CURRENT, ActorContext, Cell, current_of
 from greenroom.actors._context import Context
 from greenroom.actors._directory import DeadLetter, DeadLetters, Directory
 from greenroom.actors._dispatcher import Dispatcher
@@ -16,23 +16,17 @@ from greenroom.actors._events import (
     ActorResumed,
     ActorSuspended,
     ActorUnresponsive,
-    AskRefused,
     DrainRequested,
-    KillOverran,
     KillRequested,
     NameRegistered,
     NameReleased,
     StopRequested,
     TurnBegan,
     TurnEnded,
-    TurnLinked,
     TurnNoted,
-    TurnUnlinked,
-    WatchFailed,
 )
-from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
+from greenroom.actors._incarnation import LifeSpec, Owner
 from greenroom.actors._lifecycle import (
-    COMPLETED,
     EDGE_TO,
     GONE,
     TERMINAL,
@@ -51,12 +45,11 @@ from greenroom.actors._lifecycle import (
 from greenroom.actors._loop import run_cell
 from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref, Request
 from greenroom.actors._send_timer import SendTimer
-from greenroom.actors._subscription import Down, Signal, Subscription, SubscriptionKind
+from greenroom.actors._subscription import Down, Signal, Subscription
 from greenroom.actors._turn import Turn
 
 __all__ = [
     "ASK_TIMEOUT_S",
-    "COMPLETED",
     "CURRENT",
     "EDGE_TO",
     "EVENTS",
@@ -75,7 +68,6 @@ __all__ = [
     "ActorResumed",
     "ActorSuspended",
     "ActorUnresponsive",
-    "AskRefused",
     "Behavior",
     "Cell",
     "Context",
@@ -87,9 +79,6 @@ __all__ = [
     "DrainRequested",
     "Edge",
     "EndState",
-    "Incarnation",
-    "Incidents",
-    "KillOverran",
     "KillRequested",
     "LifeSpec",
     "NameRegistered",
@@ -105,21 +94,15 @@ __all__ = [
     "State",
     "StopRequested",
     "Subscription",
-    "SubscriptionKind",
-    "Traits",
     "Turn",
     "TurnBegan",
     "TurnEnded",
-    "TurnLinked",
     "TurnNoted",
-    "TurnUnlinked",
     "Unfinished",
     "Verdict",
-    "WatchFailed",
     "current_of",
     "decide_outcome",
     "describe",
-    "is_plain",
     "run_cell",
     "step",
     "text_of",

@@ -35,10 +35,11 @@ from greenroom.actors._events import (
 )
 from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
 from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, GONE, TERMINAL, Outcome, State, Verdict, describe, step
-from greenroom.actors._subscription import DOWNS_KEPT, FORGOTTEN, Down, Subscription, SubscriptionKind, cycle_of
+from greenroom.actors._subscription import DOWNS_KEPT, FORGOTTEN, Down, Subscription, cycle_of
 from greenroom.actors._turn import Turn
-from greenroom.core import ActorEnded, AskCycle, Cause, Event, InternalError, Level, Recorder, stand_in
-from greenroom.mailbox import DeadReason, Envelope, Lane, Mailbox
+from greenroom.core import ActorEnded, AskCycle, Cause, Event, InternalError, Level, Recorder
+from greenroom.core.texts import stand_in
+from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox
 from greenroom.waiting import TICK_S, Timers
 
 M = TypeVar("M")
@@ -160,11 +161,6 @@ class Cell(Generic[M]):
         return self.life.turn
 
     @property
-    def recorder(self) -> Recorder:
-        """The runtime's event recorder."""
-        return self.shared.recorder
-
-    @property
     def down(self) -> Down | None:
         """The end of the latest incarnation that has ended."""
         return self._down_of(None) if self.ends else None
@@ -179,8 +175,9 @@ class Cell(Generic[M]):
         current = current_of(self.shared)
         return current.seq if current is not None else 0
 
-    def note_refused(self, message: Any, lane: Lane, reason: DeadReason) -> None:
-        """Note a message that the mailbox refused."""
+    def note_refused(self, message: Any, lane: Lane, why: Delivery | DeadReason) -> None:
+        """Note a message that was not delivered or not handled."""
+        reason = why if isinstance(why, DeadReason) else _REASONS[why]
         self.shared.directory.refused(self.id, self.life.number, message, lane, reason)
 
     def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
@@ -328,7 +325,7 @@ class Cell(Generic[M]):
 
     def watch(self, callback: Callable[[Down], object], incarnation: int | None = None) -> Subscription:
         """Call `callback` once when the actor, or one incarnation of it, has ended."""
-        return self.subscribe(Subscription(SubscriptionKind.CALLBACK, self.path, incarnation, callback=callback))
+        return self.subscribe(Subscription(self.path, incarnation, callback))
 
     def subscribe(self, subscription: Subscription) -> Subscription:
         """Add a subscription to the end of this actor; notify it now if that end has passed.
@@ -378,26 +375,23 @@ class Cell(Generic[M]):
         if changed is not None:
             changed.set()
 
-    async def _wait_changed(self) -> None:
-        if self._changed is None:
-            self._changed = trio.Event()
-        await self._changed.wait()
+    async def _wait_until(self, is_reached: Callable[[], bool]) -> None:
+        while not is_reached():
+            if self._changed is None:
+                self._changed = trio.Event()
+            await self._changed.wait()
 
     async def wait_ready(self, *, or_held: bool = False) -> None:
         """Wait until the actor is ready or has terminated; with `or_held`, also until it is held for a restart."""
         if self.life.is_ready or self.is_gone:
             await checkpoint()
-        while not (self.life.is_ready or self.is_gone or (or_held and self.life.is_held)):
-            await self._wait_changed()
+        await self._wait_until(lambda: self.life.is_ready or self.is_gone or (or_held and self.life.is_held))
 
-    async def wait_gone(self) -> Down:
-        """Wait until the actor has terminated; return its last `Down`."""
+    async def wait_gone(self) -> None:
+        """Wait until the actor has terminated."""
         if self.is_gone:
             await checkpoint()
-        while not self.is_gone:
-            await self._wait_changed()
-        assert self.down is not None
-        return self.down
+        await self._wait_until(lambda: self.is_gone)
 
     def refuse_cycle(self, target: Cell[Any]) -> None:
         """Refuse a wait of this actor for another one that waits for it, directly or through others.
@@ -414,6 +408,7 @@ class Cell(Generic[M]):
             raise AskCycle(tuple(cell.path or "root" for cell in ring))
 
 
+_REASONS: Final = {Delivery.CLOSED: DeadReason.ENDED, Delivery.FULL: DeadReason.FULL}
 _LEVEL_WORDS: Final = {level: level.name.lower() for level in Level}
 
 

@@ -13,9 +13,9 @@ from greenroom.actors._incarnation import Incarnation
 from greenroom.actors._lifecycle import TERMINAL
 from greenroom.actors._ref import Ref, waiter_of
 from greenroom.actors._send_timer import SendTimer
-from greenroom.actors._subscription import Signal, Subscription, SubscriptionKind
+from greenroom.actors._subscription import Signal, Subscription
 from greenroom.core import Level, Recorder, StashFull, UsageError
-from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Lease, MailboxStatistics
+from greenroom.mailbox import Delivery, Envelope, Lane, Lease
 from greenroom.waiting import NOTHING
 
 _NOW_ONLY: Final = (Lane.NOW,)
@@ -78,7 +78,7 @@ class Context(Generic[Answer]):
     @property
     def recorder(self) -> Recorder:
         """The runtime's event recorder."""
-        return self._cell.recorder
+        return self._cell.shared.recorder
 
     @property
     def seq(self) -> int:
@@ -202,6 +202,8 @@ class Context(Generic[Answer]):
         self, delay_s: float, period_s: float | None, message: object, lane: Lane, *, for_state: bool
     ) -> SendTimer:
         cell, life = self._own_cell(), self._life
+        if not delay_s >= 0 or (period_s is not None and not period_s > 0):
+            raise UsageError(f"a timer's delay must be 0 s or more, its period above 0 s, got {delay_s!r}")
         if life.timers is None:
             life.timers = {}
         timer = SendTimer(
@@ -209,10 +211,9 @@ class Context(Generic[Answer]):
             cell.shared.timers,
             message,
             lane,
-            delay_s=delay_s,
             period_s=period_s,
+            due_t=cell.shared.now() + delay_s,
             for_state=for_state,
-            now=cell.shared.now,
             here=cell.here,
             parent=cell.seq,
             among=life.timers,
@@ -235,7 +236,7 @@ class Context(Generic[Answer]):
         if delivery is Delivery.ACCEPTED:
             outbox.mail.append((target, message, lane, size_bytes))
         else:
-            target.note_refused(message, lane, DeadReason.ENDED if delivery is Delivery.CLOSED else DeadReason.FULL)
+            target.note_refused(message, lane, delivery)
         return delivery
 
     def poll_now(self) -> Any:
@@ -318,16 +319,12 @@ class Context(Generic[Answer]):
 
         return mailbox.drain_nowait(len(chosen), wanted=is_wanted)
 
-    def mailbox_statistics(self) -> MailboxStatistics:
-        """Return the statistics of the actor's mailbox."""
-        return self._cell.mailbox.statistics()
-
     def watch(self, ref: Ref[Any]) -> Subscription:
         """Receive one `Down` signal when `ref` has terminated; immediately if it already has.
 
         The subscription ends with this incarnation; the next one has to watch again.
         """
-        watch = Subscription(SubscriptionKind.SIGNAL, ref.path, mailbox=self._own_cell().mailbox)
+        watch = Subscription(ref.path, mailbox=self._own_cell().mailbox)
         ref.cell.subscribe(watch)
         if watch.is_open:
             if self._life.subscriptions is None:

@@ -6,6 +6,7 @@ inspected; it is never sent again.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar, final
@@ -33,12 +34,12 @@ class DeadLetter:
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class DeadLetters:
     """The latest dead letters, and their number by reason."""
 
-    def __init__(self) -> None:
-        self._latest: deque[DeadLetter] = deque(maxlen=DEAD_LETTERS_KEPT)
-        self._counts: Counter[DeadReason] = Counter()
+    _latest: deque[DeadLetter] = attrs.Factory(functools.partial(deque, maxlen=DEAD_LETTERS_KEPT))
+    _counts: Counter[DeadReason] = attrs.Factory(Counter)
 
     def __repr__(self) -> str:
         return f"<DeadLetters {dict(self._counts)!r}>"
@@ -59,13 +60,13 @@ class DeadLetters:
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class Directory(Generic[T]):
     """Living actors by path, and the dead letters of a runtime."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._by_path: dict[str, T] = {}
-        self.dead_letters = DeadLetters()
+    _recorder: Recorder
+    _by_path: dict[str, T] = attrs.Factory(dict)
+    dead_letters: DeadLetters = attrs.Factory(DeadLetters)
 
     def register(self, path: str, actor: T) -> None:
         """Register an actor under its path.

@@ -7,6 +7,7 @@ Must not know: how turns are run.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, final
@@ -74,56 +75,38 @@ class LifeSpec:
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Incarnation:
     """An actor from a start to its next end: its state, task, timers, and the causes of its end."""
 
-    __slots__ = (
-        "behavior",
-        "cell",
-        "delay_s",
-        "entered",
-        "is_held",
-        "is_ready",
-        "is_suspended",
-        "kill_cause",
-        "killed_s",
-        "number",
-        "nursery",
-        "scope",
-        "state",
-        "stop_cause",
-        "subscriptions",
-        "task",
-        "timers",
-        "turn",
-    )
+    cell: Cell[Any]
+    number: int
+    delay_s: float
+    """Seconds of back-off before it begins."""
+    state: State = State.PENDING
+    scope: trio.CancelScope = attrs.Factory(functools.partial(trio.CancelScope, shield=True))
+    task: Task | None = None
+    """The task of its turns; None on the dispatcher."""
+    behavior: Any = None
+    """The behavior, while it lives; only the engines, which are above, know its class."""
+    nursery: trio.Nursery | None = None
+    stop_cause: Cause | None = None
+    kill_cause: Cause | None = None
+    killed_s: float = math.inf
+    """When its kill was requested, on the run's clock."""
+    is_ready: bool = False
+    is_held: bool = False
+    """True if it has ended, and is kept for a restart."""
+    is_suspended: bool = False
+    entered: Hashable = None
+    """Its state, as set by the behavior."""
+    timers: dict[SendTimer, None] | None = None
+    subscriptions: dict[Subscription, None] | None = None
+    """Its own subscriptions to other actors (`ctx.watch`)."""
+    turn: Turn = attrs.field(init=False)
 
-    def __init__(self, cell: Cell[Any], number: int, delay_s: float) -> None:
-        self.cell = cell
-        self.number = number
-        self.delay_s = delay_s
-        """Seconds of back-off before it begins."""
-        self.state = State.PENDING
-        self.scope = trio.CancelScope(shield=True)
-        self.task: Task | None = None
-        """The task of its turns; None on the dispatcher."""
-        self.behavior: Any = None
-        """The behavior, while it lives; only the engines, which are above, know its class."""
-        self.nursery: trio.Nursery | None = None
-        self.stop_cause: Cause | None = None
-        self.kill_cause: Cause | None = None
-        self.killed_s = math.inf
-        """When its kill was requested, on the run's clock."""
-        self.is_ready = False
-        self.is_held = False
-        """True if it has ended, and is kept for a restart."""
-        self.is_suspended = False
-        self.entered: Hashable = None
-        """Its state, as set by the behavior."""
-        self.timers: dict[SendTimer, None] | None = None
-        self.subscriptions: dict[Subscription, None] | None = None
-        """Its own subscriptions to other actors (`ctx.watch`)."""
-        self.turn = Turn(self)
+    def __attrs_post_init__(self) -> None:
+        self.turn = Turn(self, self.cell, self.cell.traits.level is not Level.LIFECYCLE)
 
     @property
     def is_asked_to_end(self) -> bool:

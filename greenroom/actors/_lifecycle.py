@@ -16,18 +16,8 @@ from typing import Annotated, Any, Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import (
-    Cause,
-    IllegalTransition,
-    InternalError,
-    OneOf,
-    TurnFailed,
-    TurnKilled,
-    cut_text,
-    error_text,
-    message_of,
-    split_cancelled,
-)
+from greenroom.core import Cause, IllegalTransition, InternalError, OneOf, TurnFailed, TurnKilled, split_cancelled
+from greenroom.core.texts import cut_text, error_text, message_of
 
 
 class State(StrEnum):
@@ -86,7 +76,7 @@ class Outcome:
 
     state: State
     cause: Cause | None = None
-    """Who requested the end, and why; for `completed`, a request that came too late."""
+    """Requester of the end and reason; for `completed`, a request that came too late."""
     by: str = ""
     """`own` when its own scope was cancelled, `ancestor` when an outer one was."""
     error: BaseException | None = None
@@ -156,14 +146,12 @@ class Unfinished(StrEnum):
 
 
 @final
+@attrs.define(eq=False)
 class TurnEnd:
     """One-shot notification of how a turn ended."""
 
-    __slots__ = ("_callbacks", "_outcome")
-
-    def __init__(self) -> None:
-        self._callbacks: list[Callable[[Outcome], object]] = []
-        self._outcome: Outcome | None = None
+    _callbacks: list[Callable[[Outcome], object]] = attrs.Factory(list)
+    _outcome: Outcome | None = None
 
     def settle(self, outcome: Outcome) -> None:
         """Store the outcome and notify the subscribers."""
@@ -259,6 +247,4 @@ def _must_leave(error: BaseException) -> bool:
 
 
 def _holds(error: BaseException, *kinds: type[BaseException]) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(kinds) is not None
-    return isinstance(error, kinds)
+    return any(isinstance(leaf, kinds) for leaf in _leaves(error))

@@ -23,7 +23,7 @@ from greenroom.actors._context import Context
 from greenroom.actors._incarnation import Incarnation
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, masked_error
 from greenroom.actors._subscription import Signal
-from greenroom.core import Cause, StartFailed, UsageError
+from greenroom.core import StartFailed, UsageError
 from greenroom.mailbox import BUDGET, Envelope, Lane
 
 BUDGET_S: Final = 0.001
@@ -214,7 +214,7 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
             if scope.cancelled_caught and not life.is_ready:
                 raise _late(cell)
             return
-        requested = _requested(life)
+        requested = life.turn.abort_cause or life.kill_cause
         outcome = decide_outcome(error, requested=requested, was_caught=scope.cancelled_caught)
         outcome = turn.observed(outcome, hidden=hidden)
         outcome = finish(behavior, context, outcome)
@@ -290,7 +290,3 @@ async def _with_nursery(behavior: Behavior[Any], envelope: Envelope[Any], contex
     finally:
         turn.nursery = None
         turn.is_committing = False
-
-
-def _requested(life: Incarnation) -> Cause | None:  # a function, because types are narrowed by what `_serve` last set
-    return life.turn.abort_cause or life.kill_cause

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, final
 
+import attrs
 import trio
 from trio.lowlevel import Task, checkpoint, current_task
 
 from greenroom.actors._cell import CURRENT, Cell, current_of
-from greenroom.actors._lifecycle import TERMINAL, Outcome, State
+from greenroom.actors._lifecycle import TERMINAL, Outcome, State, TurnEnd
 from greenroom.actors._subscription import Down, Subscription
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
-from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, MailboxStatistics
+from greenroom.mailbox import Delivery, Envelope, Lane, MailboxStatistics
 from greenroom.waiting import ReplySlot
 
 M = TypeVar("M", contravariant=True)
@@ -100,15 +100,15 @@ class AbortStatus(StrEnum):
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class AbortResult:
     """Result of `abort_turn`."""
 
-    __slots__ = ("_cell", "_end", "status")
-
-    def __init__(self, cell: Cell[Any], status: AbortStatus) -> None:
-        self._end = cell.turn.ended()
-        self._cell = cell
-        self.status = status
+    _cell: Cell[Any]
+    status: AbortStatus
+    _end: TurnEnd = attrs.field(
+        init=False, default=attrs.Factory(lambda self: self._cell.turn.ended(), takes_self=True)
+    )
 
     def __repr__(self) -> str:
         return f"<AbortResult {self.status} of {self._cell.path!r}>"
@@ -119,10 +119,6 @@ class AbortResult:
         self._end.subscribe(slot.answer)
         outcome: Outcome = await wait_on(waiter_of(current_of(self._cell.shared)), self._cell, slot)
         return outcome
-
-
-def _settle(slot: ReplySlot, down: Down) -> None:
-    slot.answer(down)
 
 
 def _check_grace(grace_s: float) -> None:
@@ -136,14 +132,12 @@ def _cause(cell: Cell[Any], why: str) -> Cause:
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Ref(Generic[M]):
     """A reference to an actor; it stays valid across restarts, as the mailbox does. Created by spawning."""
 
-    __slots__ = ("cell",)
-
-    def __init__(self, cell: Cell[Any]) -> None:
-        self.cell = cell
-        """The actor's record, for the runtime only."""
+    cell: Cell[Any]
+    """The actor's record, for the runtime only."""
 
     def __repr__(self) -> str:
         return f"<Ref {self.cell.path!r}>"
@@ -180,8 +174,7 @@ class Ref(Generic[M]):
         parent = here.seq if here is not None and here.shared is cell.shared else 0
         delivery: Delivery = cell.mailbox.put_nowait(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
         if delivery is not _ACCEPTED:
-            reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
-            cell.note_refused(message, lane, reason)
+            cell.note_refused(message, lane, delivery)
         return delivery
 
     def notify(self, message: M, lane: Lane = Lane.LATER) -> Delivery:
@@ -197,7 +190,7 @@ class Ref(Generic[M]):
             message, lane, parent=current.seq if current is not None else 0, is_system=True
         )
         if delivery is not _ACCEPTED:
-            cell.note_refused(message, lane, DeadReason.ENDED)
+            cell.note_refused(message, lane, delivery)
         return delivery
 
     async def ask(
@@ -241,8 +234,7 @@ class Ref(Generic[M]):
             waiter.refuse_cycle(cell)
         delivery: Delivery = cell.mailbox.put_nowait(request, lane, size_bytes, parent, slot)
         if delivery is not _ACCEPTED:
-            reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
-            cell.note_refused(request, lane, reason)
+            cell.note_refused(request, lane, delivery)
             await checkpoint()
             if delivery is _CLOSED:
                 raise ActorEnded(cell.id, cell.state.value, path=cell.path)
@@ -353,7 +345,7 @@ class Ref(Generic[M]):
     async def wait_ended(self) -> Down:
         """Wait until the actor has terminated and return how it ended."""
         slot = ReplySlot()
-        watch = self.watch(functools.partial(_settle, slot))
+        watch = self.cell.watch(slot.answer)
         try:
             down: Down = await wait_on(waiter_of(current_of(self.cell.shared)), self.cell, slot)
             return down
@@ -418,14 +410,12 @@ class Ref(Generic[M]):
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class PinnedRef(Generic[M]):
     """A reference to one incarnation: its messages never reach another one."""
 
-    __slots__ = ("_cell", "incarnation")
-
-    def __init__(self, cell: Cell[Any], incarnation: int) -> None:
-        self._cell = cell
-        self.incarnation = incarnation
+    _cell: Cell[Any]
+    incarnation: int
 
     def __repr__(self) -> str:
         return f"<PinnedRef {self._cell.path!r} inc={self.incarnation}>"
@@ -443,7 +433,7 @@ class PinnedRef(Generic[M]):
             if delivery is _ACCEPTED:
                 self._cell.mailbox.pin_last(lane)
             return delivery
-        self._cell.note_refused(message, lane, DeadReason.ENDED)
+        self._cell.note_refused(message, lane, _CLOSED)
         return _CLOSED
 
     def watch(self, callback: Callable[[Down], None]) -> Subscription:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, final
 
-from greenroom.core import UsageError
+import attrs
+
 from greenroom.mailbox import Envelope, Lane, Mailbox
 from greenroom.waiting import Timer, Timers
 
@@ -20,60 +21,28 @@ _MANY: Final = 64
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class SendTimer:
     """A message to come; created by `ctx.send_after` and `ctx.send_every`."""
 
-    __slots__ = (
-        "_among",
-        "_here",
-        "_lane",
-        "_mailbox",
-        "_message",
-        "_now",
-        "_parent",
-        "_period_s",
-        "_sent",
-        "_service",
-        "_timer",
-        "due_t",
-        "for_state",
-        "is_open",
-    )
-
-    def __init__(
-        self,
-        mailbox: Mailbox[Any],
-        service: Timers,
-        message: Any,
-        lane: Lane,
-        *,
-        delay_s: float,
-        period_s: float | None,
-        for_state: bool,
-        now: Callable[[], float],
-        here: Callable[[], int],
-        parent: int,
-        among: dict[SendTimer, None],
-    ) -> None:
-        if not delay_s >= 0 or (period_s is not None and not period_s > 0):
-            raise UsageError(f"a timer's delay must be 0 s or more, its period above 0 s, got {period_s or delay_s!r}")
-        self._mailbox = mailbox
-        self._service = service
-        self._message = message
-        self._lane = lane
-        self._period_s = period_s
-        self._now = now
-        self._here = here
-        self._parent = parent
-        self._among = among
-        self._timer: Timer | None = None
-        self._sent: list[Envelope[Any]] = []
-        """The last message, and earlier ones that are still leased: their turns may return them."""
-        self.due_t = now() + delay_s
-        """When the next message is due, on the run's clock."""
-        self.for_state = for_state
-        self.is_open = True
-        """True if a message is still to come."""
+    _mailbox: Mailbox[Any]
+    _service: Timers
+    _message: Any
+    _lane: Lane
+    _period_s: float | None
+    due_t: float
+    """When the next message is due, on the run's clock."""
+    for_state: bool
+    """True if it ends at the next change of the actor's state."""
+    _here: Callable[[], int]
+    _parent: int
+    _among: dict[SendTimer, None]
+    """The timers of the incarnation."""
+    is_open: bool = True
+    """True if a message is still to come."""
+    _timer: Timer | None = None
+    _sent: list[Envelope[Any]] = attrs.Factory(list)
+    """The last message, and earlier ones that are still leased: their turns may return them."""
 
     def __repr__(self) -> str:
         return f"<SendTimer of {self._mailbox.owner!r} {'at' if self.is_open else 'over, was due at'} {self.due_t:g}>"
@@ -108,7 +77,7 @@ class SendTimer:
             self._timer.cancel()
 
     def _wait(self) -> None:
-        self._timer = self._service.after(max(0.0, self.due_t - self._now()), self._fire)
+        self._timer = self._service.after(max(0.0, self.due_t - self._service.now()), self._fire)
 
     def _fire(self) -> None:
         mailbox = self._mailbox
@@ -121,7 +90,7 @@ class SendTimer:
                 mailbox.lanes.of(self._lane)[-1],
             ]
         if self._period_s is not None:
-            now = self._now()
+            now = self._service.now()
             missed = (now - self.due_t) // self._period_s
             # If the clock is too coarse for the period, it must not be due again in this very step.
             self.due_t = max(self.due_t + (missed + 1) * self._period_s, math.nextafter(now, math.inf))

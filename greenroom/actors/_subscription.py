@@ -8,7 +8,6 @@ Must not know: how turns are run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any, Final, TypeVar, final
 
 import attrs
@@ -50,69 +49,32 @@ class Down(Signal):
 
 
 @final
-class SubscriptionKind(StrEnum):
-    """Effect of the end of an actor on its subscriber."""
-
-    CALLBACK = "callback"
-    """A function is called."""
-    SIGNAL = "signal"
-    """A `Down` is put into the subscriber's mailbox."""
-    LINK = "link"
-    """The subscriber's turn may end."""
-
-
-@final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Subscription:
-    """A subscription to the end of an actor, returned by `ref.watch`, `ctx.watch` and `ctx.turn.link`.
+    """A subscription to the end of an actor, returned by `ref.watch`, `ctx.watch` and `ctx.turn.link`."""
 
-    Attributes:
-        down: How the actor ended; None while it lives, and if the subscription was cancelled first.
-    """
-
-    __slots__ = (
-        "_envelope",
-        "_mailbox",
-        "_on_cancel",
-        "_settled",
-        "_tables",
-        "callback",
-        "down",
-        "incarnation",
-        "is_ending",
-        "is_open",
-        "kind",
-        "path",
-    )
-
-    def __init__(
-        self,
-        kind: SubscriptionKind,
-        path: str,
-        incarnation: int | None = None,
-        *,
-        callback: Callable[[Down], object] | None = None,
-        mailbox: Mailbox[Any] | None = None,
-        on_cancel: Callable[[], object] | None = None,
-    ) -> None:
-        self.kind = kind
-        self.path = path
-        """The path of the watched actor."""
-        self.incarnation = incarnation
-        """The incarnation that is watched; None for the last one, whichever that is."""
-        self.callback = callback
-        self.down: Down | None = None
-        self.is_open = True
-        """True until it is notified or cancelled."""
-        self.is_ending = False
-        """True if this is a link whose turn has ended first, so that the linked actor is being killed."""
-        self._mailbox = mailbox
-        self._on_cancel = on_cancel
-        self._envelope: Envelope[Any] | None = None
-        self._settled: trio.Event | None = None
-        self._tables: tuple[dict[Any, Any], ...] = ()
+    path: str
+    """The path of the watched actor."""
+    incarnation: int | None = None
+    """The incarnation that is watched; None for the last one, whichever that is."""
+    callback: Callable[[Down], object] | None = None
+    """Called at the end."""
+    _mailbox: Mailbox[Any] | None = None
+    """Gets the `Down` at the end, if there is no callback."""
+    _on_cancel: Callable[[], object] | None = None
+    down: Down | None = None
+    """The end of the actor; None while it lives, and if the subscription was cancelled first."""
+    is_open: bool = True
+    """True until it is notified or cancelled."""
+    is_ending: bool = False
+    """True if this is a link whose turn has ended first, so that the linked actor is being killed."""
+    _envelope: Envelope[Any] | None = None
+    _settled: trio.Event | None = None
+    _tables: tuple[dict[Any, Any], ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Subscription to {self.path!r}: {self.kind}, {'open' if self.is_open else 'over'}>"
+        kind = "callback" if self.callback is not None else "link" if self._mailbox is None else "signal"
+        return f"<Subscription to {self.path!r}: {kind}, {'open' if self.is_open else 'over'}>"
 
     @property
     def is_waiting(self) -> bool:

@@ -27,7 +27,7 @@ from greenroom.actors._events import (
 )
 from greenroom.actors._lifecycle import COMPLETED, Outcome, State, TurnEnd, Unfinished
 from greenroom.actors._send_timer import SendTimer
-from greenroom.actors._subscription import Subscription, SubscriptionKind, Wait
+from greenroom.actors._subscription import Subscription, Wait
 from greenroom.core import Cause, Level, StashFull, TurnFailed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane
 from greenroom.waiting import NOTHING
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 Ts = TypeVarTuple("Ts")
 
 _log: Final = logging.getLogger("greenroom")
-_LIFECYCLE: Final = Level.LIFECYCLE
-"""Once per message: reading a member from its class costs 90 ns before Python 3.12."""
 
 
 @final
@@ -62,52 +60,34 @@ class Outbox:
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Turn:
     """The current turn. Each incarnation has one such object; it always refers to the turn that runs."""
 
-    __slots__ = (
-        "_cell",
-        "_end",
-        "_life",
-        "abort_cause",
-        "answer",
-        "envelope",
-        "has_events",
-        "is_acked",
-        "is_committing",
-        "is_told",
-        "links",
-        "number",
-        "nursery",
-        "outbox",
-        "scope",
-        "waits",
-    )
-
-    def __init__(self, life: Incarnation) -> None:
-        self._life = life
-        self._cell: Cell[Any] = life.cell
-        self.has_events = life.cell.traits.level is not _LIFECYCLE
-        self.number = 0
-        """Number of the turn within its incarnation, from 1; of the last turn if none is running."""
-        self.envelope: Envelope[Any] | None = None
-        """The message; None if no turn is running."""
-        self.scope: trio.CancelScope | None = None
-        self.nursery: trio.Nursery | None = None
-        self.abort_cause: Cause | None = None
-        self.is_committing = False
-        """True if the turn can no longer be aborted."""
-        self.is_told = False
-        """True if code of the turn was observed to receive its cancellation."""
-        self.is_acked = False
-        """True if the turn has acknowledged its message."""
-        self.answer: Any = NOTHING
-        self.outbox: Outbox | None = None
-        self.links: dict[Subscription, Cell[Any]] | None = None
-        """Actors that end with the turn."""
-        self.waits: dict[Wait, Cell[Any]] | None = None
-        """Actors that the turn waits for."""
-        self._end: TurnEnd | None = None
+    _life: Incarnation
+    _cell: Cell[Any]
+    has_events: bool
+    """True if the journal of the actor has its turns."""
+    number: int = 0
+    """Number of the turn within its incarnation, from 1; of the last turn if none is running."""
+    envelope: Envelope[Any] | None = None
+    """The message; None if no turn is running."""
+    scope: trio.CancelScope | None = None
+    nursery: trio.Nursery | None = None
+    abort_cause: Cause | None = None
+    is_committing: bool = False
+    """True if the turn can no longer be aborted."""
+    is_told: bool = False
+    """True if code of the turn was observed to receive its cancellation."""
+    is_acked: bool = False
+    """True if the turn has acknowledged its message."""
+    answer: Any = NOTHING
+    outbox: Outbox | None = None
+    links: dict[Subscription, Cell[Any]] | None = None
+    """Actors that end with the turn."""
+    waits: dict[Wait, Cell[Any]] | None = None
+    """Actors that the turn waits for."""
+    _end: TurnEnd | None = None
 
     def __repr__(self) -> str:
         return f"<Turn {self.token!r}>"
@@ -126,7 +106,7 @@ class Turn:
 
     @property
     def cause(self) -> Cause | None:
-        """Who requested the end of this turn, or a kill of the actor, and why; None if nobody did."""
+        """Requester and reason of the end of this turn, or of a kill of the actor; None if there is none."""
         return self._life.kill_cause or self.abort_cause
 
     def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
@@ -140,7 +120,7 @@ class Turn:
         self._own_nursery("start a task in").start_soon(function, *args, name=name)
 
     def link(self, ref: Ref[Any]) -> Subscription:
-        """Link an actor to this turn: the turn does not end before that actor has, whoever supervises it.
+        """Link an actor to this turn: the turn does not end before that actor has, wherever that is in the tree.
 
         While the handler runs, `await link.wait()` returns how the actor ended, and `link.unlink()` releases it. If the
         turn ends first in any way (return, error, abort, kill), the actor is killed in the same step, with all actors
@@ -163,7 +143,7 @@ class Turn:
             if cell.traits.level >= Level.TURNS:
                 cell.record(event, *fields)
 
-        link = Subscription(SubscriptionKind.LINK, target.path, on_cancel=lambda: record(TurnUnlinked))
+        link = Subscription(target.path, on_cancel=lambda: record(TurnUnlinked))
         target.subscribe(link)
         if link.is_open:
             if self.links is None:
@@ -340,7 +320,7 @@ class Turn:
             parent = cell.seq if target.shared is cell.shared else 0
             delivery = target.mailbox.put_reserved(message, lane, size_bytes=size_bytes, parent=parent)
             if delivery is not Delivery.ACCEPTED:
-                target.note_refused(message, lane, DeadReason.ENDED)
+                target.note_refused(message, lane, delivery)
 
     def _answer(self, envelope: Envelope[Any]) -> None:
         cell, reply, answer = self._cell, envelope.reply, self.answer

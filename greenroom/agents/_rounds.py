@@ -19,6 +19,7 @@ from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
+from greenroom.agents._call_batches import run_calls
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
@@ -33,13 +34,13 @@ from greenroom.agents._intake import (
 )
 from greenroom.agents._message_display import is_shown_later, show
 from greenroom.agents._model_request import ask_model
-from greenroom.agents._tool_calls import run_calls
 from greenroom.agents._turn_hooks import PromptBlocked, StoppedByHook, running_tasks
 from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
 from greenroom.agents.compaction._compactor import compact, make_room, make_small
 from greenroom.agents.events._agent_events import AgentSpoke
 from greenroom.agents.events._agent_view import THINKING, retry_text
-from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
+from greenroom.core import PeerError, ProviderError, UsageError
+from greenroom.core.texts import message_of, reminder
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import (
     BatchedCall,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, Level, OneOf, Recorder
-from greenroom.mailbox._envelope import DeadReason, Envelope, Lane
+from greenroom.core import Event, Level, OneOf
+from greenroom.mailbox._envelope import DeadReason, Lane
 
 
 @attrs.frozen(kw_only=True)
@@ -89,46 +89,3 @@ class MessageDied(_MessageEvent):
 
 
 EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessagePostponed, MessageReturned, MessageDied)
-
-
-# `_value_` is what `value` returns: before Python 3.12 the property costs as much as the record itself.
-
-
-def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
-    """Record that a message was accepted."""
-    name = type(envelope.message).__name__
-    fields = (envelope.parent, envelope.number, envelope.lane._value_, name, envelope.is_counted)
-    recorder.emit_fields(MessagePut, owner, incarnation, *fields)
-
-
-def record_leased(
-    recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], *, is_picked: bool = False
-) -> None:
-    """Record that a message was leased."""
-    fields = (envelope.parent, envelope.number, envelope.lane._value_, is_picked)
-    recorder.emit_fields(MessageLeased, owner, incarnation, *fields)
-
-
-def record_acked(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
-    """Record that a message was acknowledged."""
-    recorder.emit_fields(MessageAcked, owner, incarnation, 0, envelope.number, envelope.lane._value_)
-
-
-def record_postponed(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
-    """Record that a message was postponed."""
-    recorder.emit_fields(MessagePostponed, owner, incarnation, 0, envelope.number, envelope.lane._value_)
-
-
-def record_returned(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], parent: int) -> None:
-    """Record that a message was returned to its lane."""
-    fields = (parent, envelope.number, envelope.lane._value_, envelope.attempts)
-    recorder.emit_fields(MessageReturned, owner, incarnation, *fields)
-
-
-def record_died(
-    recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], reason: DeadReason, parent: int
-) -> None:
-    """Record that a message became a dead letter."""
-    name = type(envelope.message).__name__
-    fields = (parent, envelope.number, envelope.lane._value_, name, reason.value, True)
-    recorder.emit_fields(MessageDied, owner, incarnation, *fields)

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, TypeVar, final
 
+import attrs
+
 from greenroom.mailbox._envelope import Envelope, Lane
 
 M = TypeVar("M")
@@ -26,24 +28,22 @@ _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Lanes(Generic[M]):
     """Waiting, leased and postponed messages. Queues are created on first use: an empty deque takes 0.7 kB."""
 
-    __slots__ = ("_credit", "_later", "_more_leased", "_now", "_tombstones", "lease", "next", "overflows", "stash")
-
-    def __init__(self) -> None:
-        self._now: deque[Envelope[M]] | None = None
-        self.next: deque[Envelope[M]] | None = None
-        self._later: deque[Envelope[M]] | None = None
-        self._credit = LATER_CREDIT
-        self._tombstones = 0
-        # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
-        self.lease: Envelope[M] | None = None
-        self._more_leased: dict[int, Envelope[M]] | None = None
-        self.overflows = 0
-        """Number of puts into `now` above its soft limit."""
-        self.stash: list[Envelope[M]] | None = None
-        """Postponed messages."""
+    _now: deque[Envelope[M]] | None = None
+    next: deque[Envelope[M]] | None = None
+    _later: deque[Envelope[M]] | None = None
+    _credit: int = LATER_CREDIT
+    _tombstones: int = 0
+    lease: Envelope[M] | None = None
+    """The leased message: nearly always there is at most one, and a slot costs a third of a dictionary entry."""
+    _more_leased: dict[int, Envelope[M]] | None = None
+    overflows: int = 0
+    """Number of puts into `now` above its soft limit."""
+    stash: list[Envelope[M]] | None = None
+    """Postponed messages."""
 
     def __len__(self) -> int:
         """Return the number of waiting messages; postponed ones do not count."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
+import attrs
+
 if TYPE_CHECKING:
     from greenroom.mailbox._envelope import Envelope
     from greenroom.mailbox._mailbox import Mailbox
@@ -12,6 +14,7 @@ M = TypeVar("M")
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class Lease(Generic[M]):
     """A batch of messages that belong to the mailbox until they are acknowledged.
 
@@ -19,12 +22,9 @@ class Lease(Generic[M]):
     lanes when the block raises or is cancelled.
     """
 
-    __slots__ = ("_mailbox", "envelopes")
-
-    def __init__(self, mailbox: Mailbox[M], envelopes: list[Envelope[M]]) -> None:
-        self._mailbox = mailbox
-        self.envelopes = envelopes
-        """The messages that are still leased, in order."""
+    _mailbox: Mailbox[M]
+    envelopes: list[Envelope[M]]
+    """The messages that are still leased, in order."""
 
     def __repr__(self) -> str:
         return f"<Lease of {len(self.envelopes)} {'message' if len(self) == 1 else 'messages'}>"

@@ -11,15 +11,15 @@ from typing import Any, Final, Generic, TypeVar, final
 
 from trio.lowlevel import Task, checkpoint, checkpoint_if_cancelled, current_task
 
-from greenroom.core import Busy, Closed, Recorder, UsageError
+from greenroom.core import Busy, Closed, Event, Recorder, UsageError
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane
 from greenroom.mailbox._events import (
-    record_acked,
-    record_died,
-    record_leased,
-    record_postponed,
-    record_put,
-    record_returned,
+    MessageAcked,
+    MessageDied,
+    MessageLeased,
+    MessagePostponed,
+    MessagePut,
+    MessageReturned,
 )
 from greenroom.mailbox._lanes import Lanes
 from greenroom.mailbox._lease import Lease
@@ -50,7 +50,6 @@ class Mailbox(Generic[M]):
     __slots__ = (
         "_closed",
         "_died",
-        "_is_draining",
         "_number",
         "_on_dead",
         "_recorder",
@@ -59,6 +58,7 @@ class Mailbox(Generic[M]):
         "_since_yield",
         "_spot",
         "incarnation",
+        "is_draining",
         "lanes",
         "owner",
         "trace",
@@ -76,13 +76,15 @@ class Mailbox(Generic[M]):
         self.owner = owner
         self.incarnation = 1
         self.lanes: Lanes[M] = Lanes()
-        self._room = Room(owner, policy or _DEFAULT_POLICY)
+        policy = policy or _DEFAULT_POLICY
+        self._room = Room(owner, policy, policy.capacity)
         self._recorder = recorder
         self.trace = recorder if is_traced else None
         self._on_dead = on_dead
         self._spot: ParkingSpot | None = None  # created on first use: actors without a task never park
         self._closed = ""  # the reason; empty while it is open
-        self._is_draining = False
+        self.is_draining = False
+        """True if new messages are refused, and queued ones are still handed out."""
         self._since_yield = self._number = self._refused = self._died = 0
 
     def __repr__(self) -> str:
@@ -109,14 +111,9 @@ class Mailbox(Generic[M]):
         return bool(self._closed)
 
     @property
-    def is_draining(self) -> bool:
-        """True if new messages are refused, and queued ones are still handed out."""
-        return self._is_draining
-
-    @property
     def is_over(self) -> bool:
         """True if `close` was called: nothing is accepted or handed out."""
-        return bool(self._closed) and not self._is_draining
+        return bool(self._closed) and not self.is_draining
 
     def statistics(self) -> MailboxStatistics:
         """Return the current state and counters."""
@@ -166,7 +163,7 @@ class Mailbox(Generic[M]):
         Raises:
             UsageError: The message is larger than the whole byte capacity.
         """
-        if self._closed and not (is_system and self._is_draining):
+        if self._closed and not (is_system and self.is_draining):
             return self._refuse(Delivery.CLOSED)
         is_counted = lane is not _NOW and not is_system
         room = self._room
@@ -271,17 +268,23 @@ class Mailbox(Generic[M]):
         queue.append(envelope)
         if envelope.lane is _NOW and len(queue) > self._room.policy.now_capacity:
             self.lanes.overflows += 1
-        if self.trace is not None:
-            record_put(self.trace, self.owner, self.incarnation, envelope)
+        self._record(MessagePut, envelope, envelope.parent, type(envelope.message).__name__, envelope.is_counted)
         self.nudge()
+
+    def _record(self, event: type[Event], envelope: Envelope[M], parent: int, *more: Any) -> None:
+        """Record an event of a message, if the mailbox is traced."""
+        if self.trace is not None:
+            # `_value_` is what `value` returns: before Python 3.12 the property costs as much as the record itself.
+            fields = (self.owner, self.incarnation, parent, envelope.number, envelope.lane._value_)
+            self.trace.emit_fields(event, *fields, *more)
 
     # --- consumer --------------------------------------------------------------------------------------------------
 
     def take(self, among: frozenset[Lane] | None = None) -> Envelope[M] | None:
         """Lease the next message, of some lanes only if `among` is given; never waits, returns None if none is there."""
         envelope = self.lanes.take(among)
-        if envelope is not None and self.trace is not None:
-            record_leased(self.trace, self.owner, self.incarnation, envelope)
+        if envelope is not None:
+            self._record(MessageLeased, envelope, envelope.parent, False)  # noqa: FBT003 - the value of a field
         return envelope
 
     async def get(self) -> Lease[M]:
@@ -316,8 +319,7 @@ class Mailbox(Generic[M]):
         if wanted is not None:
             for envelope in self.lanes.pick(chosen, limit, wanted):
                 envelopes.append(envelope)
-                if self.trace is not None:
-                    record_leased(self.trace, self.owner, self.incarnation, envelope, is_picked=True)
+                self._record(MessageLeased, envelope, envelope.parent, True)  # noqa: FBT003 - the value of a field
         else:
             while len(envelopes) < limit and (taken := self.take(chosen)) is not None:
                 envelopes.append(taken)
@@ -380,7 +382,7 @@ class Mailbox(Generic[M]):
         else:
             self._release(envelope)
         if self.trace is not None:
-            record_acked(self.trace, self.owner, self.incarnation, envelope)
+            self._record(MessageAcked, envelope, 0)
         if envelope.is_counted:
             room.held -= 1
             if envelope.size_bytes:
@@ -393,21 +395,20 @@ class Mailbox(Generic[M]):
 
         If it `counts` as an attempt, the third one makes it a dead letter `poison`. It also dies if the mailbox is closed.
         """
-        if self._was_last_attempt(envelope, parent, counts=counts):
-            return
-        self._release(envelope)
-        envelope.attempts += counts
-        if self.trace is not None:
-            record_returned(self.trace, self.owner, self.incarnation, envelope, parent)
-        self.lanes.put_back(envelope)
-        self.nudge()
+        if self._retain(envelope, parent, counts=counts):
+            self._record(MessageReturned, envelope, parent, envelope.attempts)
+            self.lanes.put_back(envelope)
+            self.nudge()
 
-    def _was_last_attempt(self, envelope: Envelope[M], parent: int, *, counts: bool) -> bool:
+    def _retain(self, envelope: Envelope[M], parent: int, *, counts: bool) -> bool:
+        """Release a leased message that stays in the mailbox; return False if it became a dead letter instead."""
         is_poison = counts and envelope.attempts + 1 >= MAX_ATTEMPTS
         if self.is_over or is_poison:
             self.bury(envelope, DeadReason.ENDED if self.is_over else DeadReason.POISON, parent=parent)
-            return True
-        return False
+            return False
+        self._release(envelope)
+        envelope.attempts += counts
+        return True
 
     def bury(self, envelope: Envelope[M], reason: DeadReason, *, parent: int = 0) -> None:
         """Turn a leased message into a dead letter because of the event `parent`; raises as `ack` does."""
@@ -426,19 +427,15 @@ class Mailbox(Generic[M]):
         """
         if not self.is_over and not self.can_postpone:
             self.bury(envelope, DeadReason.STASH_OVERFLOW)
-        elif not self._was_last_attempt(envelope, 0, counts=counts):
-            self._release(envelope)
-            envelope.attempts += counts
+        elif self._retain(envelope, 0, counts=counts):
             self.lanes.postpone(envelope)
-            if self.trace is not None:
-                record_postponed(self.trace, self.owner, self.incarnation, envelope)
+            self._record(MessagePostponed, envelope, 0)
 
     def recall(self, *, parent: int = 0) -> None:
         """Return postponed messages to the front of their lanes, in their original order, because of event `parent`."""
         if self.lanes.stash:
             for envelope in self.lanes.recall():
-                if self.trace is not None:
-                    record_returned(self.trace, self.owner, self.incarnation, envelope, parent)
+                self._record(MessageReturned, envelope, parent, envelope.attempts)
             self.nudge()
 
     def _release(self, envelope: Envelope[M]) -> None:
@@ -452,7 +449,8 @@ class Mailbox(Generic[M]):
         """Count and report a message that was removed, and free its place."""
         self._died += 1
         if self._recorder is not None:
-            record_died(self._recorder, self.owner, self.incarnation, envelope, reason, parent)
+            fields = (parent, envelope.number, envelope.lane.value, type(envelope.message).__name__, reason.value, True)
+            self._recorder.emit_fields(MessageDied, self.owner, self.incarnation, *fields)
         if self._on_dead is not None:
             self._on_dead(envelope, reason)
         if envelope.is_counted:
@@ -494,7 +492,7 @@ class Mailbox(Generic[M]):
                 self._dead(envelope, dead_reason, parent)
 
     def _close(self, reason: str, *, is_draining: bool) -> None:
-        self._closed, self._is_draining = reason, is_draining
+        self._closed, self.is_draining = reason, is_draining
         if self._room.producers:
             self._room.dismiss()
         self.nudge()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Any, final
 
 import attrs
 import trio
@@ -24,21 +24,19 @@ class _Producer:
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Room:
     """Places of a mailbox. Reserved, leased and postponed messages hold theirs, too."""
 
-    __slots__ = ("_owner", "capacity", "held", "high_water", "policy", "producers", "reserved", "size_bytes")
-
-    def __init__(self, owner: str, policy: MailboxPolicy) -> None:
-        self._owner = owner
-        self.capacity: Final = policy.capacity
-        self.producers: dict[Task, _Producer] | None = None
-        """Waiting producers, in order."""
-        self.policy: Final = policy
-        self.held = 0
-        self.high_water = 0
-        self.reserved = 0
-        self.size_bytes = 0
+    _owner: str
+    policy: MailboxPolicy
+    capacity: int
+    producers: dict[Task, _Producer] | None = None
+    """Waiting producers, in order."""
+    held: int = 0
+    high_water: int = 0
+    reserved: int = 0
+    size_bytes: int = 0
 
     def take(self, size_bytes: int) -> bool:
         """Take a place; return False if there is no room, or if producers wait for it.

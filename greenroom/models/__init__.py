@@ -43,11 +43,10 @@ from greenroom.models._types import (
     Usage,
     UsageDelta,
 )
-from greenroom.models._written_answers import Answer, AnswerLike, Call, Say, Think, as_answer, estimate_tokens
+from greenroom.models._written_answers import AnswerLike, Call, Say, Think, WrittenAnswer, as_answer, estimate_tokens
 
 __all__ = [
     "RETRYABLE",
-    "Answer",
     "AnswerLike",
     "AnswerSource",
     "AnswerStream",
@@ -91,6 +90,7 @@ __all__ = [
     "ToolUseStarted",
     "Usage",
     "UsageDelta",
+    "WrittenAnswer",
     "as_answer",
     "chaotic",
     "error_category",

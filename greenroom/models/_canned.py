@@ -12,7 +12,7 @@ from greenroom.core import ProviderError
 from greenroom.models._clean_text import to_json
 from greenroom.models._response_assembly import Assembly
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolUseBlock, Usage
-from greenroom.models._written_answers import Answer, Call, Say, Think, cut_up
+from greenroom.models._written_answers import Call, Say, Think, WrittenAnswer, cut_up
 
 PIECES: Final = 2
 """Default number of pieces in which a text or an input is streamed."""
@@ -24,7 +24,7 @@ PIECES: Final = 2
 class Canned:
     """An answer with everything needed to stream it."""
 
-    answer: Answer
+    answer: WrittenAnswer
     call_ids: tuple[str, ...]
     """Clean text, as `id` is."""
     usage: Usage

@@ -56,7 +56,7 @@ def _as_tuple(parts: Iterable[Part]) -> tuple[Part, ...]:
 @attrs.frozen(
     slots=False
 )  # most are made for one request; the kept part of it is in its dict, at no cost for the others
-class Answer:
+class WrittenAnswer:
     """A whole answer."""
 
     parts: tuple[Part, ...] = attrs.field(default=(), converter=_as_tuple)
@@ -103,19 +103,19 @@ def _read(parts: tuple[Part, ...]) -> Reading:
     return tuple(reading)
 
 
-AnswerLike: TypeAlias = Answer | Part | str | Sequence[Part]
+AnswerLike: TypeAlias = WrittenAnswer | Part | str | Sequence[Part]
 """An answer, in full or in short form; a `str` is text."""
 
 
-def as_answer(answer: AnswerLike) -> Answer:
+def as_answer(answer: AnswerLike) -> WrittenAnswer:
     """Return the full answer of a short form."""
-    if isinstance(answer, Answer):
+    if isinstance(answer, WrittenAnswer):
         return answer
     if isinstance(answer, str):
-        return Answer((Say(answer),))
+        return WrittenAnswer((Say(answer),))
     if isinstance(answer, Say | Call | Think):
-        return Answer((answer,))
-    return Answer(answer)
+        return WrittenAnswer((answer,))
+    return WrittenAnswer(answer)
 
 
 def estimate_tokens(characters: int) -> int:
@@ -126,7 +126,7 @@ def estimate_tokens(characters: int) -> int:
     return -(-characters // 4)
 
 
-def estimate_usage(request: ModelRequest, answer: Answer | None = None) -> Usage:
+def estimate_usage(request: ModelRequest, answer: WrittenAnswer | None = None) -> Usage:
     """Return the estimated usage of a request and its answer: the whole request counts as input, nothing is cached."""
     sent = len(request.system) + sum([message.characters for message in request.messages])
     tools = sum([tool.characters for tool in request.tools])
@@ -134,7 +134,7 @@ def estimate_usage(request: ModelRequest, answer: Answer | None = None) -> Usage
     return Usage(estimate_tokens(sent + tools), estimate_tokens(said))
 
 
-def name_calls(request: ModelRequest, answer: Answer) -> tuple[str, ...]:
+def name_calls(request: ModelRequest, answer: WrittenAnswer) -> tuple[str, ...]:
     """Return the id of each call of an answer, in order.
 
     It is derived from the agent, the length of the conversation and the index of the call in the answer, so the same

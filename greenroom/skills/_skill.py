@@ -14,6 +14,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core.sources import (
+    EFFORT_VALUES,
     BadFrontmatter,
     Diagnostic,
     Field,
@@ -21,11 +22,11 @@ from greenroom.core.sources import (
     Kind,
     Misfit,
     Scope,
+    effort,
     flag,
     frozen,
     mapping,
     one_of,
-    positive,
     read_fields,
     read_header,
     shown_path,
@@ -33,7 +34,6 @@ from greenroom.core.sources import (
     words,
 )
 
-EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 DEFAULT_AGENT: Final = "general-purpose"
 _ARGUMENT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _HEADING: Final = re.compile(r"#+\s+")
@@ -102,11 +102,6 @@ def _names(entry: FieldEntry) -> tuple[str, ...]:
     if not all(_ARGUMENT_NAME.fullmatch(name) for name in names) or len(set(names)) < len(names):
         raise Misfit("different names of letters, digits, '_' and '-'")
     return names
-
-
-def _effort(entry: FieldEntry) -> str | int:
-    word = text(entry).lower()
-    return word if word in EFFORTS else positive(entry)
 
 
 def _is_fork(entry: FieldEntry) -> bool:
@@ -210,8 +205,8 @@ _TABLE: Final = (
     Field(
         key="effort",
         attribute="effort",
-        read=_effort,
-        takes=", ".join(f"`{effort}`" for effort in EFFORTS) + ", or a number",
+        read=effort,
+        takes=EFFORT_VALUES,
         default="the session's",
         note="how hard the model thinks in that turn",
     ),

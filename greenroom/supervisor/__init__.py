@@ -19,7 +19,6 @@ from greenroom.supervisor._strategy import (
     ends_supervisor,
     plan_exit,
     restart_scope,
-    stop_order,
 )
 from greenroom.supervisor._supervisor import Supervisor
 
@@ -50,5 +49,4 @@ __all__ = [
     "open_runtime",
     "plan_exit",
     "restart_scope",
-    "stop_order",
 ]

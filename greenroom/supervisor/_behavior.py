@@ -12,6 +12,7 @@ import attrs
 
 from greenroom.actors import Context, Outcome, Parent, Request, State
 from greenroom.core import SupervisorFailed
+from greenroom.mailbox import DeadReason
 from greenroom.supervisor._strategy import Batch
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class SupervisorBehavior(Parent[object]):
                 await self._supervisor.restart_now(child)
                 ctx.reply(None)
             case _:
-                self._supervisor.refuse(message)
+                assert ctx.turn.envelope is not None
+                self._supervisor.cell.note_refused(message, ctx.turn.envelope.lane, DeadReason.UNHANDLED)
 
     def on_unfinished(self, message: object, outcome: Outcome, ctx: Context) -> None:
         """Resume an escalation whose turn was aborted while the children were stopped."""

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.actors import Cell
 from greenroom.core import Event, OneOf
 from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy, SupervisorSpec
 
@@ -91,8 +90,7 @@ class SupervisorFinished(Event):
 EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)
 
 
-def record_opened(cell: Cell[Any], spec: SupervisorSpec) -> None:
-    """Record that a supervisor is open for children."""
+def opened_fields(spec: SupervisorSpec) -> tuple[Any, ...]:
+    """Return the fields of `supervisor.opened` that a spec gives."""
     order, ends = spec.stop_order.value, spec.ends_with.value
-    fields = (spec.strategy.value, spec.intensity, spec.period_s, order, spec.stop_budget_s, ends)
-    cell.record(SupervisorOpened, *fields)
+    return (spec.strategy.value, spec.intensity, spec.period_s, order, spec.stop_budget_s, ends)

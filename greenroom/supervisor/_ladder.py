@@ -13,19 +13,19 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, State
+from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, Parent, State
 from greenroom.core import Cause
 
 UNWIND_S: Final = 1.0
 """Minimum time for a killed child to unwind before it counts as unresponsive."""
 
 
-async def end_child(cell: Cell[Any], grace_s: float, cause: Cause, *, is_supervisor: bool) -> None:
+async def end_child(cell: Cell[Any], grace_s: float, cause: Cause) -> None:
     """Climb the ladder until the child's incarnation has ended, or the child counts as unresponsive.
 
     If cancelled, leave the child on its current rung.
     """
-    if is_supervisor:  # its pending decisions no longer matter
+    if issubclass(cell.traits.behavior_class, Parent):  # its pending decisions no longer matter
         cell.request_stop(cause, grace_s)
         _abort(cell, cause)
     rungs: tuple[tuple[Callable[[], None], float], ...] = (

@@ -7,7 +7,6 @@ unwrapped, and a failure of the runtime leaves as one `RuntimeFailed`. Rule 3: t
 
 from __future__ import annotations
 
-import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, TypeVarTuple, final
@@ -32,16 +31,8 @@ from greenroom.actors import (
     run_cell,
     traits_of,
 )
-from greenroom.core import (
-    Cause,
-    Ports,
-    Recorder,
-    RecorderStatistics,
-    RuntimeFailed,
-    actor_id,
-    is_cancelled,
-    require_trio,
-)
+from greenroom.core import Cause, Recorder, RecorderStatistics, RuntimeFailed, actor_id, is_cancelled, require_trio
+from greenroom.core.ports import Ports
 from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._runtime_context import RuntimeContext, always_open
@@ -92,11 +83,11 @@ class RuntimeStatistics:
 
 
 @final
+@attrs.frozen(eq=False, repr=False)
 class RootOwner(Owner):
     """The owner of the root supervisor: its failure is that of the runtime."""
 
-    def __init__(self, fail: Callable[[BaseException], None]) -> None:
-        self._fail = fail
+    _fail: Callable[[BaseException], None]
 
     def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
         """Terminate the root; an error of it fails the runtime."""
@@ -117,9 +108,11 @@ class Runtime:
         self._dispatcher = Dispatcher()
         shared = ActorContext(recorder=recorder, directory=self._directory, timers=self._timers)
         self._context = RuntimeContext(ports=ports, shared=shared, dispatcher=self._dispatcher, check_open=check_open)
-        self._body_scope = trio.CancelScope()
+        self.body_scope = trio.CancelScope()
+        """The scope around the user's code; cancelled when the runtime fails."""
         self._services_scope = trio.CancelScope(shield=True)
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
+        """The error that made the runtime fail, if any."""
         self._is_started = False
         self.root: Supervisor = _make_root(self._context, spec, RootOwner(self.fail))
         """The root supervisor."""
@@ -165,30 +158,20 @@ class Runtime:
 
     def fail(self, error: BaseException) -> None:
         """Fail the runtime: cancel the body; `open_runtime` raises `RuntimeFailed` from this error."""
-        if self._failure is None:
-            self._failure = error
-            self._body_scope.cancel("the runtime has failed")
+        if self.failure is None:
+            self.failure = error
+            self.body_scope.cancel("the runtime has failed")
 
     # --- life ------------------------------------------------------------------------------------------------------
 
     @property
-    def failure(self) -> BaseException | None:
-        """The error that made the runtime fail, if any."""
-        return self._failure
-
-    @property
     def leaving(self) -> BaseException | None:
         """The KeyboardInterrupt or SystemExit that an actor raised, if any: it leaves unwrapped."""
-        found: BaseException | None = self._failure
+        found: BaseException | None = self.failure
         while isinstance(found, BaseExceptionGroup):
             group = found.subgroup((KeyboardInterrupt, SystemExit))
             found = group.exceptions[0] if group is not None else None
         return found if isinstance(found, KeyboardInterrupt | SystemExit) else None
-
-    @property
-    def body_scope(self) -> trio.CancelScope:
-        """The scope around the user's code; cancelled when the runtime fails."""
-        return self._body_scope
 
     async def run_services(self) -> None:
         """Run timers and dispatcher, shielded until all actors have ended."""
@@ -225,25 +208,26 @@ class Runtime:
 
 def _make_root(context: RuntimeContext, spec: SupervisorSpec, owner: Owner) -> Supervisor:
     """Create the root supervisor of a runtime."""
-    root = Supervisor(context, spec)
-    cell: Cell[Any] = Cell(
-        id=actor_id(context.ports.ids),
-        path="",
-        is_named=False,
-        factory=functools.partial(SupervisorBehavior, root),
-        traits=traits_of(SupervisorBehavior),
-        owner=owner,
-        shared=context.shared,
-        spec=LifeSpec(kill_grace_s=spec.stop_budget_s, start_timeout_s=spec.stop_budget_s),
-    )
-    root.attach(cell)
-    return root
+
+    def make_cell(factory: Callable[[], SupervisorBehavior]) -> Cell[Any]:
+        return Cell(
+            id=actor_id(context.ports.ids),
+            path="",
+            is_named=False,
+            factory=factory,
+            traits=traits_of(SupervisorBehavior),
+            owner=owner,
+            shared=context.shared,
+            spec=LifeSpec(kill_grace_s=spec.stop_budget_s, start_timeout_s=spec.stop_budget_s),
+        )
+
+    return Supervisor(context, spec, make_cell)
 
 
 def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
     children: list[TreeNode] = []
     if supervisor is not None:
-        children = [_node(child, supervisor.supervisor_below(child.id)) for child in supervisor.child_cells()]
+        children = [_node(child.cell, supervisor.supervisor_below(child.id)) for child in supervisor.children()]
     return TreeNode(
         id=cell.id,
         path=cell.path,

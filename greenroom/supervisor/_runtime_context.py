@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Callable
-from typing import Any, final, get_type_hints
+from typing import Any, Final, final, get_type_hints
 
 import attrs
 import trio
 
-from greenroom.actors import ActorContext, Behavior, Cell, Dispatcher, current_of, text_of
-from greenroom.core import Cause, Ports, StartFailed, UsageError
+from greenroom.actors import ActorContext, Behavior, Cell, Directory, Dispatcher, current_of, text_of
+from greenroom.core import Cause, NameTaken, PeerError, StartFailed, UsageError
+from greenroom.core.ports import Ports
+
+_log: Final = logging.getLogger("greenroom")
 
 
 def always_open() -> None:
@@ -52,6 +56,23 @@ def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[An
         f"cannot determine the Behavior class that {factory!r} returns; pass the class and its arguments: "
         "spawn(MyBehavior, 1, 2)"
     )
+
+
+def check_free(directory: Directory[Cell[Any]], path: str, as_id: str | None) -> None:
+    """Raise an error if a living actor has this path, or this id."""
+    if directory.find(path) is not None:
+        raise NameTaken(path)
+    living = next((cell for cell in directory.living() if cell.id == as_id), None) if as_id is not None else None
+    if living is not None:
+        raise UsageError(
+            f"as_id must not be the id of a living actor, got {as_id!r} of {living.path}; wait for its end first"
+        )
+
+
+def log_failure(cell: Cell[Any], error: BaseException) -> None:
+    """Log the error that ended an actor; without our traceback if an external service is at fault."""
+    text, stack = (f": {text_of(error)}", None) if isinstance(error, PeerError) else ("", error)
+    _log.error("actor %s failed%s", cell.path or cell.id, text, exc_info=stack)
 
 
 async def wait_started(cell: Cell[Any]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -59,8 +60,6 @@ Step: TypeAlias = StopChild | StartChild | ForgetChild | GiveUp
 DependsOn: TypeAlias = Mapping[str, Sequence[str]]
 """Dependencies by child; children without any may be missing."""
 
-NO_DEPENDENCIES: Final[DependsOn] = {}
-
 COMES_BACK: Final[Mapping[Restart, frozenset[State]]] = {
     Restart.PERMANENT: frozenset({State.COMPLETED, State.FAILED, State.KILLED}),
     Restart.TRANSIENT: frozenset({State.FAILED}),
@@ -70,13 +69,13 @@ COMES_BACK: Final[Mapping[Restart, frozenset[State]]] = {
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class RestartBudget:
     """Number of restarts within a sliding window; pure, because the time is passed in."""
 
-    def __init__(self, intensity: int, period_s: float) -> None:
-        self.intensity = intensity
-        self.period_s = period_s
-        self._times: list[float] = []  # short; an empty deque is ten times as big
+    intensity: int
+    period_s: float
+    _times: list[float] = attrs.Factory(list)  # short; an empty deque is ten times as big
 
     def __repr__(self) -> str:
         return f"<RestartBudget {len(self._times)}/{self.intensity} in {self.period_s:g} s>"
@@ -106,7 +105,7 @@ def plan_exit(
     backoff: Backoff,
     now_s: float,
     chance: float,
-    depends_on: DependsOn = NO_DEPENDENCIES,
+    depends_on: DependsOn = MappingProxyType({}),
 ) -> list[Step]:
     """Return the steps to take after a child has ended, in order.
 
@@ -124,7 +123,7 @@ def plan_exit(
 
 
 def plan_restart(
-    child: str, *, strategy: Strategy, specs: Mapping[str, ChildSpec], depends_on: DependsOn = NO_DEPENDENCIES
+    child: str, *, strategy: Strategy, specs: Mapping[str, ChildSpec], depends_on: DependsOn = MappingProxyType({})
 ) -> list[Step]:
     """Return the steps to restart a running child on request, together with the children tied to it."""
     scope = restart_scope(strategy, list(specs), child, depends_on)
@@ -144,7 +143,7 @@ def stopped_to_start(steps: Sequence[Step]) -> list[str]:
 
 
 def restart_scope(
-    strategy: Strategy, start_order: Sequence[str], child: str, depends_on: DependsOn = NO_DEPENDENCIES
+    strategy: Strategy, start_order: Sequence[str], child: str, depends_on: DependsOn = MappingProxyType({})
 ) -> list[str]:
     """Return the children that are restarted together with `child`, in start order."""
     if strategy is Strategy.ONE_FOR_ALL:
@@ -166,11 +165,6 @@ def ends_supervisor(ends_with: EndsWith, child: str, specs: Mapping[str, ChildSp
     return ends_with is EndsWith.ANY or not any(spec.is_significant for each, spec in specs.items() if each != child)
 
 
-def stop_order(start_order: Sequence[str]) -> list[str]:
-    """Return the order in which children are stopped."""
-    return list(reversed(start_order))
-
-
 # --- pending plans ------------------------------------------------------------------------------------------------------
 
 
@@ -185,12 +179,12 @@ class Batch:
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class Plans:
     """Pending plans, and the children that they stop and restart."""
 
-    def __init__(self) -> None:
-        self._waiting: dict[str, Batch] = {}
-        self._being_stopped: Counter[str] = Counter()
+    _waiting: dict[str, Batch] = attrs.Factory(dict)
+    _being_stopped: Counter[str] = attrs.Factory(Counter)
 
     def __repr__(self) -> str:
         return f"<Plans: {len(self._waiting)} pending, {self._being_stopped.total()} ends expected>"

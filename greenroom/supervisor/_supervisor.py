@@ -7,7 +7,6 @@ another. Children are shielded from all outer scopes, so `end_children` must rea
 from __future__ import annotations
 
 import functools
-import logging
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,32 +15,26 @@ from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 import trio
 
-from greenroom.actors import (
-    GONE,
-    Behavior,
-    Cell,
-    Down,
-    Outcome,
-    Owner,
-    Ref,
-    State,
-    Verdict,
-    run_cell,
-    text_of,
-    traits_of,
-)
-from greenroom.core import Cause, NameTaken, PeerError, Stopping, SupervisorFailed, UsageError, actor_id
-from greenroom.mailbox import BUDGET, DeadReason, Lane
+from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Owner, Ref, State, Verdict, run_cell, traits_of
+from greenroom.core import Cause, Stopping, SupervisorFailed, UsageError, actor_id
+from greenroom.mailbox import BUDGET, Lane
 from greenroom.supervisor._behavior import Escalation, RestartChild, SupervisorBehavior
 from greenroom.supervisor._events import (
     ChildRestarted,
     DependencyDeclared,
     SupervisorEscalated,
     SupervisorFinished,
-    record_opened,
+    SupervisorOpened,
+    opened_fields,
 )
 from greenroom.supervisor._ladder import end_child
-from greenroom.supervisor._runtime_context import RuntimeContext, behavior_class_of, wait_started
+from greenroom.supervisor._runtime_context import (
+    RuntimeContext,
+    behavior_class_of,
+    check_free,
+    log_failure,
+    wait_started,
+)
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
     Batch,
@@ -56,13 +49,11 @@ from greenroom.supervisor._strategy import (
     plan_exit,
     plan_restart,
     restart_scope,
-    stop_order,
 )
 
 M = TypeVar("M")
 Ts = TypeVarTuple("Ts")
 
-_log: Final = logging.getLogger("greenroom")
 HELD: Final = Verdict(is_gone=False)
 DEFAULT_SPEC: Final = ChildSpec()
 CAUSES_KEPT: Final = 5
@@ -73,11 +64,17 @@ CAUSES_KEPT: Final = 5
 class Supervisor(Owner):
     """Starts, stops and restarts children. Created by `spawn_supervisor`."""
 
-    def __init__(self, context: RuntimeContext, spec: SupervisorSpec, *, escalates: bool = True) -> None:
+    def __init__(
+        self,
+        context: RuntimeContext,
+        spec: SupervisorSpec,
+        make_cell: Callable[[Callable[[], SupervisorBehavior]], Cell[Any]],
+        *,
+        escalates: bool = True,
+    ) -> None:
         self._context = context
         self.spec = spec
         self.escalates = escalates
-        self._cell: Cell[Any] | None = None
         self._nursery: trio.Nursery | None = None
         self._children: dict[str, Cell[Any]] = {}
         self._specs: dict[str, ChildSpec] = {}
@@ -88,6 +85,8 @@ class Supervisor(Owner):
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
         self._is_closed = False
         self._gave_up: SupervisorFailed | None = None
+        self.cell: Final = make_cell(functools.partial(SupervisorBehavior, self))
+        """Its record as an actor."""
 
     def __repr__(self) -> str:
         return f"<Supervisor {self.path!r}: {len(self._children)} children>"
@@ -100,13 +99,7 @@ class Supervisor(Owner):
     @property
     def path(self) -> str:
         """Its path in the tree; empty for the root."""
-        return self._cell.path if self._cell is not None else ""
-
-    @property
-    def cell(self) -> Cell[Any]:
-        """Its record as an actor."""
-        assert self._cell is not None
-        return self._cell
+        return self.cell.path
 
     @property
     def ref(self) -> Ref[Any]:
@@ -116,10 +109,6 @@ class Supervisor(Owner):
     def children(self) -> list[Ref[Any]]:
         """Return the living children, in start order."""
         return [Ref(cell) for cell in self._children.values()]
-
-    def child_cells(self) -> list[Cell[Any]]:
-        """Return the records of the living children, in start order."""
-        return list(self._children.values())
 
     def _child(self, child: Ref[Any] | str) -> Cell[Any]:
         """Return a child by reference, name or id."""
@@ -214,7 +203,7 @@ class Supervisor(Owner):
     ) -> Supervisor:
         """Start a supervisor below this one and wait until it is ready; raises as `spawn` does.
 
-        It is temporary, because its children could not be restarted. If it fails (a requested stop or kill is no failure), its
+        It is temporary, because its children could not be restarted. If it fails (a requested stop or kill is not a failure), its
         children are ended, and this supervisor fails in turn, up to `RuntimeFailed`.
 
         Args:
@@ -223,25 +212,20 @@ class Supervisor(Owner):
             escalates: False if its failure concerns only its watchers.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        supervisor = Supervisor(self._context, spec or SupervisorSpec(), escalates=escalates)
-        child_spec = ChildSpec(restart=Restart.TEMPORARY, grace_s=supervisor.spec.stop_budget_s)
-        factory = functools.partial(SupervisorBehavior, supervisor)
-        cell = self._make_cell(factory, SupervisorBehavior, name, child_spec)
-        supervisor.attach(cell)
-        self._supervisors[cell.id] = supervisor
-        self._launch(cell)
-        await wait_started(cell)
+        spec = spec or SupervisorSpec()
+        child_spec = ChildSpec(restart=Restart.TEMPORARY, grace_s=spec.stop_budget_s)
+        make_cell = functools.partial(self._make_cell, behavior_class=SupervisorBehavior, name=name, spec=child_spec)
+        supervisor = Supervisor(self._context, spec, make_cell, escalates=escalates)
+        self._supervisors[supervisor.id] = supervisor
+        self._launch(supervisor.cell)
+        await wait_started(supervisor.cell)
         return supervisor
-
-    def attach(self, cell: Cell[Any]) -> None:
-        """Set the supervisor's own record."""
-        self._cell = cell
 
     def open(self) -> None:
         """Open for children, in the nursery of the incarnation that starts."""
         self._nursery = self.cell.life.nursery
         self._is_closed, self._gave_up = False, None
-        record_opened(self.cell, self.spec)
+        self.cell.record(SupervisorOpened, *opened_fields(self.spec))
 
     def _make_cell(
         self,
@@ -257,16 +241,7 @@ class Supervisor(Owner):
             raise UsageError(f"name must be a non-empty string without '/', got {name!r}")
         child_id = spec.as_id or actor_id(self._context.ports.ids)
         path = f"{self.path}/{name or child_id}".removeprefix("/")
-        directory = self._context.shared.directory
-        if directory.find(path) is not None:
-            raise NameTaken(path)
-        if (
-            spec.as_id is not None
-            and (living := next((cell for cell in directory.living() if cell.id == spec.as_id), None)) is not None
-        ):
-            raise UsageError(
-                f"as_id must not be the id of a living actor, got {spec.as_id!r} of {living.path}; wait for its end first"
-            )
+        check_free(self._context.shared.directory, path, spec.as_id)
         depends_on = tuple(self._child(dependency).id for dependency in spec.depends_on)
         cell: Cell[Any] = Cell(
             id=child_id,
@@ -302,11 +277,7 @@ class Supervisor(Owner):
         if outcome.error is not None:
             assert cell.down is not None and cell.down.error is not None  # noqa: PT018 - noted when it ended
             self._errors.append(cell.down.error)
-            # If an external service is at fault, our traceback does not help.
-            text, stack = (
-                (f": {text_of(outcome.error)}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
-            )
-            _log.error("actor %s failed%s", cell.path or cell.id, text, exc_info=stack)
+            log_failure(cell, outcome.error)
         was_asked = cell.life.is_asked_to_end
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)
@@ -314,7 +285,19 @@ class Supervisor(Owner):
         if below is not None and below.escalates and outcome.state is State.FAILED and not was_asked:
             self._escalate(cell, self._budget.used(self._context.shared.now()))
             return self._forget(cell)
-        steps = self._plan(cell, outcome.state, was_asked=was_asked)
+        steps = plan_exit(
+            cell.id,
+            outcome.state,
+            was_asked=was_asked,
+            strategy=self.spec.strategy,
+            specs=self._specs,
+            budget=self._budget,
+            backoff=self.spec.backoff,
+            now_s=self._context.shared.now(),
+            chance=self._context.ports.chance.random(),
+            depends_on=self._depends_on,
+        )
+        self._note_restart(cell, steps, cell.exit_seq)
         match steps:
             case [ForgetChild()]:
                 self._finish_with(cell)
@@ -328,23 +311,6 @@ class Supervisor(Owner):
         self._plans.add(batch)
         self.cell.mailbox.put_nowait(batch, Lane.NOW, is_system=True)
         return HELD
-
-    def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
-        now_s = self._context.shared.now()
-        steps = plan_exit(
-            cell.id,
-            state,
-            was_asked=was_asked,
-            strategy=self.spec.strategy,
-            specs=self._specs,
-            budget=self._budget,
-            backoff=self.spec.backoff,
-            now_s=now_s,
-            chance=self._context.ports.chance.random(),
-            depends_on=self._depends_on,
-        )
-        self._note_restart(cell, steps, cell.exit_seq)
-        return steps
 
     def _note_restart(self, cell: Cell[Any], steps: Sequence[Step], parent: int, *, is_requested: bool = False) -> None:
         starts = [step for step in steps if isinstance(step, StartChild)]
@@ -388,18 +354,11 @@ class Supervisor(Owner):
         self._note_restart(cell, steps, self.cell.seq, is_requested=True)
         batch = Batch(tuple(steps), child)
         self._plans.add(batch)
-        await self._take_steps(batch, Cause(self.id, "restarted on request"))
+        await self.carry_out(batch, "restarted on request")
 
-    def refuse(self, message: object) -> None:
-        """Dead-letter a message that is not a decision."""
-        envelope = self.cell.turn.envelope
-        self.cell.note_refused(message, envelope.lane if envelope is not None else Lane.NEXT, DeadReason.UNHANDLED)
-
-    async def carry_out(self, batch: Batch) -> None:
+    async def carry_out(self, batch: Batch, why: str = "restarted together with a sibling") -> None:
         """Carry out a plan that involves several children, unless another one has superseded it."""
-        await self._take_steps(batch, Cause(self.id, "restarted together with a sibling"))
-
-    async def _take_steps(self, batch: Batch, cause: Cause) -> None:
+        cause = Cause(self.id, why)
         rest = deque(batch.steps if self._plans.begin(batch) else ())
         try:
             while rest:
@@ -425,7 +384,7 @@ class Supervisor(Owner):
             return True
         if isinstance(step, StopChild):
             if cell.state in {State.PENDING, State.RUNNING}:
-                await self._end_child(cell, self._specs[cell.id].grace_s, cause)
+                await end_child(cell, self._specs[cell.id].grace_s, cause)
             self._plans.note_stopped(cell.id)
         elif isinstance(step, StartChild):
             if cell.life.is_held:
@@ -438,8 +397,7 @@ class Supervisor(Owner):
     # --- stopping --------------------------------------------------------------------------------------------------
 
     def _is_stopping(self) -> bool:
-        cell = self._cell
-        return self._is_closed or (cell is not None and (cell.life.is_asked_to_end))
+        return self._is_closed or self.cell.life.is_asked_to_end
 
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
         """Stop a child by the ladder, in a task of the supervisor."""
@@ -448,7 +406,7 @@ class Supervisor(Owner):
             grace = spec.grace_s if grace_s is None else grace_s
             cell.request_stop(cause, grace)
             if not cell.is_gone:
-                self._nursery.start_soon(self._end_child, cell, grace, cause)
+                self._nursery.start_soon(end_child, cell, grace, cause)
 
     def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
         """Drain a child; stop it after `grace_s`."""
@@ -461,9 +419,6 @@ class Supervisor(Owner):
         cell.cancel_restart()
         self.stop_child(cell, None, cause)
 
-    async def _end_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        await end_child(cell, grace_s, cause, is_supervisor=cell.id in self._supervisors)
-
     async def stop_children(self) -> None:
         """Stop all children in order, within the stop budget; then kill the rest together."""
         self._is_closed = True
@@ -473,13 +428,13 @@ class Supervisor(Owner):
             if self.spec.stop_order is StopOrder.TOGETHER:
                 async with trio.open_nursery() as nursery:
                     for cell in list(self._children.values()):
-                        nursery.start_soon(self._end_child, cell, self._specs[cell.id].grace_s, cause)
+                        nursery.start_soon(end_child, cell, self._specs[cell.id].grace_s, cause)
             else:
-                for number, child in enumerate(stop_order(list(self._children))):
+                for number, child in enumerate(reversed(list(self._children))):  # nothing outlives what it needs
                     if number % BUDGET == BUDGET - 1:  # stopping an idle child never waits
                         await trio.lowlevel.checkpoint()
                     if child in self._children:
-                        await self._end_child(self._children[child], self._specs[child].grace_s, cause)
+                        await end_child(self._children[child], self._specs[child].grace_s, cause)
         if self._gave_up is not None:
             raise self._gave_up  # the stop came before its last decision, and must not hide it
 

@@ -16,7 +16,8 @@ import attrs
 
 from greenroom.actors import Behavior, Context, Down, Ref, Signal
 from greenroom.agents import Note, Work
-from greenroom.core import JournalError, Level, escape_text
+from greenroom.core import JournalError, Level
+from greenroom.core.texts import escape_text
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board_items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
 from greenroom.teams._board_messages import (
@@ -36,6 +37,7 @@ from greenroom.teams._board_messages import (
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import Edit, EditRefused, plan_edit, refuse_metadata
 from greenroom.teams._item_events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
+from greenroom.teams._teammate_status import AT_REST, Availability
 
 _WHAT_NOW: Final = (
     "If it is to be done, change its subject or description, or give it to somebody by name (TaskUpdate)."
@@ -55,19 +57,15 @@ class BoardHome:
     """The highest id reserved for an item that is not created yet."""
     one_each: bool = False
     """True if a member that works on an item is given no other one (`agent_busy`)."""
-    waiting: dict[str, Ref[Any]] = attrs.field(factory=dict)
-    """Idle members, in the order in which they became idle."""
+    availability: dict[str, Availability] = attrs.field(factory=dict)
+    """Availability of each member that ever joined; changed by `set_availability` only."""
+    ready: dict[str, None] = attrs.field(factory=dict)
+    """Members that are ready for an item, in the order in which they became idle."""
     cut: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
     """Items in progress when the team was closed, or its process ended, by member; each resumes them on its return."""
-    holding: dict[str, Ref[Any]] = attrs.field(factory=dict)
-    """Idle members that own an item in progress, if each may have only one."""
-    pausing: set[str] = attrs.field(factory=set)
-    """Idle members that take no items until they report again."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     names: dict[str, str] = attrs.field(factory=dict)
     """Names of members, by actor id."""
-    ended: set[str] = attrs.field(factory=set)
-    """Names of members that have ended: their last message may arrive later."""
     freed: dict[str, None] = attrs.field(factory=dict)
     """Members that may now begin an item of their own, still to be processed."""
     tell_lead: Callable[[Note], Delivery] | None = None
@@ -97,8 +95,21 @@ class BoardHome:
         """True if an item is waiting to be claimed, some member may claim it, and the claim could be recorded."""
         if self.state.claimable() is None or not self.may_hand_out:
             return False
-        takers = (member for member in self.members if not (member in self.holding or member in self.pausing))
+        kept = (Availability.HOLDING, Availability.PAUSING)
+        takers = (member for member in self.members if self.availability.get(member) not in kept)
         return not self.members or any(self.state.claimable(taker) is not None for taker in takers)
+
+    def set_availability(self, member: str, availability: Availability) -> None:
+        """Note the availability of a member."""
+        self.availability[member] = availability
+        if availability is Availability.READY:
+            self.ready[member] = None
+        else:
+            self.ready.pop(member, None)
+
+    def is_at_rest(self, member: str) -> bool:
+        """True if a member is idle."""
+        return self.availability.get(member) in AT_REST
 
     def holds(self, member: str, item_id: str) -> bool:
         """True if an item is in progress and owned by that member."""
@@ -178,7 +189,7 @@ class Board(Behavior[BoardMessage]):
 
     def _edit(self, edit: Edit, ctx: Context) -> None:
         home = self._home
-        if edit.by in home.ended:  # its items would never be released
+        if home.availability.get(edit.by) is Availability.ENDED:  # its items would never be released
             ctx.reply(EditRefused("no_such_member", f"{edit.by!r} has ended"))
             return
         plan = plan_edit(home.state, edit, home.members.keys(), one_each=home.one_each)
@@ -204,7 +215,7 @@ class Board(Behavior[BoardMessage]):
         if any(isinstance(event, ItemClaimed) for event in plan):
             self._send_work(item, item.owner, ctx)
             return
-        is_handed_out = item.owner in home.waiting and home.state.startable(item.owner) == item
+        is_handed_out = item.owner in home.ready and home.state.startable(item.owner) == item
         if is_handed_out or item.status is not ItemStatus.PENDING:
             return
         home.tell_owner(ItemAssignment(owner=item.owner, item=item, by=by))
@@ -241,7 +252,8 @@ class Board(Behavior[BoardMessage]):
             return False
         home.members[member] = ref
         home.names[ref.id] = member
-        home.ended.discard(member)
+        if home.availability.get(member, Availability.ENDED) is Availability.ENDED:
+            home.set_availability(member, Availability.BUSY)
         self._watch(ref, ctx)
         return True
 
@@ -249,17 +261,17 @@ class Board(Behavior[BoardMessage]):
         home, member, ref = self._home, message.member, message.ref
         if not self._join(member, ref, ctx):
             return
-        home.pausing.discard(member)
         if not message.takes_items:
-            self._forget_idle(member)
-            home.pausing.add(member)
+            home.set_availability(member, Availability.PAUSING)
             return
+        if home.availability[member] is Availability.PAUSING:
+            home.set_availability(member, Availability.BUSY)
         if self._send_again(member, ctx):
             return
         if home.one_each and home.state.in_progress(member):
-            home.holding[member] = ref
+            home.set_availability(member, Availability.HOLDING)
         else:
-            home.waiting[member] = ref
+            home.set_availability(member, Availability.READY)
             home.freed[member] = None
 
     def _send_again(self, member: str, ctx: Context) -> bool:
@@ -272,14 +284,12 @@ class Board(Behavior[BoardMessage]):
         return bool(left)
 
     def _forget_idle(self, member: str) -> None:
-        home = self._home
-        home.waiting.pop(member, None)
-        home.holding.pop(member, None)
-        home.pausing.discard(member)
+        if self._home.is_at_rest(member):
+            self._home.set_availability(member, Availability.BUSY)
 
     def _settle(self, member: str) -> None:
         home = self._home
-        if home.settle is not None and (member in home.waiting or member in home.holding or member in home.pausing):
+        if home.settle is not None and home.is_at_rest(member):
             home.settle(member)
 
     def _watch(self, ref: Ref[Any], ctx: Context) -> None:
@@ -293,10 +303,9 @@ class Board(Behavior[BoardMessage]):
 
     def _leave(self, member: str, why: str, ctx: Context) -> None:
         home = self._home
-        self._forget_idle(member)
+        home.set_availability(member, Availability.ENDED)
         for index in (home.members, home.freed):
             index.pop(member, None)
-        home.ended.add(member)
         items = home.state.owned(member)
         self._record([ItemReleased(item=item.id, owner=member, why=why, is_failure=False) for item in items], ctx)
         if items:
@@ -324,11 +333,11 @@ class Board(Behavior[BoardMessage]):
         home = self._home
         while home.freed and home.may_hand_out:
             member = next(iter(home.freed))
-            item = home.state.startable(member) if member in home.waiting else None
+            item = home.state.startable(member) if member in home.ready else None
             if item is not None:
                 self._start(item, member, ctx)
             home.freed.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
-        while home.waiting and home.may_hand_out and (next_up := self._next_up()) is not None:
+        while home.ready and home.may_hand_out and (next_up := self._next_up()) is not None:
             self._start(*next_up, ctx)
 
     def _next_up(self) -> tuple[Item, str] | None:
@@ -339,7 +348,7 @@ class Board(Behavior[BoardMessage]):
         if state.claimable() is None:
             return None
         # Few members are asked: an item that too many have given back is held back.
-        offers = ((state.claimable(member), member) for member in self._home.waiting)
+        offers = ((state.claimable(member), member) for member in self._home.ready)
         return next(((item, member) for item, member in offers if item is not None), None)
 
     def _start(self, item: Item, member: str, ctx: Context) -> None:
@@ -348,7 +357,8 @@ class Board(Behavior[BoardMessage]):
         self._send_work(item, member, ctx)
 
     def _send_work(self, item: Item, member: str, ctx: Context, *, is_cut: bool = False) -> None:
-        self._home.waiting.pop(member, None)
+        if member in self._home.ready:
+            self._home.set_availability(member, Availability.BUSY)
         ref = self._home.members.get(member)
         if ref is None:  # the lead, which reads the board by itself
             return
@@ -381,6 +391,7 @@ class Board(Behavior[BoardMessage]):
                 owner = home.state.items[ready].owner
                 if owner:
                     home.freed[owner] = None
-            if before is not None and before.owner in home.holding and not home.state.in_progress(before.owner):
-                home.waiting[before.owner] = home.holding.pop(before.owner)
-                home.freed[before.owner] = None
+            owner = "" if before is None else before.owner
+            if home.availability.get(owner) is Availability.HOLDING and not home.state.in_progress(owner):
+                home.set_availability(owner, Availability.READY)
+                home.freed[owner] = None

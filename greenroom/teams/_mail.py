@@ -16,7 +16,8 @@ from greenroom.actors import Down
 from greenroom.agents import Note
 from greenroom.agents.delegation import SendMessageCall, shortened
 from greenroom.agents.subagents import SendRefused, Told, not_recorded
-from greenroom.core import JournalError, escape_text, is_cancelled, reminder
+from greenroom.core import JournalError, is_cancelled
+from greenroom.core.texts import escape_text, reminder
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._exchange import MAX_MESSAGES, ExchangeLimit, MailHeld
@@ -76,7 +77,9 @@ class TeamMail:
 
     def member_of(self, agent: str) -> Member | None:
         """Return the member that an agent is."""
-        return next((one for one in self.roster.members.values() if agent and one.home.profile.id == agent), None)
+        return next(
+            (member for member in self.roster.members.values() if agent and member.home.profile.id == agent), None
+        )
 
     def is_for(self, letter: SendMessageCall, sender: str) -> bool:
         """Return True if an agent's letter is for members of the team."""

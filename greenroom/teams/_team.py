@@ -329,7 +329,7 @@ async def make_team(
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
-    emit: Callable[[Event], int] = supervisor.cell.recorder.emit
+    emit: Callable[[Event], int] = supervisor.cell.shared.recorder.emit
     roster = Roster(
         team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable, wall=wall
     )

@@ -1,6 +1,6 @@
 """The actor of a teammate: an agent that asks the board for work when nothing is waiting for it, and otherwise is idle.
 
-Rule 1: the tables of `_lifecycle` decide what it takes next and what is news for the lead. Rule 2: hooks of
+Rule 1: the tables of `_teammate_status` decide what it takes next and what is news for the lead. Rule 2: hooks of
 `TeammateIdle` may keep it working, or end it, if its turn ended well and nothing is waiting. Rule 3: a failed or
 aborted turn returns its item, and the teammate lives on; after a crash it keeps its item, and the next incarnation
 resumes it. Rule 4: a teammate that exceeds its restart budget is ended.
@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.actors import Context, Outcome, State
 from greenroom.agents import Agent, Hooking, Input, Note, StoppedByHook, TurnState, Work
-from greenroom.core import reminder
+from greenroom.core.texts import reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import TeammateIdleInput
 from greenroom.inbox import AUTO_CONTINUATION, HOOK

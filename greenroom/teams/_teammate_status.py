@@ -93,6 +93,28 @@ def step(status: MemberStatus, event: TeammateStep) -> MemberStatus:
         raise IllegalTransition(state=status, event=event) from None
 
 
+# --- availability for items ------------------------------------------------------------------------------------------------
+
+
+class Availability(StrEnum):
+    """Availability of a member for items, as the board knows it from the member's reports."""
+
+    BUSY = "busy"
+    """It is in a turn, or something is waiting for it."""
+    READY = "ready"
+    """It is idle, and is handed the next item."""
+    HOLDING = "holding"
+    """It is idle, but owns an item in progress and may have only one."""
+    PAUSING = "pausing"
+    """It is idle, and takes no items until it reports again."""
+    ENDED = "ended"
+    """It has ended; its last message may arrive later."""
+
+
+AT_REST: Final = frozenset({Availability.READY, Availability.HOLDING, Availability.PAUSING})
+"""The availabilities of idle members."""
+
+
 # --- what is taken next -------------------------------------------------------------------------------------------------
 
 

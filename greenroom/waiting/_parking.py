@@ -16,6 +16,7 @@ import types
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final, cast, final
 
+import attrs
 import outcome
 from trio.lowlevel import Abort, Task, reschedule, wait_task_rescheduled
 
@@ -87,17 +88,16 @@ wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedul
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class ParkingSpot:
     """A place where one task at a time sleeps until it is woken; or a callback, for those without a task."""
 
-    __slots__ = ("callback", "task", "trap")
-
-    def __init__(self, callback: Callable[[], None] | None = None) -> None:
-        self.task: Task | None = None
-        """The task that sleeps here."""
-        self.callback = callback
-        """Called instead, if no task sleeps here."""
-        self.trap: object = None  # created on first use, and only once
+    callback: Callable[[], None] | None = None
+    """Called if no task sleeps here."""
+    task: Task | None = None
+    """The task that sleeps here."""
+    trap: object = None
+    """Created on first use, and only once."""
 
     def parked(self, task: Task) -> Awaitable[None]:
         """Return an awaitable that sleeps until `unpark`; `task` has to await it at once."""

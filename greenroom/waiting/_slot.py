@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
+import attrs
 from trio.lowlevel import Abort, Task, current_task
 
 from greenroom.waiting._parking import prepare, sleep, wake
@@ -19,23 +20,17 @@ NOTHING: Final = _Nothing()
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class ReplySlot:
     """A slot that is settled once: with a value, or with an error that is raised in the asker."""
 
-    __slots__ = ("_error", "_is_open", "_task", "_value", "is_withdrawn")
-
-    def __init__(self) -> None:
-        self._is_open = True
-        self.is_withdrawn = False
-        """True if the asker stopped waiting before the slot was settled."""
-        self._task: Task | None = None
-        self._value: Any = None
-        self._error: Exception | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """True if an answer would still reach the asker."""
-        return self._is_open
+    is_open: bool = True
+    """True if an answer would still reach the asker."""
+    is_withdrawn: bool = False
+    """True if the asker stopped waiting before the slot was settled."""
+    _task: Task | None = None
+    _value: Any = None
+    _error: Exception | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -44,30 +39,26 @@ class ReplySlot:
 
     def answer(self, value: Any) -> bool:
         """Settle with a value; return False if it is too late."""
-        if not self._is_open:
-            return False
-        self._value = value
-        self._settle()
-        return True
+        return self._settle(value, None)
 
     def fail(self, error: Exception) -> bool:
         """Settle with an error; return False if it is too late."""
-        if not self._is_open:
-            return False
-        self._error = error
-        self._settle()
-        return True
+        return self._settle(None, error)
 
     def close(self) -> None:
         """Close the slot; `answer` and `fail` return False from now on."""
-        self.is_withdrawn = self._is_open
-        self._is_open = False
+        self.is_withdrawn = self.is_open
+        self.is_open = False
 
-    def _settle(self) -> None:
-        self._is_open = False
+    def _settle(self, value: Any, error: Exception | None) -> bool:
+        if not self.is_open:
+            return False
+        self.is_open = False
+        self._value, self._error = value, error
         task, self._task = self._task, None
         if task is not None:
             wake(task)
+        return True
 
     def _forget(self, _: object) -> Abort:
         self._task = None
@@ -75,7 +66,7 @@ class ReplySlot:
 
     async def wait(self) -> Any:
         """Wait for the slot to be settled; return its value or raise its error. A cancelled wait leaves the slot as it was."""
-        if self._is_open:
+        if self.is_open:
             self._task = current_task()
             await sleep(prepare(self._forget))
         if self._error is not None:

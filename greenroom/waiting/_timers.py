@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Final, final
 
+import attrs
 import trio
 from trio.lowlevel import current_task
 
@@ -36,15 +37,16 @@ class Timer:
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class Timers:
     """Deadlines in buckets of one tick; cancelling one is a dictionary removal, not a heap search."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._buckets: dict[int, dict[Timer, None]] = {}
-        self._due: list[int] = []
-        self._spot = ParkingSpot()
-        self._sleeps_until = math.inf
+    now: Callable[[], float]
+    """Reads the run's clock, in seconds."""
+    _buckets: dict[int, dict[Timer, None]] = attrs.Factory(dict)
+    _due: list[int] = attrs.Factory(list)
+    _spot: ParkingSpot = attrs.Factory(ParkingSpot)
+    _sleeps_until: float = math.inf
 
     def __len__(self) -> int:
         """Return the number of pending deadlines."""
@@ -52,7 +54,7 @@ class Timers:
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` after `delay_s` seconds; never if that is `math.inf` or overflows the clock."""
-        ticks = (self._now() + delay_s) / TICK_S
+        ticks = (self.now() + delay_s) / TICK_S
         if ticks == math.inf:
             return Timer(callback, {})
         tick = math.ceil(ticks)
@@ -71,9 +73,8 @@ class Timers:
             self._sleeps_until = self._due[0] * TICK_S if self._due else math.inf
             with trio.CancelScope(deadline=self._sleeps_until) as scope:
                 await self._spot.parked(current_task())
-            if (
-                scope.cancelled_caught
-            ):  # not at each new deadline: if many are cancelled, each would wake this task again
+            # Not at each new deadline: if many are cancelled, each would wake this task again.
+            if scope.cancelled_caught:
                 self._drop_empty()
 
     def _drop_empty(self) -> None:
@@ -81,7 +82,7 @@ class Timers:
             del self._buckets[heapq.heappop(self._due)]
 
     def _fire(self) -> None:
-        while self._due and self._due[0] * TICK_S <= self._now():
+        while self._due and self._due[0] * TICK_S <= self.now():
             bucket = self._buckets.pop(heapq.heappop(self._due))
             while bucket:  # a callback may cancel another deadline of the bucket
                 timer = next(iter(bucket))

@@ -5,7 +5,7 @@ from greenroom.worktrees._claims import Worktree, WorktreeKind
 from greenroom.worktrees._confinement import confine_path, why_refused
 from greenroom.worktrees._creation import WorktreeHooks
 from greenroom.worktrees._holds import Hold
-from greenroom.worktrees._run_process import ProgramResult, run_process
+from greenroom.worktrees._run_process import run_process
 from greenroom.worktrees._worktree_errors import (
     GitFailed,
     NoRepository,
@@ -37,7 +37,6 @@ __all__ = [
     "GitFailed",
     "Hold",
     "NoRepository",
-    "ProgramResult",
     "Release",
     "UnsafeWorktree",
     "Worktree",

@@ -79,7 +79,7 @@ class WorktreeRemoved(WorktreeEvent):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeKept(WorktreeEvent):
-    """A worktree is no longer used, and was kept."""
+    """An unused worktree was kept."""
 
     kind: ClassVar[str] = "worktree.kept"
 

@@ -15,7 +15,8 @@ from typing import Final, final
 import trio
 
 from greenroom import containment
-from greenroom.core import Event, Ports, UsageError
+from greenroom.core import Event, UsageError
+from greenroom.core.ports import Ports
 from greenroom.worktrees._caretaker import Caretaker, Fate, Release
 from greenroom.worktrees._claims import CLAIMS, Claim, Worktree, WorktreeKind, claimed_names, make_folders
 from greenroom.worktrees._cleanup import Commits, WorktreeState, look, losses
@@ -31,6 +32,7 @@ from greenroom.worktrees._creation import (
     pull_commit,
     undo,
 )
+from greenroom.worktrees._free_names import FreeNames, is_taken
 from greenroom.worktrees._git_runner import GitRunner, Repository, find_repository, list_worktrees
 from greenroom.worktrees._holds import HeldWorktree, Hold
 from greenroom.worktrees._run_process import RunProcess, run_process
@@ -43,11 +45,10 @@ from greenroom.worktrees._worktree_events import (
     WorktreeNotMade,
     about,
 )
-from greenroom.worktrees._worktree_names import agent_name, branch_of, check_name, nth_name, random_name
+from greenroom.worktrees._worktree_names import agent_name, branch_of, check_name, random_name
 from greenroom.worktrees._worktree_settings import CLEANUP_TIMEOUT_S, WorktreeSettings
 
 FOLDER: Final = Path(".greenroom", "worktrees")
-_MAX_TRIES: Final = 100
 
 
 async def _keep_no_record(_: Event) -> None:
@@ -83,6 +84,7 @@ class Worktrees:
         self._hooks: WorktreeHooks = hooks or NoHooks()
         self._record = record
         self._care = Caretaker(self._git, self._hooks, record, self._ports.clock, self._settings)
+        self._free_names = FreeNames(self._git, self._ports.blocking)
         self._held: dict[Path, HeldWorktree] = {}
         self._one_act = trio.Lock()
 
@@ -134,7 +136,7 @@ class Worktrees:
         return await self._make(chosen, cwd, kind=WorktreeKind.SESSION, is_exact=bool(name), pull=pull)
 
     async def open_existing(self, path: Path, *, cwd: Path) -> Hold:
-        """Reuse an existing worktree of the repository around `cwd`, whoever created it.
+        """Reuse an existing worktree of the repository around `cwd`, even one that others created.
 
         Raises:
             UsageError: It is not a worktree of that repository.
@@ -202,7 +204,7 @@ class Worktrees:
             else:
                 base = await pull_commit(self._git, repository, pull)
             claims = await self._ports.blocking.run(make_folders, repository.root / FOLDER)
-            claim, name = await self._claim_free(claims, name, is_exact=is_exact, repository=repository)
+            claim, name = await self._free_names.claim(claims, name, is_exact=is_exact, repository=repository)
             worktree = Worktree(
                 name=name,
                 path=repository.root / FOLDER / name,
@@ -220,7 +222,7 @@ class Worktrees:
     async def _note_made_by_hook(self, name: str, said: str, root: Path, *, kind: WorktreeKind, owner: str) -> Hold:
         path = check_hook_path(said, name=name, root=root)
         claims = await self._ports.blocking.run(make_folders, root / FOLDER)
-        claim, name = await self._claim_free(claims, name, is_exact=False)
+        claim, name = await self._free_names.claim(claims, name, is_exact=False)
         worktree = Worktree(
             name=name,
             path=path,
@@ -261,42 +263,12 @@ class Worktrees:
                 claim.forget()
             raise
 
-    async def _claim_free(
-        self, claims: Path, name: str, *, is_exact: bool, repository: Repository | None = None
-    ) -> tuple[Claim, str]:
-        """Return a claim on a free name; a stale worktree is never given to a new user.
-
-        Without a repository only the claim needs a name.
-        """
-        for number in range(1, 2 if is_exact else _MAX_TRIES):
-            attempt = nth_name(name, number)
-            claim = await self._ports.blocking.run(Claim.take, claims, attempt)
-            if claim is None:
-                continue
-            try:
-                is_new = claim.read() is None
-                if is_new and (repository is None or await self._is_free(claims.parent / attempt, attempt, repository)):
-                    return claim, attempt
-            except BaseException:
-                claim.close()
-                raise
-            if is_new:
-                claim.forget()
-            claim.close()
-        raise WorktreeError(f"a worktree or branch for {name!r} already exists; remove it or choose another name")
-
-    async def _is_free(self, path: Path, name: str, repository: Repository) -> bool:
-        if _is_taken(path):
-            return False
-        ref = f"refs/heads/{branch_of(name)}"
-        return not await self._git.text_of(repository.here, "for-each-ref", "--format=%(refname)", ref)
-
     # --- adopt ----------------------------------------------------------------------------------------------------
 
     async def _adopt(self, path: Path, cwd: Path | None) -> Hold:
         if held := self._held.get(path):
             return Hold(held, self._let_go)
-        if not _is_taken(path):
+        if not is_taken(path):
             raise UsageError(f"{path} is not a worktree: the folder does not exist")
         claim, worktree = await self._claim_of(path, cwd)
         try:
@@ -333,7 +305,7 @@ class Worktrees:
         listed = [registered for registered in await list_worktrees(self._git, root) if registered.path == path]
         if not listed or path == root:
             raise UsageError(f"{path} is not a worktree of {root}; see `git worktree list`")
-        claim, name = await self._claim_free(claims, path.name, is_exact=False)
+        claim, name = await self._free_names.claim(claims, path.name, is_exact=False)
         worktree = Worktree(
             name=name, path=path, branch=listed[0].branch, base="", root=root, kind=WorktreeKind.SESSION
         )
@@ -449,7 +421,3 @@ class Worktrees:
                 finally:
                     claim.close()
         return released
-
-
-def _is_taken(path: Path) -> bool:
-    return path.exists() or path.is_symlink()

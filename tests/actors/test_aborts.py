@@ -62,9 +62,9 @@ async def test_turns_can_be_aborted_again_and_again_and_those_between_know_nothi
             actor.tell("between")
             await wait_all_tasks_blocked()
 
-        turns = [one for one in events(opened, TurnEnded) if one.actor == actor.id]
-        assert [one.state for one in turns] == ["killed", "completed"] * 3
-        assert not any(one.late_cancel for one in turns)
+        turns = [event for event in events(opened, TurnEnded) if event.actor == actor.id]
+        assert [turn.state for turn in turns] == ["killed", "completed"] * 3
+        assert not any(turn.late_cancel for turn in turns)
 
 
 @pytest.mark.promise("I-21", "I-28")
@@ -283,6 +283,6 @@ async def test_after_the_handler_an_abort_finds_only_what_the_turn_has_left_runn
         await wait_all_tasks_blocked()
         trio.lowlevel.remove_instrument(strike)
 
-    assert [one.status for one in strike.results] == [AbortStatus.ABORTED if has_tasks else AbortStatus.TOO_LATE]
+    assert [result.status for result in strike.results] == [AbortStatus.ABORTED if has_tasks else AbortStatus.TOO_LATE]
     (turn,) = events(opened, TurnEnded)
     assert (turn.state, turn.late_cancel) == ("killed" if has_tasks else "completed", False)

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AskRefused, Behavior, Context, Request
+from greenroom.actors import Behavior, Context, Request
+from greenroom.actors._events import AskRefused
 from greenroom.core import AskCycle, Level, TurnFailed, UsageError
 from greenroom.mailbox import Lane
 from greenroom.testing import run_virtual
@@ -146,7 +147,9 @@ async def test_an_ask_that_closes_a_circle_is_refused_at_once_and_names_the_way(
     assert " -> ".join(caught[0].path) in str(caught[0])
     assert isinstance(caught[0], UsageError)
     refused = events(opened, AskRefused)
-    assert [(one.actor, one.target, one.ring) for one in refused] == [(ids[-1], ids[0], (*ids[-1:], *ids))]
+    assert [(refusal.actor, refusal.target, refusal.ring) for refusal in refused] == [
+        (ids[-1], ids[0], (*ids[-1:], *ids))
+    ]
     assert opened.statistics().refused_cycles == 1
 
 
@@ -342,7 +345,7 @@ async def test_nothing_is_left_of_a_wait_when_it_is_over() -> None:
         b = await opened.spawn(Doer, name="b")
         await a.ask(Do(asking(b, say_yes)))
 
-        assert all(not cell.turn.waits for cell in opened.root.child_cells())
+        assert all(not child.cell.turn.waits for child in opened.root.children())
 
 
 @pytest.mark.usefixtures("virtual_time")

@@ -216,10 +216,11 @@ async def test_kill_before_the_first_step_runs_no_user_code() -> None:
     async with runtime() as opened:
         cell = opened.root.start(Noisy)
         cell.request_kill(opened.root.cell.life.kill_cause or _because("too soon"))
-        down = await cell.wait_gone()
+        await cell.wait_gone()
 
         assert made == []
-        assert down.state is State.KILLED
+        assert cell.down is not None
+        assert cell.down.state is State.KILLED
 
     assert [event.actor for event in events(opened, ActorBegan)] == [opened.root.id]
 

@@ -35,8 +35,8 @@ async def test_an_idle_actor_is_gone_when_the_request_returns(how: str) -> None:
         assert (actor.state, heard) == (expected, [expected])
         assert actor.tell("later") is Delivery.CLOSED
         await wait_all_tasks_blocked()
-        assert [one.state for one in events(opened, ActorExited) if one.actor == actor.id] == [expected]
-        assert len([one for one in events(opened, ActorGone) if one.actor == actor.id]) == 1
+        assert [event.state for event in events(opened, ActorExited) if event.actor == actor.id] == [expected]
+        assert len([event for event in events(opened, ActorGone) if event.actor == actor.id]) == 1
 
 
 async def test_what_was_put_in_the_same_step_is_a_dead_letter() -> None:

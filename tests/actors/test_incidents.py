@@ -232,6 +232,7 @@ def test_what_hides_nothing_is_not_counted() -> None:
     assert quiet.masked_errors == unasked.masked_errors == 0
 
 
+@pytest.mark.slow
 @given(
     st.recursive(st.builds(ValueError), lambda inner: st.lists(inner, min_size=1).map(lambda e: ExceptionGroup("", e)))
 )

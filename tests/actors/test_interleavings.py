@@ -59,7 +59,7 @@ class PlainCounter(Behavior["int | Get"]):
 
 
 async def team(strategy: Strategy) -> list[Record]:
-    """Let several tasks tell, ask, abort, crash and end three actors at once."""
+    """Make several tasks tell, ask, abort, crash and end three actors at once."""
     spec = SupervisorSpec(strategy=strategy, intensity=100, backoff=AT_ONCE)
     async with open_runtime(ports=virtual_ports(), spec=spec) as opened:
         one, two, plain = [await opened.spawn(behavior) for behavior in (Counter, Counter, PlainCounter)]
@@ -106,6 +106,7 @@ def test_the_same_choices_give_the_same_record(choices: list[int], strategy: Str
     double_run(team, strategy, choices=choices)
 
 
+@pytest.mark.slow
 def test_there_are_many_orders_to_explore() -> None:
     records = {repr(run_virtual(team, Strategy.ONE_FOR_ONE, choices=seed).result) for seed in range(60)}
 

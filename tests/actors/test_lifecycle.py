@@ -138,4 +138,8 @@ def test_a_terminal_state_comes_out_of_whatever_ends_a_body(
     outcome = decide_outcome(error, requested=requested, was_caught=was_caught)
 
     assert outcome.state in TERMINAL
-    assert (outcome.error is not None) is (outcome.state is State.FAILED) is any(one is not CANCELLED for one in errors)
+    assert (
+        (outcome.error is not None)
+        is (outcome.state is State.FAILED)
+        is any(error is not CANCELLED for error in errors)
+    )

@@ -30,7 +30,7 @@ CAPACITY = 6
 
 
 class Oops(Exception):
-    """What handlers raise."""
+    """The error that handlers raise."""
 
 
 @attrs.frozen
@@ -257,10 +257,10 @@ class ActorMachine(RuleBasedStateMachine):
         if not one.ends:
             one.ends.append("withdrawn")
 
-    @precondition(lambda self: any(not one.ends for one in self.asks))
+    @precondition(lambda self: any(not ask.ends for ask in self.asks))
     @rule(data=st.data())
     def withdraw_an_ask(self, data: st.DataObject) -> None:
-        one = data.draw(st.sampled_from([one for one in self.asks if not one.ends]))
+        one = data.draw(st.sampled_from([ask for ask in self.asks if not ask.ends]))
         self.loop.settle()
         if one.ends:  # it was settled in the last step, and its asker had not run yet
             return
@@ -352,8 +352,8 @@ class ActorMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_ask_and_watch_is_answered_at_most_once(self) -> None:
-        assert all(len(one.ends) <= 1 for one in self.asks)
-        assert all(len(one.downs) <= 1 for one in self.watchings)
+        assert all(len(ask.ends) <= 1 for ask in self.asks)
+        assert all(len(watch.downs) <= 1 for watch in self.watchings)
 
     @invariant()
     def whoever_was_asked_to_end_stays_ended(self) -> None:
@@ -364,8 +364,8 @@ class ActorMachine(RuleBasedStateMachine):
 
     def everything_has_settled(self) -> None:
         """At the end: each ask settled, each watch answered, each message in exactly one place."""
-        assert all(len(one.ends) == 1 for one in self.asks)
-        assert all(one.is_cancelled or len(one.downs) == 1 for one in self.watchings)
+        assert all(len(ask.ends) == 1 for ask in self.asks)
+        assert all(watch.is_cancelled or len(watch.downs) == 1 for watch in self.watchings)
         dead = Counter(
             (letter.actor, letter.message.number)
             for letter in self.opened.dead_letters.latest()

@@ -127,8 +127,8 @@ def test_what_is_postponed_comes_back_with_another_state_in_order(
     behavior: Any, program: list[tuple[int | None, int | None, str]], seed: int
 ) -> None:
     steps = [Step(number, *rest) for number, rest in enumerate(program)]
-    # A message that enters a state and is postponed for ever would come back for ever.
-    steps = [attrs.evolve(one, enters=None) if one.needs is not None else one for one in steps]
+    # A message that enters a state and is postponed forever would come back forever.
+    steps = [attrs.evolve(step, enters=None) if step.needs is not None else step for step in steps]
     seen: list[tuple[int, Any]] = []
     postponed: list[int] = []
     died: list[tuple[int, str]] = []
@@ -136,8 +136,8 @@ def test_what_is_postponed_comes_back_with_another_state_in_order(
     async def scenario() -> None:
         async with runtime() as opened:
             actor = await opened.spawn(behavior, seen)
-            for one in steps:
-                actor.tell(one)
+            for step in steps:
+                actor.tell(step)
             await wait_all_tasks_blocked()
             assert actor.statistics().postponed == len(expected(steps)[1])
             died.extend((letter.message.number, letter.reason.value) for letter in opened.dead_letters.latest())

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from greenroom.actors import Ref
 
+pytestmark = pytest.mark.slow  # they are run again and again, each time cut at another moment
+
 MESSAGES = 5
 
 

@@ -54,6 +54,7 @@ async def test_messages_are_handled_one_at_a_time_in_their_order() -> None:
     assert seen == [0, 1, 2]
 
 
+@pytest.mark.slow
 async def test_a_now_message_is_handled_before_100_000_others() -> None:
     seen: list[Any] = []
 

@@ -17,7 +17,7 @@ from greenroom.agents.compaction._compaction import CompactionTrigger
 from greenroom.agents.events import AgentNoticed, CompactEnded, ForkEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, merge_hooks, parse_hooks
-from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import BareAgentPorts, check_cache_prefixes, run_virtual
 from greenroom.tools._workspace import Todo
@@ -26,7 +26,7 @@ from tests.agents.situations import Bytes, Stage, open_stage
 SMALL = CompactionSettings(window_tokens=1_000, summary_tokens=100)
 NOTHING = Usage()
 FULL = Usage(input_tokens=SMALL.threshold_tokens)
-SUMMARY = Answer([Say("<summary>We looked.</summary>")], usage=Usage(10, 10))
+SUMMARY = WrittenAnswer([Say("<summary>We looked.</summary>")], usage=Usage(10, 10))
 
 
 async def ask(stage: Stage, text: str = "Go.") -> Any:
@@ -40,11 +40,11 @@ async def compact(stage: Stage, focus: str = "") -> Compacted:
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
     found = map(event_of, stage.runtime.recorder.latest())
-    return [one for one in found if isinstance(one, kinds)]
+    return [each_kinds for each_kinds in found if isinstance(each_kinds, kinds)]
 
 
-def look(usage: Usage = NOTHING) -> Answer:
-    return Answer([Call("Look", {"place": "a"})], usage=usage)
+def look(usage: Usage = NOTHING) -> WrittenAnswer:
+    return WrittenAnswer([Call("Look", {"place": "a"})], usage=usage)
 
 
 def hooks(**commands: str) -> HookRunner:
@@ -91,7 +91,7 @@ async def test_what_the_engine_knows_is_told_again(autojump_clock: MockClock) ->
 
     Behaviours (13), line 8.
     """
-    model = ScriptedModel([Answer([Say("Hm.")], usage=FULL), SUMMARY, "Done."])
+    model = ScriptedModel([WrittenAnswer([Say("Hm.")], usage=FULL), SUMMARY, "Done."])
 
     ports = BareAgentPorts(again=("These agents work for you: a1, a2, a3", ""))
     async with open_stage(model, ports=ports, compaction=SMALL) as stage:
@@ -106,7 +106,7 @@ async def test_what_the_engine_knows_is_told_again(autojump_clock: MockClock) ->
 
 async def test_a_small_conversation_is_left_alone(autojump_clock: MockClock) -> None:
     below = Usage(input_tokens=SMALL.threshold_tokens - 100)
-    model = ScriptedModel([look(below), Answer([Say("Done.")], usage=below)])
+    model = ScriptedModel([look(below), WrittenAnswer([Say("Done.")], usage=below)])
 
     async with open_stage(model, compaction=SMALL) as stage:
         await ask(stage)
@@ -132,7 +132,7 @@ async def test_a_compaction_that_fails_leaves_the_conversation_and_the_turn_as_t
 
 
 async def test_a_summary_that_was_cut_off_does_not_count(autojump_clock: MockClock) -> None:
-    cut = Answer([Say("<summary>We")], stop_reason="max_tokens")
+    cut = WrittenAnswer([Say("<summary>We")], stop_reason="max_tokens")
     model = ScriptedModel([look(FULL), cut, "Done."])
 
     async with open_stage(model, compaction=SMALL) as stage:
@@ -147,7 +147,7 @@ async def test_after_three_failures_in_a_row_nobody_tries_again(autojump_clock: 
 
     async with open_stage(model, compaction=SMALL) as stage:
         assert (await ask(stage)).text == "Done."
-        assert [one.state for one in events(stage, CompactEnded)] == ["failed"] * 3
+        assert [event.state for event in events(stage, CompactEnded)] == ["failed"] * 3
 
 
 async def test_a_turn_that_works_on_is_compacted_as_often_as_it_takes(autojump_clock: MockClock) -> None:
@@ -155,7 +155,7 @@ async def test_a_turn_that_works_on_is_compacted_as_often_as_it_takes(autojump_c
 
     async with open_stage(model, compaction=SMALL) as stage:
         assert (await ask(stage)).text == "Done."
-        assert [one.state for one in events(stage, CompactEnded)] == ["completed"] * 5
+        assert [event.state for event in events(stage, CompactEnded)] == ["completed"] * 5
 
 
 async def test_a_conversation_that_is_full_again_at_once_ends_the_turn(autojump_clock: MockClock) -> None:
@@ -165,7 +165,7 @@ async def test_a_conversation_that_is_full_again_at_once_ends_the_turn(autojump_
     async with open_stage(model, compaction=SMALL) as stage:
         with pytest.raises(TurnFailed, match="full again right after each of 3"):
             await ask(stage)
-        assert [one.state for one in events(stage, CompactEnded)] == ["completed"] * 3
+        assert [event.state for event in events(stage, CompactEnded)] == ["completed"] * 3
         assert faults_of(stage.messages) == []
 
 
@@ -237,7 +237,7 @@ async def test_a_hook_refuses_a_compaction() -> None:
         with pytest.raises(TurnFailed, match="not now"):
             await compact(stage)
         assert (await ask(stage, "More.")).text == "Well."
-        assert [one.state for one in events(stage, CompactEnded)] == ["failed", "failed"]
+        assert [event.state for event in events(stage, CompactEnded)] == ["failed", "failed"]
         assert len(stage.messages) == 6
         assert events(stage, ForkEnded) == []
 
@@ -272,7 +272,7 @@ async def test_contexts_of_hooks_survive_once_in_a_turn_that_goes_on() -> None:
     async with open_stage(model, compaction=SMALL, hooks=runner) as stage:
         await ask(stage)
 
-    assert "".join(one.text for one in model.requests[-1].messages).count("remember the milk") == 1
+    assert "".join(message.text for message in model.requests[-1].messages).count("remember the milk") == 1
     assert "milk" not in model.requests[1].messages[-1].text
 
 
@@ -284,7 +284,7 @@ async def test_the_system_prompt_is_composed_anew(autojump_clock: MockClock) -> 
         await compact(stage)
         await ask(stage, "More.")
 
-    assert [one.system for one in model.requests] == ["You test.", "You test.", "You test, by other rules."]
+    assert [request.system for request in model.requests] == ["You test.", "You test.", "You test, by other rules."]
 
 
 # --- however it ends --------------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def play(request: ModelRequest) -> AnswerLike:
 
 @pytest.mark.parametrize("how", ["abort", "kill", "crash"])
 def test_ended_at_any_event_it_left_the_conversation_or_compacted_it(tmp_path: Path, how: str) -> None:
-    """RC-67, over a turn that compacts: what is on disk is what was in memory, and it can be gone on with."""
+    """RC-67, over a turn that compacts: what is on disk is what was in memory, and it can be resumed."""
     lefts: dict[bytes, None] = {}
     event = count = 0
 

@@ -9,7 +9,7 @@ import anthropic as _loaded_before  # noqa: F401 - on a busy machine its import 
 import pytest
 import trio
 
-from tests.agents.crowd import check_crowd, held
+from tools.crowd import check_crowd, held
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read from /proc")
 

@@ -1,4 +1,4 @@
-"""What follows every stop reason and everything that an answer can hold, through the provider's own events."""
+"""The outcome of every stop reason and everything that an answer can hold, through the provider's own events."""
 
 from __future__ import annotations
 
@@ -174,17 +174,21 @@ async def test_only_a_whole_answer_ends_a_turn_well(
         after = await stage.agent.ask(Prompt("And now?"), timeout_s=math.inf)
 
         assert faults_of(stage.messages) == []
-        results = [one for message in stage.messages for one in message.content if isinstance(one, ToolResultBlock)]
+        results = [
+            block for message in stage.messages for block in message.content if isinstance(block, ToolResultBlock)
+        ]
 
     assert after.text == "It is "
-    assert [violation for one in model.requests for violation in violations({**request_body(one)})] == []
+    assert [violation for request in model.requests for violation in violations({**request_body(request)})] == []
     if is_garbled or step in {Next.REFUSE, Next.FAIL} or (step is Next.SHRINK and len(CONTENTS[content]) == 0):
         assert isinstance(outcome, TurnFailed)
         assert isinstance(outcome.__cause__, ProviderError)
     else:
         assert isinstance(outcome, Answer) or step is Next.SHRINK
-    assert [one.content for one in results if not one.is_error] == (["saw a"] if step is Next.RUN_CALLS else [])
-    assert all("interrupted" not in one.content for one in results)
+    assert [result.content for result in results if not result.is_error] == (
+        ["saw a"] if step is Next.RUN_CALLS else []
+    )
+    assert all("interrupted" not in result.content for result in results)
     if isinstance(outcome, Answer):
         assert outcome.text == (
             "It is It is " if step in {Next.CONTINUE, Next.RESUME} and held is HeldContent.TEXT else "It is "

@@ -16,7 +16,7 @@ from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._forked import ForkedResult, RunCall
 from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models import Call, Say, ScriptedModel, ToolResultBlock, ToolUseBlock, Usage, WrittenAnswer
 from greenroom.testing import check_cache_prefixes
 from tests.agents.situations import Bytes, Stage, open_stage
 
@@ -48,14 +48,16 @@ async def ask(stage: Stage, text: str) -> Any:
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
     found = map(event_of, stage.runtime.recorder.latest())
-    return [one for one in found if isinstance(one, kinds)]
+    return [each_kinds for each_kinds in found if isinstance(each_kinds, kinds)]
 
 
 async def test_it_begins_like_the_agents_own_requests_and_nobody_sees_it(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:
     disk = Bytes(tmp_path / "main.jsonl")
-    model = ScriptedModel([[Call("Look", {"place": "a"})], "Done.", Answer([Say("Aside.")], usage=USED), "Again."])
+    model = ScriptedModel(
+        [[Call("Look", {"place": "a"})], "Done.", WrittenAnswer([Say("Aside.")], usage=USED), "Again."]
+    )
 
     async with open_stage(model, kind=Sider, open_transcript=disk.open) as stage:
         await ask(stage, "Go.")
@@ -66,10 +68,10 @@ async def test_it_begins_like_the_agents_own_requests_and_nobody_sees_it(
 
         assert result == ForkedResult(text="Aside.", usage=USED, rounds=1, stop_reason="end_turn")
         assert stage.home.usage == USED
-        (began,) = [one for one in stage.runtime.recorder.latest() if isinstance(event_of(one), ForkBegan)]
+        (began,) = [record for record in stage.runtime.recorder.latest() if isinstance(event_of(record), ForkBegan)]
         (ended,) = events(stage, ForkEnded)
         assert (ended.purpose, ended.state, ended.rounds, ended.tokens) == ("a test", "completed", 1, USED.total)
-        assert [one.parent == began[0] for one in events(stage, ModelBegan)] == [False, False, True, False]
+        assert [event.parent == began[0] for event in events(stage, ModelBegan)] == [False, False, True, False]
         assert stage.home.activity == ""
 
     first, second, forked, after = model.requests

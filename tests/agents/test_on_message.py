@@ -15,7 +15,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import Appended, Prompt
 from greenroom.agents._conversation import Conversation
-from greenroom.core import ProviderError, SystemClock, SystemIds, TurnFailed
+from greenroom.core import ProviderError, TurnFailed
+from greenroom.core.ports import SystemClock, SystemIds
 from greenroom.models import (
     AnswerLike,
     Call,
@@ -47,9 +48,9 @@ def test_a_listener_hears_all_that_a_conversation_holds_and_nothing_else(said: l
 
     blocks = [block for message in conversation.messages[:1] for block in message.content[1:]]  # roles were joined
     blocks += [block for message in conversation.messages[1:] for block in message.content]
-    assert [block for one in heard for block in one.message.content] == blocks
-    assert [one.is_hidden for one in heard] == [is_hidden and not by_model for by_model, _, is_hidden in said]
-    assert [one.response is not None for one in heard] == [by_model for by_model, _, _ in said]
+    assert [block for line in heard for block in line.message.content] == blocks
+    assert [line.is_hidden for line in heard] == [is_hidden and not by_model for by_model, _, is_hidden in said]
+    assert [line.response is not None for line in heard] == [by_model for by_model, _, _ in said]
 
 
 def test_a_message_has_the_uuid_of_its_line_and_is_not_heard_of_where_the_line_is_refused() -> None:
@@ -82,10 +83,10 @@ async def test_a_turn_is_heard_of_message_by_message(autojump_clock: MockClock) 
     async with open_stage(ScriptedModel(script), on_message=heard.append) as stage:
         await stage.agent.ask(Prompt("Go."), timeout_s=math.inf)
 
-        assert tuple(one.message for one in heard) == stage.messages
-        assert {one.agent for one in heard} == {stage.agent.id}
-    assert [one.message.role for one in heard] == ["user", "assistant", "user", "assistant"]
-    assert [one.response is not None and one.response.stop_reason for one in heard] == [
+        assert tuple(line.message for line in heard) == stage.messages
+        assert {line.agent for line in heard} == {stage.agent.id}
+    assert [line.message.role for line in heard] == ["user", "assistant", "user", "assistant"]
+    assert [line.response is not None and line.response.stop_reason for line in heard] == [
         False,
         "tool_use",
         False,
@@ -102,7 +103,7 @@ async def test_what_was_cut_off_is_heard_of_as_a_part(autojump_clock: MockClock)
         with pytest.raises(TurnFailed):
             await stage.agent.ask(Prompt("Go."), timeout_s=math.inf)
 
-    (said,) = [one for one in heard if one.response is not None]
+    (said,) = [line for line in heard if line.response is not None]
     assert said.response is not None
     assert said.response.stop_reason is None
     assert "one two three four".startswith(said.message.text)

@@ -1,4 +1,4 @@
-"""What happened to agents elsewhere, and cannot here; each test names its row of `tests/regressions.py`."""
+"""Failures of agents elsewhere that cannot happen here; each test names its row of `tests/regressions.py`."""
 
 from __future__ import annotations
 
@@ -168,4 +168,4 @@ async def test_rc_110_nothing_holds_an_agent_that_has_ended(autojump_clock: Mock
         gc.collect()
 
         assert [one() for one in held if one() is not None] == []
-        assert all(one.is_gone for one in refs)
+        assert all(ref.is_gone for ref in refs)

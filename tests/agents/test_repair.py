@@ -78,13 +78,13 @@ def call(name: str) -> ToolUseBlock:
     ],
 )
 def test_each_rule_of_the_provider_is_looked_at(messages: list[Message], fault: str) -> None:
-    assert any(fault in one for one in faults_of(messages))
+    assert any(fault in each_fault for each_fault in faults_of(messages))
     assert faults_of(repair(messages).messages) == []
 
 
 @given(st.text(), st.lists(st.binary(max_size=20), max_size=3))
 def test_a_result_with_images_is_read_as_it_was_written(text: str, contents: list[bytes]) -> None:
-    images = tuple(Image("image/png", base64.b64encode(one).decode()) for one in contents)
+    images = tuple(Image("image/png", base64.b64encode(content).decode()) for content in contents)
     text = text if text.strip() or not images else ""
     message = Message("user", (ToolResultBlock("t1", text, images=images),))
 

@@ -19,7 +19,6 @@ from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import Event, ProviderError, TurnFailed, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import (
-    Answer,
     AnswerLike,
     Model,
     ModelRequest,
@@ -29,6 +28,7 @@ from greenroom.models import (
     Say,
     ScriptedModel,
     Usage,
+    WrittenAnswer,
     retrying,
 )
 from greenroom.models._retry import KindPolicy
@@ -54,7 +54,7 @@ class Outage:
         return retrying(PlaybookModel({"tester": self._answer}), POLICY, budget=budget)
 
     def _answer(self, request: ModelRequest) -> AnswerLike:
-        self.requests.append((trio.current_time(), "\n".join(one.text for one in request.messages)))
+        self.requests.append((trio.current_time(), "\n".join(message.text for message in request.messages)))
         if len(self.requests) <= self.failures:
             raise ProviderError(
                 "busy", kind="overloaded", status=529, is_retryable=True, retry_after_s=self.retry_after_s
@@ -67,7 +67,7 @@ class Outage:
 
 
 def events(stage: Stage, kind: type[E]) -> list[E]:
-    return [one for one in map(event_of, stage.runtime.recorder.latest()) if isinstance(one, kind)]
+    return [event for event in map(event_of, stage.runtime.recorder.latest()) if isinstance(event, kind)]
 
 
 @given(
@@ -92,7 +92,7 @@ def test_mail_goes_into_the_next_attempt_and_adds_none(
                     put_at[f"<{number}>"] = trio.current_time()  # else it waits behind work in its lane
             await trio.sleep(1_000)
 
-            said = "\n".join(one.text for one in stage.messages)
+            said = "\n".join(message.text for message in stage.messages)
             assert [said.count(f"<{number}>") for number in range(len(letters))] == [1] * len(letters)
             assert_acceptable(stage.messages)
             assert len(events(stage, ModelBegan)) == len(events(stage, ModelEnded))
@@ -207,10 +207,10 @@ async def test_an_abort_ends_the_wait(autojump_clock: MockClock) -> None:
 
 async def test_what_a_given_up_attempt_used_is_counted(autojump_clock: MockClock) -> None:
     cut = ProviderError("cut", kind="cut", is_retryable=True)
-    half = Answer([Say("Half an answer.")], usage=Usage(100, 10))
+    half = WrittenAnswer([Say("Half an answer.")], usage=Usage(100, 10))
     steps: list[ScriptEntry] = [
         ScriptStep(answer=half, error=cut, error_after=2),
-        Answer([Say("Done.")], usage=Usage(200, 20)),
+        WrittenAnswer([Say("Done.")], usage=Usage(200, 20)),
     ]
     used: list[Usage] = []
 
@@ -232,10 +232,10 @@ def test_a_conversation_is_as_large_as_what_its_last_attempt_held(lost: list[tup
     """What attempts that were cut had used is paid for, and stands in no conversation: it is not compacted sooner for that."""
     cut = ProviderError("cut", kind="cut", is_retryable=True)
     steps: list[ScriptEntry] = [
-        ScriptStep(answer=Answer([Say("Half an answer.")], usage=Usage(*used)), error=cut, error_after=2)
+        ScriptStep(answer=WrittenAnswer([Say("Half an answer.")], usage=Usage(*used)), error=cut, error_after=2)
         for used in lost
     ]
-    steps.append(Answer([Say("Done.")], usage=Usage(200, 20, 3, 4)))
+    steps.append(WrittenAnswer([Say("Done.")], usage=Usage(200, 20, 3, 4)))
 
     async def run() -> None:
         async with open_stage(retrying(ScriptedModel(steps), POLICY)) as stage:
@@ -268,7 +268,7 @@ async def test_a_recorded_run_with_a_message_in_a_wait_is_served_as_it_was(
             await trio.sleep(4)
             stage.agent.tell(Note("Look at Windows first."))
             await trio.sleep(100)
-            seen.append([(one.role, one.text) for one in stage.messages])
+            seen.append([(message.role, message.text) for message in stage.messages])
         if recorded is not None:
             recorded.assert_done()
 

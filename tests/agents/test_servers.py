@@ -31,7 +31,7 @@ async def servers_of(runtime: Runtime, **more: Any) -> McpServers:
 
 
 def names(servers: AgentServers, **values: Any) -> list[str]:
-    return [one.name for one in servers.tools(definition(**values))]
+    return [tool.name for tool in servers.tools(definition(**values))]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ async def test_a_definition_says_which_tools_an_agent_has(
     async with open_runtime() as runtime:
         found = await open_agent_servers(definition(), await servers_of(runtime), environ={})
 
-        assert [one.removeprefix("mcp__").replace("__", " ") for one in names(found, **values)] == expected
+        assert [name.removeprefix("mcp__").replace("__", " ") for name in names(found, **values)] == expected
 
 
 async def test_its_own_servers_come_and_go_with_the_agent(virtual_time: None) -> None:
@@ -69,7 +69,7 @@ async def test_its_own_servers_come_and_go_with_the_agent(virtual_time: None) ->
         assert names(found)[:2] == ["mcp__own__echo", "mcp__own__slow"]
         assert len(names(found)) == 6
         assert len(session.tools) == 4
-        assert [str(one) for one in found.diagnostics] == [
+        assert [str(diagnostic) for diagnostic in found.diagnostics] == [
             "agent scout: ignored: server 'nobody' is none of this session; describe it in the definition, or in .mcp.json"
         ]
 
@@ -91,7 +91,7 @@ async def test_its_own_server_of_a_name_of_the_session_comes_first(virtual_time:
         )
 
         assert len(names(found)) == len(set(names(found))) == 4
-        assert {one.server.config.type for one in found.tools(definition()) if one.server.name == "gh"} == {"stdio"}
+        assert {tool.server.config.type for tool in found.tools(definition()) if tool.server.name == "gh"} == {"stdio"}
         await found.close()
         assert len(names(found)) == 4
 
@@ -134,7 +134,9 @@ async def test_where_only_given_servers_are_connected_definitions_of_files_start
         found = await open_agent_servers(mine, session, environ={})
 
         assert (found.own is not None) is starts
-        assert ("only servers that were given" in "".join(one.text for one in found.diagnostics)) is not starts
+        assert (
+            "only servers that were given" in "".join(diagnostic.text for diagnostic in found.diagnostics)
+        ) is not starts
 
 
 async def test_an_administrator_s_servers_keep_out_those_of_files(virtual_time: None) -> None:
@@ -153,8 +155,10 @@ async def test_a_project_s_agent_starts_servers_only_in_a_folder_that_is_trusted
         session = await servers_of(runtime, own=own_server)
         found = await open_agent_servers(mine, session, environ={}, trusted=[Path("/")])
         assert found.own is None
-        assert [one.text for one in found.diagnostics] == ["server 'own' is not started: trust /project first"]
+        assert [diagnostic.text for diagnostic in found.diagnostics] == [
+            "server 'own' is not started: trust /project first"
+        ]
 
         found = await open_agent_servers(mine, session, environ={}, trusted=[folder])
         assert found.own is not None
-        assert [one.status for one in found.own.states()] == [ServerStatus.CONNECTED]
+        assert [state.status for state in found.own.states()] == [ServerStatus.CONNECTED]

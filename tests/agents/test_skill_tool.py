@@ -106,7 +106,10 @@ async def test_a_turn_takes_up_a_skill(autojump_clock: MockClock) -> None:
 
     assert answer.text == "Done."
     results = [block for message in stage.messages for block in message.content if isinstance(block, ToolResultBlock)]
-    assert [(str(one.content).endswith("Fix it."), one.is_error) for one in results] == [(True, False), (False, True)]
+    assert [(str(result.content).endswith("Fix it."), result.is_error) for result in results] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 async def test_what_it_does_is_shown() -> None:

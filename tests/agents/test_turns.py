@@ -15,8 +15,8 @@ from greenroom.agents import INTERRUPTED, Answer, Note, Prompt, Work
 from greenroom.agents.events import ToolEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
-from greenroom.models import Answer as Scripted
 from greenroom.models import AnswerLike, Call, Say, ScriptedModel, ToolResultBlock, Usage
+from greenroom.models import WrittenAnswer as Scripted
 from greenroom.models._scripted import ScriptStep
 from greenroom.tools import tool
 from tests.agents.situations import Stage, assert_acceptable, open_stage
@@ -86,7 +86,7 @@ async def test_a_failing_call_never_takes_a_result_from_its_sibling(autojump_clo
     assert (seen.is_error, bug.is_error, unknown.is_error) == (False, True, True)
     assert "ZeroDivisionError" in bug.content
     assert "Look" in unknown.content
-    ended = [event_of(one) for one in stage.runtime.recorder.latest() if one[2] is ToolEnded]
+    ended = [event_of(record) for record in stage.runtime.recorder.latest() if record[2] is ToolEnded]
     assert [event.state for event in ended if isinstance(event, ToolEnded)] == ["failed", "completed", "failed"]
 
 

@@ -69,4 +69,4 @@ def test_the_loop_by_hand_refuses_what_the_tool_refuses(values: Any) -> None:
 def test_the_targets_name_what_is_measured() -> None:
     ours = {rounds.BARE, rounds.SAME, rounds.WHEEL, rounds.MEMORY, rounds.WHEELED, rounds.POLICY, rounds.DISK}
 
-    assert {name for one in rounds.targets("") for name in (one.numerator, one.denominator)} <= ours
+    assert {name for target in rounds.targets("") for name in (target.numerator, target.denominator)} <= ours

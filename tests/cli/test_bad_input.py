@@ -1,4 +1,4 @@
-"""What people get wrong on the command line: one line that says what, where and what to do, the right exit code, no trace."""
+"""Mistakes on the command line: one line that says what, where and what to do, the right exit code, no trace."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import attrs
 import pytest
 
 from greenroom.cli import main
-from greenroom.core import Ports
-from greenroom.models import Answer, Call
+from greenroom.core.ports import Ports
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from greenroom.trace import runs_folder
@@ -100,8 +100,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     return Place(tmp_path, capfd, monkeypatch)
 
 
-def bash(command: str) -> Answer:
-    return Answer([Call("Bash", {"command": command})])
+def bash(command: str) -> WrittenAnswer:
+    return WrittenAnswer([Call("Bash", {"command": command})])
 
 
 # --- options --------------------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def test_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place
     """Also of one that is started while the run lasts, and once however often that is."""
     hooks = "hooks: {PreToolUse: [{hooks: [{type: command, command: touch ran}]}]}\n"
     path = place.write(".greenroom/agents/x.md", DEFINITION.format(name="x", more=hooks))
-    start = Answer([Call("Agent", {"description": "d", "prompt": "p", "subagent_type": "x"})])
+    start = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "p", "subagent_type": "x"})])
     script: list[ReplyLike] = [start, bash("ls"), "child", start, "child", "done"]
 
     chosen = ("--child-permission", "definition")
@@ -452,7 +452,7 @@ def test_a_disk_that_fills_up_in_a_run_is_said_and_the_run_is_not_done(place: Pl
     def fill(request: ReceivedRequest) -> ReplyLike:
         disk.is_full = True
         return (
-            Answer([Call("Write", {"file_path": "x.txt", "content": "x"})])
+            WrittenAnswer([Call("Write", {"file_path": "x.txt", "content": "x"})])
             if len(request.body["messages"]) < 3
             else "end"
         )

@@ -151,7 +151,7 @@ def test_servers_of_plugins_are_listed_and_logged_in_at(mcp: Mcp, tmp_path: Path
         _, after = mcp.json("list", *given)
         removed, _ = mcp("logout", "plugin_kit_far", *given)
 
-    assert [(one["name"], one["status"]) for one in before["servers"]] == [
+    assert [(server["name"], server["status"]) for server in before["servers"]] == [
         ("plugin_kit_far", "needs-auth"),
         ("plugin_kit_near", "failed"),
     ]
@@ -178,9 +178,9 @@ def test_login_list_and_logout(mcp: Mcp, tmp_path: Path) -> None:
     words, _, path = last.partition("; the tokens are in ")
     assert words == "logged in at far, which has 1 tool"
     assert path.startswith(f"{tmp_path}/home/mcp-tokens/127.0.0.1-")
-    assert [one["status"] for one in before["servers"]] == ["connected"]
+    assert [server["status"] for server in before["servers"]] == ["connected"]
     assert (gone, removed, again) == (0, f"far: removed {path}\n", "far: no tokens are kept\n")
-    assert [one["status"] for one in after["servers"]] == ["needs-auth"]
+    assert [server["status"] for server in after["servers"]] == ["needs-auth"]
 
 
 def test_a_login_that_is_refused_is_one_line(mcp: Mcp, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person's terminal gets from `greenroom`, through a real one: nothing that moves the cursor, colors or hides text."""
+"""Output on a person's terminal from `greenroom`, through a real one: nothing that moves the cursor, colors or hides text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from greenroom.cli import main
-from greenroom.models import Answer, Call, Say
+from greenroom.models import Call, Say, WrittenAnswer
 from greenroom.testing._messages_script import ErrorReply, ReplyLike
 from tests.cli.place import Place
 from tests.cli.served import served
@@ -70,7 +70,7 @@ def run(place: Place, script: list[ReplyLike], *flags: str) -> tuple[int, str, s
 @pytest.mark.parametrize("output_format", ["text", "stream-json"])
 def test_answer_of_a_model_cannot_act_on_the_terminal(place: Place, output_format: str) -> None:
     """Also where an escape sequence is split over two deltas."""
-    answer = Answer([Say(f"{ACTING}{SHOWN}")])
+    answer = WrittenAnswer([Say(f"{ACTING}{SHOWN}")])
     flags = ["--output-format", output_format]
     flags += ["--include-partial-messages"] if output_format == "stream-json" else []
 
@@ -102,7 +102,7 @@ def test_errors_and_refusals_cannot_act_on_the_terminal(place: Place) -> None:
 
 
 def test_names_of_tools_and_files_cannot_act_on_the_terminal(place: Place) -> None:
-    calls = Answer(
+    calls = WrittenAnswer(
         [
             Call(f"Tool{ACTING}"[:60].replace("\x00", ""), {"file_path": f"a{ACTING}"}),
             Call("Read", {"file_path": ACTING}),
@@ -143,7 +143,7 @@ def test_servers_cannot_act_on_the_terminal(place: Place) -> None:
 
 
 def test_replay_cannot_act_on_the_terminal(place: Place) -> None:
-    run(place, [Answer([Call("Read", {"file_path": ACTING.replace("\x00", "")})]), f"{ACTING}Done."])
+    run(place, [WrittenAnswer([Call("Read", {"file_path": ACTING.replace("\x00", "")})]), f"{ACTING}Done."])
 
     _, out, err = on_terminal(place, "http://127.0.0.1:9", *["replay", "last"])
 

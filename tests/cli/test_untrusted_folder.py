@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from greenroom.hooks import HookEvent
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.forked import run_afresh, run_forked
 from tests.cli.place import Place
@@ -114,9 +114,11 @@ def test_commands_in_an_untrusted_folder_run_nothing_of_it(place: Place, marks: 
     write(place.root / "home" / ".greenroom" / "settings.json", {"hooks": mine, "record_model": True})
     servers = json.dumps({"mcpServers": {"mine": {"command": "sh", "args": ["-c", f"env > {dumped}/server"]}}})
     calls: list[ReplyLike] = [
-        Answer([Call("Bash", {"command": f"env | tee {dumped}/command"}, id="t1")]),
-        Answer([Call("Read", {"file_path": ".env"}, id="t2")]),
-        Answer([Call("Bash", {"command": f"printf '%s' {KEY[:9]}; sleep 0.3; printf '%s\n' {KEY[9:]}"}, id="t3")]),
+        WrittenAnswer([Call("Bash", {"command": f"env | tee {dumped}/command"}, id="t1")]),
+        WrittenAnswer([Call("Read", {"file_path": ".env"}, id="t2")]),
+        WrittenAnswer(
+            [Call("Bash", {"command": f"printf '%s' {KEY[:9]}; sleep 0.3; printf '%s\n' {KEY[9:]}"}, id="t3")]
+        ),
         "Done.",
     ]
     with served(calls) as server:
@@ -230,7 +232,7 @@ def test_a_special_file_that_counts_is_an_error_on_one_line(place: Place, kind: 
 
 @pytest.mark.parametrize("umask", [0, 0o777])
 def test_what_is_made_is_private_whatever_the_umask(place: Place, umask: int) -> None:
-    calls: list[ReplyLike] = [Answer([Call("Bash", {"command": "echo 1; cd /; umask 022"}, id="t1")]), "Done."]
+    calls: list[ReplyLike] = [WrittenAnswer([Call("Bash", {"command": "echo 1; cd /; umask 022"}, id="t1")]), "Done."]
     with served(calls) as server:
         environ = {**os.environ, **place.environ(server.url)}
         del environ["GREENROOM_RUNS"]

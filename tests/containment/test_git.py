@@ -13,7 +13,8 @@ import pytest
 from greenroom.containment import GitCalls, GitTooOld, run_git
 from greenroom.session.equipment._environment_text import git_status
 from greenroom.swarm.survey._changes import look_at_changes
-from greenroom.worktrees import ProgramResult, Worktrees, WorktreeSettings, run_process
+from greenroom.worktrees import Worktrees, WorktreeSettings, run_process
+from greenroom.worktrees._run_process import ProgramResult
 from greenroom.worktrees._worktree_settings import BaseRef
 from tests.containment.planted import FILTER, make_planted, ran
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository

@@ -1,4 +1,4 @@
-"""What a repository names that git may run for a command that only reads, held against what git does run."""
+"""Programs that a repository names and git may run for a command that only reads, held against what git does run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_setting_that_git_runs_is_named(repository: Path, marks: Path) -> None:
     unnamed, unheld, effective = [], [], set()
     for name in names:
         git(repository, "config", name, SETTINGS.get(name, "{}; cat").format(mark(marks, name)))
-        named = {one.lower() for one in repository_programs(repository)}
+        named = {program.lower() for program in repository_programs(repository)}
         unheld += ran(marks)
         read_everything(repository)
         if ran(marks):

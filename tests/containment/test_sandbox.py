@@ -14,8 +14,8 @@ import pytest
 import trio
 
 from greenroom.containment import Sandbox, SandboxSettings, read_their_sandbox
-from greenroom.core import SystemIds, ThreadBlocking
-from greenroom.models import Answer, Call
+from greenroom.core.ports import SystemIds, ThreadBlocking
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools import open_processes
 from greenroom.tools._tool_context import SandboxedProcesses
@@ -172,9 +172,9 @@ def test_a_run_says_that_commands_are_sandboxed(place: Place) -> None:
     """The shell's folder is followed, a long output has its file, and a limit of time ends a command."""
     outside = place.root / "outside"
     calls: list[ReplyLike] = [
-        Answer([Call("Bash", {"command": f"mkdir sub && cd sub && touch {outside}"}, id="t1")]),
-        Answer([Call("Bash", {"command": "pwd; seq 20000"}, id="t2")]),
-        Answer([Call("Bash", {"command": "sleep 60", "timeout": 200}, id="t3")]),
+        WrittenAnswer([Call("Bash", {"command": f"mkdir sub && cd sub && touch {outside}"}, id="t1")]),
+        WrittenAnswer([Call("Bash", {"command": "pwd; seq 20000"}, id="t2")]),
+        WrittenAnswer([Call("Bash", {"command": "sleep 60", "timeout": 200}, id="t3")]),
         "Done.",
     ]
     with served(calls) as server:
@@ -217,7 +217,7 @@ def test_without_a_sandbox_commands_are_refused(place: Place, without: Path, kin
     if home is not None:
         (place.root / "home" / home).mkdir()
         (place.root / "home" / home / "settings.json").write_text('{"sandbox": {"enabled": true}}')
-    with served([Answer([Call("Bash", {"command": "touch ran"}, id="t1")]), "Done."]) as server:
+    with served([WrittenAnswer([Call("Bash", {"command": "touch ran"}, id="t1")]), "Done."]) as server:
         environ = {**os.environ, **place.environ(server.url), "PATH": str(without)}
         flags = [*(["--sandbox"] if asked == "flag" else []), "--permission-mode", "bypassPermissions"]
         done = run_forked("run", "Go.", *flags, environ=environ, cwd=place.folder)

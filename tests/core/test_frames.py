@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import unicodedata
-from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import (
-    FRAMES,
-    NO_PERSON,
-    escape_text,
-    fields,
-    frame,
-    printable_text,
-    reminder,
-    without_control,
-    wrap,
-)
+from greenroom.core.texts import FRAMES, NO_PERSON, escape_text, fields, frame, printable_text, reminder, wrap
+from greenroom.core.texts._control_characters import without_control
 
-PACKAGE: Final = Path(__file__).parents[2] / "greenroom"
 _NAMES: Final = "|".join(sorted(map(re.escape, FRAMES), key=len, reverse=True))
 # A lenient reader: any case, blanks and slashes wherever they do not matter, a namespace, characters without a width.
 _LENIENT: Final = re.compile(rf"<[\s/]*(?:\w{{1,20}}:)?(?P<name>{_NAMES})(?:[\s/]*>|[\s/]+[^<>]*>)", re.IGNORECASE)
@@ -92,7 +80,7 @@ def test_frame_of_any_text_parses_to_one_frame(tag: str, text: str, name: str) -
     framed = frame(tag, text, {"name": name})
 
     seen = _NO_WIDTH.sub("", framed)
-    assert [one["name"].lower() for one in _LENIENT.finditer(seen)] == [tag, tag]
+    assert [match["name"].lower() for match in _LENIENT.finditer(seen)] == [tag, tag]
     head = re.match(rf'<{tag}(?: name="([^"<>\n]*)")?>\n', framed)
     assert head is not None
     inner = framed[head.end() :].removesuffix(f"\n</{tag}>")
@@ -169,6 +157,7 @@ def test_reminder_keeps_the_text_of_a_hook_inside() -> None:
     assert text.endswith("\n</system-reminder>")
 
 
+@pytest.mark.slow
 def test_control_characters_of_every_code_point_reach_no_model() -> None:
     shown = without_control("".join(map(chr, range(sys.maxunicode + 1))))
 
@@ -177,6 +166,7 @@ def test_control_characters_of_every_code_point_reach_no_model() -> None:
     assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\U000e0041") & set(shown)
 
 
+@pytest.mark.slow
 def test_printable_text_of_every_code_point_holds_only_what_is_seen() -> None:
     everything = "".join(map(chr, range(sys.maxunicode + 1)))
     shown = printable_text(everything)
@@ -200,65 +190,6 @@ def test_printable_text_of_pieces_lets_nothing_through(text: str, at: int) -> No
     whole = printable_text(text[:at]) + printable_text(text[at:])
 
     assert printable_text(whole) == whole
-
-
-# --- one place ----------------------------------------------------------------------------------------------------------
-
-
-def written_tags(source: str) -> list[int]:
-    """Return the lines of string literals that hold a tag of ours, or make a tag of a name."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Constant(value=str(text)) if re.search(rf"</?(?:{_NAMES})[\s>]", text):
-                found.append(node.lineno)
-            case ast.JoinedStr(values=parts):
-                texts = [one.value if isinstance(one, ast.Constant) else None for one in parts]
-                found += [
-                    node.lineno
-                    for before, part, behind in zip(texts, parts[1:], texts[2:], strict=False)
-                    if isinstance(before, str)
-                    and before.endswith(("<", "</"))
-                    and isinstance(part, ast.FormattedValue)
-                    and isinstance(behind, str)
-                    and behind.startswith((">", " "))
-                    and not (isinstance(part.value, ast.Attribute) and part.value.attr == "__name__")
-                ]
-    return found
-
-
-_MENTIONS: Final = {
-    "agents/delegation/_coordinator.py": "the prompt of a coordinator names the tag that it is going to read",
-    "agents/delegation/_scan.py": "it names the tags that it has marked in a report",
-    "mcp/_server_prompts.py": "the hint for people on what to type behind a command",
-    "models/_layer.py": "a representation for programmers",
-}
-
-
-def test_no_other_module_writes_tags() -> None:
-    found = {
-        path.relative_to(PACKAGE).as_posix(): lines
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if path.name != "_frames.py"
-        and "survey" not in path.parts
-        and (lines := written_tags(path.read_text(encoding="utf-8")))
-    }
-
-    assert {path: lines for path, lines in found.items() if path not in _MENTIONS} == {}
-    assert set(_MENTIONS) == set(found), "an exception that is needed no more"
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        'x = "<system-reminder>"',
-        'x = f"<{tag}>{text}</{tag}>"',
-        "x = f'<channel source=\"{a}\">'",
-        'x = f"a </task-notification>"',
-    ],
-)
-def test_planted_tag_is_found(source: str) -> None:
-    assert written_tags(source) == [1] * len(written_tags(source)) != []
 
 
 def test_wrap_leaves_what_is_framed_already() -> None:

@@ -79,7 +79,7 @@ def test_description_is_read_as_it_was_meant(written: str, ending: str) -> None:
     assert definition.system_prompt == "The prompt."
 
 
-@pytest.mark.parametrize("written", [one for one in _FORMS if "\x1b" not in one])
+@pytest.mark.parametrize("written", [form for form in _FORMS if "\x1b" not in form])
 def test_skill_and_command_are_read_by_the_same_rules(written: str) -> None:
     for is_command in (False, True):
         content = f"---\ndescription: {written}\nallowed-tools: Read, Grep\n---\nText"
@@ -135,7 +135,7 @@ def test_name_that_cannot_be_one_is_refused_with_a_line(name: str, why: str, sco
     )
 
     assert definition is None
-    assert [(one.kind, one.line) for one in found if one.is_problem] == [(Kind.BROKEN, 2)]
+    assert [(finding.kind, finding.line) for finding in found if finding.is_problem] == [(Kind.BROKEN, 2)]
     assert why in found[-1].text
 
 
@@ -241,7 +241,7 @@ def test_context_that_is_unknown_leaves_out_the_field_only() -> None:
 
     assert isinstance(skill, Skill)
     assert not skill.is_fork
-    assert [(one.kind, one.line) for one in found] == [(Kind.IGNORED, 2)]
+    assert [(finding.kind, finding.line) for finding in found] == [(Kind.IGNORED, 2)]
 
 
 def test_folders_too_deep_are_named(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_folders_too_deep_are_named(tmp_path: Path) -> None:
     found = load_definitions(find_places(tmp_path, environ={"HOME": "/nowhere"}, managed=()), builtins=())
 
     assert set(found) == {"near"}
-    assert [(one.kind, one.source) for one in found.problems] == [(Kind.IGNORED, str(deep))]
+    assert [(problem.kind, problem.source) for problem in found.problems] == [(Kind.IGNORED, str(deep))]
 
 
 def test_check_of_a_folder_tells_agents_from_other_files(tmp_path: Path) -> None:
@@ -272,8 +272,8 @@ def test_check_of_a_folder_tells_agents_from_other_files(tmp_path: Path) -> None
     found = read_files(tmp_path)
 
     assert set(found) == {"good", "loose"}
-    assert [Path(one.source).name for one in found.problems] == ["bad.md"]
-    named = {Path(one.source).name for one in found.diagnostics}
+    assert [Path(problem.source).name for problem in found.problems] == ["bad.md"]
+    named = {Path(diagnostic.source).name for diagnostic in found.diagnostics}
     assert {"README.md", "SKILL.md", "agent.md", "go.md", "package.json", "servers.json", "broken.json"} <= named
 
 

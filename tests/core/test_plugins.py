@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins, read_plugin
+from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins
+from greenroom.core.sources._plugin_folders import read_plugin
 from tests.core.plugin_folders import plugin
 
 
@@ -25,7 +26,7 @@ def test_a_manifest_says_the_name_and_the_parts_lie_in_their_folders(tmp_path: P
         (folder / "skills",),
         (folder / "commands",),
     ]
-    assert [one.source for one in found.hooks] == [str(folder / "hooks/hooks.json")]
+    assert [hook.source for hook in found.hooks] == [str(folder / "hooks/hooks.json")]
     assert found.servers == ()
 
 
@@ -58,16 +59,16 @@ def test_paths_of_the_manifest_replace_agents_and_commands_and_add_to_skills_hoo
     assert found.roots("agents") == (folder / "agents/a.md", folder / "more")
     assert found.roots("commands") == (folder / "commands/c.md",)
     assert found.roots("skills") == (folder / "skills", folder / "extra", folder / "one/SKILL.md")
-    assert [Path(one.source).name for one in found.hooks] == ["hooks.json", "more.json"]
-    assert [dict(one.values) for one in found.servers] == [{"a": {"command": "x"}}]
+    assert [Path(hook.source).name for hook in found.hooks] == ["hooks.json", "more.json"]
+    assert [dict(server.values) for server in found.servers] == [{"a": {"command": "x"}}]
 
 
 def test_hooks_and_servers_may_stand_in_the_manifest(tmp_path: Path) -> None:
     folder = plugin(tmp_path / "x", {".mcp.json": {}}, name="x", hooks={"hooks": {}}, mcpServers={"a": {}})
     found = read_plugin(folder)
 
-    assert [Path(one.source).name for one in found.hooks] == ["plugin.json"]
-    assert [Path(one.source).name for one in found.servers] == [".mcp.json", "plugin.json"]
+    assert [Path(hook.source).name for hook in found.hooks] == ["plugin.json"]
+    assert [Path(server.source).name for server in found.servers] == [".mcp.json", "plugin.json"]
 
 
 def test_a_plugin_may_be_a_single_skill(tmp_path: Path) -> None:
@@ -107,12 +108,12 @@ def test_a_mistake_is_one_line_and_takes_nothing_else_away(mistake: str, tmp_pat
     good = plugin(tmp_path / "good", name="good")
     found = find_plugins([bad, tmp_path / "gone", good])
 
-    assert [one.name for one in found.loaded] == ["good"]
+    assert [each_plugin.name for each_plugin in found.loaded] == ["good"]
     first, gone = found.broken
     assert (first.type, why in first.message, "\n" in first.message) == (kind, True, False)
     assert first.source.startswith(str(bad))
     assert (gone.name, gone.type) == ("gone", "path-not-found")
-    assert [str(one).count("not loaded") for one in found.diagnostics] == [1, 1]
+    assert [str(diagnostic).count("not loaded") for diagnostic in found.diagnostics] == [1, 1]
     with pytest.raises(UsageError, match=str(bad)):
         read_plugin(bad)
 
@@ -122,7 +123,7 @@ def test_a_folder_that_no_system_has_is_one_line_too(name: str, tmp_path: Path) 
     good = plugin(tmp_path / "good", name="good")
     found = find_plugins([tmp_path / name, good])
 
-    assert [one.name for one in found.loaded] == ["good"]
+    assert [each_plugin.name for each_plugin in found.loaded] == ["good"]
     (broken,) = found.broken
     assert broken.type == "path-not-found"
     assert broken.message.startswith("it cannot be read: ")
@@ -144,7 +145,7 @@ def test_of_one_name_the_first_counts_and_one_folder_counts_once(tmp_path: Path)
     (tmp_path / "link").symlink_to(first)
     found = find_plugins([first, tmp_path / "link", second])
 
-    assert [one.folder for one in found.loaded] == [first]
+    assert [each_plugin.folder for each_plugin in found.loaded] == [first]
     (broken,) = found.broken
     assert (broken.name, broken.type, broken.source) == ("x", "name-taken", str(second))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from greenroom.core import Blocking, Disk, InlineBlocking, Ports, SystemClock, SystemDisk, ThreadBlocking
+from greenroom.core.ports import Blocking, Disk, InlineBlocking, Ports, SystemClock, SystemDisk, ThreadBlocking
 
 
 def mode(path: Path) -> int:
@@ -96,7 +96,7 @@ def test_what_does_not_fit_onto_a_full_disk_is_not_left_there(
         disk.write(path, b"newer")
     monkeypatch.undo()
 
-    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert path.read_bytes() == b"old"
 
 
@@ -107,7 +107,7 @@ def test_writing_replaces_the_whole_and_leaves_nothing_beside_it(disk: Disk, tmp
     disk.write(path, b"short")
 
     assert disk.read(path) == b"short"
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_failed_write_leaves_the_old_content(disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 import greenroom
 from greenroom.agents import AgentDefinition
 from greenroom.core import UsageError
-from greenroom.core._validators import _Check, _hints, fits
+from greenroom.core.validation._validators import _Check, _hints, fits
 from greenroom.mailbox import MailboxPolicy
 from greenroom.permissions import Effect, Policy, Request, Rule, Scope, Update, parse_rule
 from greenroom.permissions import Source as RuleSource
@@ -52,7 +52,7 @@ def _is_checked(owner: Any) -> bool:
 
 
 CLASSES: Final = checked_classes()
-FIELDS: Final = [(one, field) for one in CLASSES for field in attrs.fields(one) if field.init]
+FIELDS: Final = [(each_class, field) for each_class in CLASSES for field in attrs.fields(each_class) if field.init]
 
 
 def required(owner: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ Which environment variables count: [environment variables](environment.md).
 def commands(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
     """Yield each command with its words, by name."""
     yield path, app
-    for name in sorted(one for one in app if not one.startswith("-")):
+    for name in sorted(text for text in app if not text.startswith("-")):
         yield from commands(app[name], (*path, name))
 
 
@@ -90,7 +90,7 @@ def default(one: Argument) -> str:
 def section(root: App, path: tuple[str, ...], app: App) -> str:
     """Return what there is to say about one command."""
     said = OPTIONS.sub("", inspect.cleandoc(app.help or ""))
-    rows = [row(one) for one in arguments(root, app)]
+    rows = [row(argument) for argument in arguments(root, app)]
     below = [f"`greenroom {' '.join((*path, name))}`" for name in sorted(app) if not name.startswith("-")]
     parts = [f"## greenroom {' '.join(path)}", said]
     parts += [table(("argument or option", "takes", "default", "meaning"), rows)] if rows else []

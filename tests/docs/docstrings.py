@@ -25,7 +25,7 @@ HEADING: Final = re.compile(r"^\w+:$", re.MULTILINE)
 @cache
 def faces() -> tuple[ModuleType, ...]:
     """Return the public modules of the package, the deepest first."""
-    names = [one.name for one in pkgutil.walk_packages(greenroom.__path__, "greenroom.")]
+    names = [module.name for module in pkgutil.walk_packages(greenroom.__path__, "greenroom.")]
     public = [name for name in names if not name.rpartition(".")[2].startswith("_")]
     return tuple(importlib.import_module(name) for name in sorted(public, key=lambda name: -name.count(".")))
 
@@ -39,8 +39,8 @@ def summary(owner: type) -> str:
 def field_docs(owner: type) -> dict[str, str]:
     """Return the docstring under each field or member of a class, those of its bases included."""
     found: dict[str, str] = {}
-    for one in lineage(owner):
-        body = body_of(one)
+    for agent in lineage(owner):
+        body = body_of(agent)
         for (name, _), below in zip(map(_field, body), [*body[1:], ast.Pass()], strict=True):
             match below:
                 case ast.Expr(value=ast.Constant(value=str(text))) if name:
@@ -50,15 +50,15 @@ def field_docs(owner: type) -> dict[str, str]:
 
 def field_types(owner: type) -> dict[str, str]:
     """Return the type of each field as the source has it, those of its bases included."""
-    fields = [_field(node) for one in lineage(owner) for node in body_of(one)]
+    fields = [_field(node) for agent in lineage(owner) for node in body_of(agent)]
     return {name: one_line(written) for name, written in fields if written}
 
 
 def attribute_docs(owner: type) -> dict[str, str]:
     """Return what stands under `Attributes:` in the docstring of a class, and of its bases."""
     found: dict[str, str] = {}
-    for one in lineage(owner):
-        _, _, rest = inspect.cleandoc(one.__dict__.get("__doc__") or "").partition("\nAttributes:\n")
+    for agent in lineage(owner):
+        _, _, rest = inspect.cleandoc(agent.__dict__.get("__doc__") or "").partition("\nAttributes:\n")
         found |= {name: one_line(text) for name, text in ENTRY.findall(rest)}
     return found
 

@@ -97,8 +97,8 @@ def _documented(one: Any) -> Iterator[tuple[str, str]]:
 def attributes(error: type) -> dict[str, str]:
     """Return the public attributes that `__init__` of a class and its bases sets, and their types."""
     found: dict[str, str] = {}
-    for one in lineage(error):
-        for node in body_of(one):
+    for agent in lineage(error):
+        for node in body_of(agent):
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 arguments = [*node.args.args, *node.args.kwonlyargs]
                 types = {arg.arg: ast.unparse(arg.annotation) for arg in arguments if arg.annotation is not None}

@@ -81,9 +81,14 @@ def fields_of(owner: type[attrs.AttrsInstance], *, without: tuple[str, ...] = ()
     if issubclass(owner, Event):
         types |= dict.fromkeys(words_of(owner), "str")  # which words, the meaning says
     rows = [
-        (f"`{one.name}`", f"`{types[one.name]}`", _default(one.default), docs.get(one.name, ""))
-        for one in attrs.fields(owner)
-        if one.name not in without
+        (
+            f"`{each_field.name}`",
+            f"`{types[each_field.name]}`",
+            _default(each_field.default),
+            docs.get(each_field.name, ""),
+        )
+        for each_field in attrs.fields(owner)
+        if each_field.name not in without
     ]
     return table(("field", "type", "default", "meaning"), rows) if rows else ""
 
@@ -118,7 +123,12 @@ def folders(events: Iterable[type[Event]], *, level: int = 2) -> list[str]:
         module = importlib.import_module(classes[0].__module__)
         said = one_line(inspect.cleandoc(module.__doc__ or "").partition("\n\n")[0])
         kinds = [
-            (f"[`{one.kind}`](#{one.kind.replace('.', '')})", one.level.name.lower(), summary(one)) for one in classes
+            (
+                f"[`{each_class.kind}`](#{each_class.kind.replace('.', '')})",
+                each_class.level.name.lower(),
+                summary(each_class),
+            )
+            for each_class in classes
         ]
         found += [f"{'#' * level} {folder}", said, table(("kind", "level", "what happened"), kinds)]
         found += map(section, classes)
@@ -129,7 +139,7 @@ def folders(events: Iterable[type[Event]], *, level: int = 2) -> list[str]:
 def page() -> str:
     """Return the whole page."""
     said = field_docs(Level)
-    takes = table(("level", "what it takes"), ((f"`{one.name.lower()}`", said[one.name]) for one in Level))
+    takes = table(("level", "what it takes"), ((f"`{level.name.lower()}`", said[level.name]) for level in Level))
     parts = [HEAD, IN_ALL, fields_of(Event), LEVELS, takes, CAUSES]
     parts += [fields_of(Cause), *folders(RECORDED)]
     parts += [LIVE, *map(section, LIVE_EVENTS)]

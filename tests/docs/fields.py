@@ -15,9 +15,9 @@ PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "defi
 
 def table(fields: Iterable[Field]) -> str:
     lines = ["| field | takes | without it | what it does | skips all |", "| --- | --- | --- | --- | --- |"]
-    for one in fields:
-        is_strict = "yes" if one.restricts or one.default == "needed" else ""
-        lines.append(f"| `{one.key}` | {one.takes} | {one.default} | {one.note} | {is_strict} |")
+    for field in fields:
+        is_strict = "yes" if field.restricts or field.default == "needed" else ""
+        lines.append(f"| `{field.key}` | {field.takes} | {field.default} | {field.note} | {is_strict} |")
     return "\n".join(lines)
 
 

@@ -35,7 +35,7 @@ def notes_of(cls: type) -> dict[str, str]:
 def settings() -> str:
     notes = notes_of(McpSettings)
     lines = ["| setting | default | meaning |", "| --- | --- | --- |"]
-    lines += [f"| `{one.name}` | {one.default:,g} | {notes[one.name]} |" for one in attrs.fields(McpSettings)]
+    lines += [f"| `{field.name}` | {field.default:,g} | {notes[field.name]} |" for field in attrs.fields(McpSettings)]
     return "\n".join(lines)
 
 
@@ -47,7 +47,9 @@ def variables() -> str:
 def scopes() -> str:
     notes = notes_of(ServerScope)
     lines = ["| whose | note |", "| --- | --- |"]
-    return "\n".join([*lines, *(f"| `{one.value}` | {notes.get(one.name, '')} |" for one in ServerScope)])
+    return "\n".join(
+        [*lines, *(f"| `{server_scope.value}` | {notes.get(server_scope.name, '')} |" for server_scope in ServerScope)]
+    )
 
 
 def statuses() -> str:
@@ -61,9 +63,9 @@ def statuses() -> str:
 def events() -> str:
     common = {field.name for field in attrs.fields(McpEvent)}
     lines = ["| event | says | fields |", "| --- | --- | --- |"]
-    for one in EVENTS:
-        fields = ", ".join(f"`{field.name}`" for field in attrs.fields(one) if field.name not in common)
-        lines.append(f"| `{one.kind}` | {inspect.getdoc(one)} | {fields} |")
+    for event in EVENTS:
+        fields = ", ".join(f"`{field.name}`" for field in attrs.fields(event) if field.name not in common)
+        lines.append(f"| `{event.kind}` | {inspect.getdoc(event)} | {fields} |")
     return "\n".join(lines)
 
 

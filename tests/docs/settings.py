@@ -60,8 +60,8 @@ def rows(owner: type[attrs.AttrsInstance]) -> str:
     return table(
         ("key", "takes", "default", "meaning"),
         (
-            (f"`{one.name}`", takes(types[one.name]), _default(one.default), docs.get(one.name, ""))
-            for one in attrs.fields(owner)
+            (f"`{field.name}`", takes(types[field.name]), _default(field.default), docs.get(field.name, ""))
+            for field in attrs.fields(owner)
         ),
     )
 
@@ -90,7 +90,7 @@ def insert(page: str) -> str:
         page = f"{before}{begin}{rows(owner)}\n{end}{after}"
     before, begin, rest = page.partition("<!-- at once -->\n")
     _, end, after = rest.partition("<!-- end of at once -->")
-    at_once = ", ".join(f"`{one.name}`" for one in attrs.fields(SessionSettings) if one.name in AT_ONCE)
+    at_once = ", ".join(f"`{field.name}`" for field in attrs.fields(SessionSettings) if field.name in AT_ONCE)
     return f"{before}{begin}At once: {at_once}.\n{end}{after}"
 
 

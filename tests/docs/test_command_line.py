@@ -21,7 +21,10 @@ def test_the_page_is_that_of_the_code() -> None:
 def test_every_argument_and_option_says_what_it_means() -> None:
     root = _make_app()
     silent = [
-        (path, one.name) for path, app in commands(root) for one in arguments(root, app) if not one.parameter.help
+        (path, argument.name)
+        for path, app in commands(root)
+        for argument in arguments(root, app)
+        if not argument.parameter.help
     ]
 
     assert silent == []

@@ -73,6 +73,6 @@ def test_the_defaults_are_those_of_the_code() -> None:
     mcp = McpSettings()
     seconds = (mcp.start_timeout_s, mcp.call_timeout_s, mcp.idle_network_s, mcp.idle_stdio_s)
     numbers = [f"{CompactionSettings().window_tokens:,}", f"{mcp.output_tokens:,}"]
-    numbers += [f"{1_000 * one:,.0f}" for one in seconds]
+    numbers += [f"{1_000 * second:,.0f}" for second in seconds]
 
     assert [one for one in (*numbers, f"`{DEFAULT_CLAUDE_MODEL}`") if one not in PAGE] == []

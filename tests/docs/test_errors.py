@@ -18,7 +18,7 @@ def test_every_error_is_in_one_chapter() -> None:
 
 
 def test_every_error_says_when_it_is_raised_and_what_it_carries() -> None:
-    silent = [one.__name__ for one in errors() if not summary(one)]
-    differing = [one.__name__ for one in errors() if attributes(one).keys() != attribute_docs(one).keys()]
+    silent = [error.__name__ for error in errors() if not summary(error)]
+    differing = [error.__name__ for error in errors() if attributes(error).keys() != attribute_docs(error).keys()]
 
     assert (silent, differing) == ([], [])

@@ -57,7 +57,7 @@ def test_the_program_of_a_page_runs(page: str, first: str, tmp_path: Path) -> No
 def test_the_numbers_and_names_on_the_pages_are_those_of_the_code() -> None:
     agents, memory = ((HOW_TO / page).read_text(encoding="utf-8") for page in ("agents.md", "memory.md"))
 
-    assert all(f"`{one.name}`" in agents for one in BUILTINS)
+    assert all(f"`{builtin.name}`" in agents for builtin in BUILTINS)
     assert all(f"| `{kind.value}` |" in agents for kind in Kind)
     assert FIELDS["maxTurns"].default == str(MAX_TURNS)
     assert f"first {NOTES_LINES} lines" in memory

@@ -26,7 +26,7 @@ def test_the_settings_of_the_page_can_be_used(tmp_path: Path) -> None:
 
     assert settings.diagnostics == ()
     assert settings.allows_managed_rules_only
-    assert [str(one) for one in settings.permissions[0].rules] == [
+    assert [str(rule) for rule in settings.permissions[0].rules] == [
         *json.loads(content)["permissions"]["deny"],
         *json.loads(content)["permissions"]["allow"],
     ]

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from greenroom.agents.compaction import CompactionSettings
-from greenroom.core import read_settings
+from greenroom.core.validation import read_settings
 from greenroom.permissions import DEADLINE_S
 from greenroom.session import SessionSettings
 from greenroom.session.settings._session_settings import WorktreeKeys
@@ -18,7 +18,7 @@ from tests.docs.docstrings import field_docs
 from tests.docs.programs import ROOT
 from tests.docs.settings import PAGE, insert
 
-KEYS = {one.name for one in attrs.fields(SessionSettings)}
+KEYS = {field.name for field in attrs.fields(SessionSettings)}
 BLOCK = re.compile(r"^```json\n(\{\n.*?)^```", re.MULTILINE | re.DOTALL)
 SHOWN = [
     (path, text)
@@ -36,7 +36,7 @@ def test_the_tables_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize("owner", [SessionSettings, CompactionSettings, WorktreeKeys])
 def test_every_setting_says_what_it_means(owner: type[attrs.AttrsInstance]) -> None:
-    assert {one.name for one in attrs.fields(owner)} == field_docs(owner).keys()
+    assert {field.name for field in attrs.fields(owner)} == field_docs(owner).keys()
 
 
 @pytest.mark.parametrize(("path", "text"), SHOWN, ids=[f"{path.stem}-{n}" for n, (path, _) in enumerate(SHOWN)])

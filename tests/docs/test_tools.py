@@ -13,7 +13,7 @@ def test_the_reference_is_that_of_the_code() -> None:
 
 
 def test_every_need_is_one_of_a_tool() -> None:
-    assert set(NEEDS) <= {one.name for one in tools()}
+    assert set(NEEDS) <= {tool.name for tool in tools()}
 
 
 def test_the_programs_of_the_how_to_print_what_it_says(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_program_of_the_how_to_prints_what_it_says(tmp_path: Path) -> None:
 def test_the_page_names_the_arguments_of_both_tools() -> None:
     text = (ROOT / PAGE).read_text(encoding="utf-8")
 
-    for one in WORKTREE_TOOLS:
-        required = one.input_schema.get("required", [])
-        names = [name if name in required else f"{name}?" for name in one.input_schema["properties"]]
-        assert f"`{one.name} {{{', '.join(names)}}}`" in text
+    for worktree_tool in WORKTREE_TOOLS:
+        required = worktree_tool.input_schema.get("required", [])
+        names = [name if name in required else f"{name}?" for name in worktree_tool.input_schema["properties"]]
+        assert f"`{worktree_tool.name} {{{', '.join(names)}}}`" in text

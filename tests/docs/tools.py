@@ -31,7 +31,7 @@ HEAD: Final = """\
 # Tools
 
 What a model is told about each tool that comes with greenroom. Made from the code by `python -m tests.docs.tools`. The
-second column is the tool's name in `greenroom.tools.builtin`; the tools of worktrees are `WORKTREE_TOOLS` of `greenroom.agents.crew`.
+second column is the tool's name in `greenroom.tools.builtin`; the tools of worktrees are `WORKTREE_TOOLS` of `greenroom.agents.subagents`.
 
 """
 
@@ -50,9 +50,11 @@ def in_python(wanted: Tool) -> str:
 
 def overview() -> str:
     lines = ["| tool | in Python | runs beside others | needs of the context |", "| --- | --- | --- | --- |"]
-    for one in tools():
-        beside = "yes" if one.is_read_only else "no"
-        lines.append(f"| [{one.name}](#{one.name.lower()}) | {in_python(one)} | {beside} | {NEEDS.get(one.name, '')} |")
+    for tool in tools():
+        beside = "yes" if tool.is_read_only else "no"
+        lines.append(
+            f"| [{tool.name}](#{tool.name.lower()}) | {in_python(tool)} | {beside} | {NEEDS.get(tool.name, '')} |"
+        )
     return "\n".join(lines)
 
 

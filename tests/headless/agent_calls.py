@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 
@@ -15,8 +15,8 @@ def said_first(request: ReceivedRequest) -> str:
     return content if isinstance(content, str) else str(content[0]["text"])
 
 
-def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> Answer:
-    return Answer(
+def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> WrittenAnswer:
+    return WrittenAnswer(
         [Call("Agent", {"description": f"do {prompt}", "prompt": prompt, **more}, id=call_id)],
     )
 
@@ -29,6 +29,6 @@ def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedReque
 
 def result_of(request: ReceivedRequest) -> str:
     """Return what the model reads of the last call."""
-    (block,) = [one for one in request.body["messages"][-1]["content"] if one["type"] == "tool_result"]
+    (block,) = [line for line in request.body["messages"][-1]["content"] if line["type"] == "tool_result"]
     content = block["content"]
     return content if isinstance(content, str) else "".join(block["text"] for block in content)

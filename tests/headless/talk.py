@@ -67,7 +67,7 @@ class Talk:
 
     def hear_results(self, number: int) -> list[dict[str, Any]]:
         """Return the results so far, which are so many at least; others lines may stand between them."""
-        while len(found := [one for one in self.heard if one["type"] == "result"]) < number:
+        while len(found := [line for line in self.heard if line["type"] == "result"]) < number:
             self.hear("result")
         return found
 
@@ -81,7 +81,7 @@ class Talk:
         return self.process.wait(), err
 
     def results(self) -> list[dict[str, Any]]:
-        return [one for one in self.heard if one["type"] == "result"]
+        return [line for line in self.heard if line["type"] == "result"]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 
 from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
 from greenroom.headless._silence import Silences
-from greenroom.models import Answer, Call, Say, Think
+from greenroom.models import Call, Say, Think, WrittenAnswer
 from greenroom.testing import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply
 from greenroom.testing._messages_script import ReplyLike, encode_event, events_of
 from tests.api_rules import violations
@@ -35,7 +35,7 @@ class Case:
     replies: tuple[ReplyLike, ...]
     """In order; the last one is repeated."""
     requests: int = 1
-    """How many the prompt leads to."""
+    """The number of requests that the prompt leads to."""
     text: str | None = None
     """The answer; None for an error."""
     error: str = ""
@@ -45,8 +45,8 @@ class Case:
     stop_reason: str | None = None
 
 
-def said(text: str, stop_reason: str, *more: Call | Think) -> Answer:
-    return Answer([*([Say(text)] if text else []), *more], stop_reason=stop_reason)
+def said(text: str, stop_reason: str, *more: Call | Think) -> WrittenAnswer:
+    return WrittenAnswer([*([Say(text)] if text else []), *more], stop_reason=stop_reason)
 
 
 def refused(status: int, kind: str, message: str = "scripted", **headers: str) -> ErrorReply:
@@ -421,7 +421,7 @@ def test_a_conversation_that_is_too_long_is_compacted_and_continued(place: Place
             return "It is 42."
         if len(request.body["messages"]) >= 7:
             return refused(400, "invalid_request_error", LONG)
-        return Answer([Call("Read", {"file_path": "a.txt"})])
+        return WrittenAnswer([Call("Read", {"file_path": "a.txt"})])
 
     done, requests = place.run(answer, "Go.", *FAST)
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from greenroom.agents import CONTINUE
-from greenroom.models import Answer, Call, Say
+from greenroom.models import Call, Say, WrittenAnswer
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
 from tests.cli.place import Asked, Done, Place, end_of, texts_of
 from tests.cli.served import served
@@ -23,12 +23,12 @@ FORMATS = ("text", "json", "stream-json")
 SILENCE = StreamReply(ending="stall", events=0)
 
 
-def read(path: str, call_id: str = "toolu_a") -> Answer:
-    return Answer([Say("Let me look."), Call("Read", {"file_path": path}, id=call_id)])
+def read(path: str, call_id: str = "toolu_a") -> WrittenAnswer:
+    return WrittenAnswer([Say("Let me look."), Call("Read", {"file_path": path}, id=call_id)])
 
 
-def write(path: str, call_id: str = "toolu_w") -> Answer:
-    return Answer([Call("Write", {"file_path": path, "content": "new\n"}, id=call_id)])
+def write(path: str, call_id: str = "toolu_w") -> WrittenAnswer:
+    return WrittenAnswer([Call("Write", {"file_path": path, "content": "new\n"}, id=call_id)])
 
 
 # --- 13A, 13B: formats --------------------------------------------------------------------------------------------------
@@ -81,7 +81,10 @@ def test_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> Non
     done, _ = place.run([read("a.txt"), "It is 42."], "What is it?", "--output-format", "stream-json")
 
     init, asked, answered, said, result = done.lines
-    assert [(one["type"], one.get("subtype")) for one in (init, result)] == [("system", "init"), ("result", "success")]
+    assert [(line["type"], line.get("subtype")) for line in (init, result)] == [
+        ("system", "init"),
+        ("result", "success"),
+    ]
     assert init["cwd"] == str(place.folder)
     assert init["model"] == "claude-sonnet-5"
     assert init["permissionMode"] == "default"
@@ -98,10 +101,10 @@ def test_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> Non
     assert (block["type"], block["tool_use_id"]) == ("tool_result", "toolu_a")
     assert "the answer is 42" in block["content"]
     assert said["message"]["content"] == [{"type": "text", "text": "It is 42."}]
-    assert [one["parent_tool_use_id"] for one in (asked, answered, said)] == [None, None, None]
+    assert [entry["parent_tool_use_id"] for entry in (asked, answered, said)] == [None, None, None]
     assert len({line["uuid"] for line in done.lines}) == len(done.lines)
     assert {line["session_id"] for line in done.lines} == {init["session_id"]}
-    assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
+    assert [entry["uuid"] for entry in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
 
 
 def test_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
@@ -371,8 +374,8 @@ def test_an_interrupt_reaches_a_tool(place: Place) -> None:
     """The tool itself sends the signal, so it is there when the signal comes."""
     pids: list[int] = []
 
-    def answer(_: ReceivedRequest) -> Answer:
-        return Answer([Call("Bash", {"command": f"kill -INT {pids[0]}; sleep 600"}, id="toolu_b")])
+    def answer(_: ReceivedRequest) -> WrittenAnswer:
+        return WrittenAnswer([Call("Bash", {"command": f"kill -INT {pids[0]}; sleep 600"}, id="toolu_b")])
 
     with (
         served(answer) as server,
@@ -389,8 +392,8 @@ def test_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> No
     """The repaired end of the conversation is printed behind the first line. Behaviours (10), line 4."""
     pids: list[int] = []
 
-    def answer(_: ReceivedRequest) -> Answer:
-        return Answer([Call("Bash", {"command": f"kill -KILL {pids[0]}; sleep 600"}, id="toolu_b")])
+    def answer(_: ReceivedRequest) -> WrittenAnswer:
+        return WrittenAnswer([Call("Bash", {"command": f"kill -KILL {pids[0]}; sleep 600"}, id="toolu_b")])
 
     with served(answer) as server, place.started(server.url, "Go.", "--allowed-tools", "Bash") as process:
         pids.append(process.pid)
@@ -443,7 +446,7 @@ def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(plac
 
 def test_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
     """The check of 13, by a background shell. RC-36; Behaviours (13), line 5."""
-    bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
     done, requests = place.run(
         [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", "stream-json"
     )
@@ -460,7 +463,7 @@ def test_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: P
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
 def test_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str, place: Place) -> None:
-    bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
     done, _ = place.run(
         [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", output_format
     )
@@ -512,7 +515,7 @@ def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(p
     )
     first = done.lines[0]
     assert first["mcp_servers"] == [{"name": "all", "status": "connected"}]
-    assert [(one["name"], one["type"]) for one in first["mcp_server_errors"]] == [("old", ""), ("odd", "ftp")]
+    assert [(error["name"], error["type"]) for error in first["mcp_server_errors"]] == [("old", ""), ("odd", "ftp")]
     assert 'add "type": "http"' in first["mcp_server_errors"][0]["message"]
     assert {"mcp__all__re_view", "mcp__all__talk"} <= set(first["slash_commands"])
     assert done.code == 0

@@ -22,7 +22,7 @@ from greenroom.headless._event_printer import EventPrinter
 from greenroom.headless._run import HeadlessRun
 from greenroom.headless._stream_json import Abandoned, Counts, Line, Opening
 from greenroom.inbox import TASK_NOTIFICATION, Origin
-from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, WrittenAnswer
 from greenroom.session import MessageAppended, open_session
 from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
@@ -46,7 +46,7 @@ def system_lines(done: Done) -> list[dict[str, Any]]:
 
 
 FIRST_TOLD: list[AnswerLike] = [
-    Answer([Say("I look."), Call("Read", {"file_path": "a.txt"}, id="toolu_r")]),
+    WrittenAnswer([Say("I look."), Call("Read", {"file_path": "a.txt"}, id="toolu_r")]),
     "It is 42.",
 ]
 
@@ -95,7 +95,7 @@ def test_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place: Plac
 
 
 def test_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place: Place) -> None:
-    bash = Answer([Call("Bash", {"command": "curl http://localhost"}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "curl http://localhost"}, id="toolu_b")])
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [bash, "I may not."]})
     done, _ = place.run(script, "Go.", *STREAM)
 
@@ -185,7 +185,7 @@ def test_an_agent_that_takes_too_long_is_named_and_the_run_is_an_error(place: Pl
     last = done.lines[-1]
     assert (last["type"], last["subtype"], last["is_error"]) == ("result", "error_during_execution", True)
     assert last["result"] == "It runs."
-    assert [one["description"] for one in last["abandoned_tasks"]] == ["do look"]
+    assert [abandoned_task["description"] for abandoned_task in last["abandoned_tasks"]] == ["do look"]
     assert last["errors"] == [line.removeprefix("greenroom: ")]
     if output_format == "json":
         assert len(done.lines) == 1

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from greenroom.agents import PermissionQuestion
 from greenroom.headless._tool_approver import ToolApprover
 from greenroom.mcp._peer import ToolInfo
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
@@ -34,7 +34,7 @@ def asked_of(place: Place, answer: str, *more: str, tool: str = TOOL) -> tuple[D
     command, *arguments = warm_command(GATEKEEPER, str(place.root / "asked"), answer)
     servers = {"mcpServers": {"gate": {"command": command, "args": arguments}}}
     flags = ("--permission-prompt-tool", tool, "--mcp-config", json.dumps(servers), "--output-format", "json")
-    done, requests = place.run([Answer([WRITE]), "Done."], "Go.", *flags, *more)
+    done, requests = place.run([WrittenAnswer([WRITE]), "Done."], "Go.", *flags, *more)
     lines = (place.root / "asked").read_text().splitlines() if (place.root / "asked").exists() else []
     return done, requests, [json.loads(line) for line in lines]
 
@@ -48,7 +48,7 @@ def test_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
     assert (done.code, done.err) == (0, "")
     assert asked == [{"tool_name": "Write", "input": WRITE.input, "tool_use_id": "toolu_m"}]
     assert (place.folder / "m.txt").read_text(encoding="utf-8") == "changed\n"
-    assert TOOL not in [one["name"] for one in requests[0].body["tools"]]
+    assert TOOL not in [tool["name"] for tool in requests[0].body["tools"]]
     assert done.result["permission_denials"] == []
 
 
@@ -58,7 +58,7 @@ def test_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
 
     assert (done.code, done.err) == (0, "")
     assert "Not on this branch." in result_of(requests[1])
-    assert [one["tool_use_id"] for one in done.result["permission_denials"]] == ["toolu_m"]
+    assert [permission_denial["tool_use_id"] for permission_denial in done.result["permission_denials"]] == ["toolu_m"]
     assert not (place.folder / "m.txt").exists()
 
 
@@ -96,7 +96,7 @@ def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     servers = {"mcpServers": {"gate": {"command": "/nowhere/server"}}}
     flags = ("--permission-prompt-tool", TOOL, "--mcp-config", json.dumps(servers))
 
-    done, _ = place.run([Answer([WRITE]), "Done."], "Go.", *flags)
+    done, _ = place.run([WrittenAnswer([WRITE]), "Done."], "Go.", *flags)
 
     assert (done.code, done.out) == (0, "Done.\n")
     (line,) = [line for line in done.err.splitlines() if "--permission-prompt-tool" in line]

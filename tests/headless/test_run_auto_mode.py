@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from greenroom.models import Answer, AnswerLike, Call
+from greenroom.models import AnswerLike, Call, WrittenAnswer
 from tests.cli.place import Place
 
 AUTO = ("--permission-mode", "auto")
 BLOCK = json.dumps({"verdict": "block", "reason": "it pushes to the main branch"})
 
 
-def push(number: int) -> Answer:
-    return Answer([Call("Bash", {"command": f"git push origin main # {number}"}, id=f"toolu_{number}")])
+def push(number: int) -> WrittenAnswer:
+    return WrittenAnswer([Call("Bash", {"command": f"git push origin main # {number}"}, id=f"toolu_{number}")])
 
 
 def test_a_call_that_is_blocked_does_not_run_and_the_answer_comes(place: Place) -> None:
@@ -21,7 +21,7 @@ def test_a_call_that_is_blocked_does_not_run_and_the_answer_comes(place: Place) 
     )
 
     assert (done.code, done.result["result"]) == (0, "I left the push to you.")
-    assert [one["tool_name"] for one in done.result["permission_denials"]] == ["Bash"]
+    assert [permission_denial["tool_name"] for permission_denial in done.result["permission_denials"]] == ["Bash"]
     review = requests[1].body
     assert "tools" not in review or review["tools"] == []
     assert '{"user": "Push it."}' in json.dumps(review["messages"][0]["content"]).replace('\\"', '"')

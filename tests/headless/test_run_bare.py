@@ -49,7 +49,7 @@ def test_nothing_is_looked_for(place: Place) -> None:
     full, request, _ = run(place)
     assert {"ours", "theirs"} <= set(full["agents"])
     assert {"ours-skill", "theirs-skill", "ours-command"} <= set(full["slash_commands"])
-    assert [one["name"] for one in full["mcp_servers"]] == ["files"]
+    assert [mcp_server["name"] for mcp_server in full["mcp_servers"]] == ["files"]
     assert all(text in json.dumps(request.body["system"]) for text in ("Be brief.", "Use tabs.", "parse.c"))
     assert (log.read_text(), "Glob" in full["tools"]) == ("ran\n", False)
 
@@ -81,7 +81,7 @@ def test_what_flags_name_counts(place: Place) -> None:
 
     assert "given" in bare["agents"]
     assert "ours" not in bare["agents"]
-    assert [one["name"] for one in bare["mcp_servers"]] == ["mine"]
+    assert [mcp_server["name"] for mcp_server in bare["mcp_servers"]] == ["mine"]
     assert ("Grep" in bare["tools"], log.read_text()) == (False, "ran\n")
     assert "Be kind." in json.dumps(request.body["system"])
 

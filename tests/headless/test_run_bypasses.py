@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Place, end_of
 from tests.cli.served import served
@@ -186,7 +186,7 @@ def attempt(place: Place, commands: Sequence[str], *flags: str) -> tuple[list[di
         if "tools" not in request.body or not request.body["tools"]:
             return json.dumps({"verdict": "block", "reason": "no"})
         if len(request.body["messages"]) == 1:
-            return Answer(calls)
+            return WrittenAnswer(calls)
         told.extend(request.body["messages"][-1]["content"])
         return "Done."
 

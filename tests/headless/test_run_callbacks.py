@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Place
 from tests.headless.agent_calls import by_prompt, spawn
 from tests.headless.hook_flags import group, is_callback
 from tests.headless.talk import Talk, talking
 
-READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_r")])
+READ = WrittenAnswer([Call("Read", {"file_path": "a.txt"}, id="toolu_r")])
 
 
 def answer(talk: Talk, question: dict[str, Any], **values: Any) -> None:
@@ -41,7 +41,7 @@ def test_the_program_is_asked_at_its_hooks_and_decides(place: Place) -> None:
     assert (asked["input"]["tool_name"], asked["input"]["session_id"]) == ("Read", talk.heard[0]["session_id"])
     (result,) = requests[1].body["messages"][-1]["content"]
     assert (result["is_error"], "not today" in result["content"]) == (True, True)
-    assert len([one for one in talk.heard if is_callback(one)]) == 1
+    assert len([line for line in talk.heard if is_callback(line)]) == 1
 
 
 def test_it_is_asked_for_agents_that_begin_later_too(place: Place) -> None:
@@ -57,11 +57,11 @@ def test_it_is_asked_for_agents_that_begin_later_too(place: Place) -> None:
         code, _ = talk.close()
 
     assert code == 0
-    assert [one["request"]["input"]["hook_event_name"] for one in (first, second)] == ["PostToolUse", "Stop"]
+    assert [entry["request"]["input"]["hook_event_name"] for entry in (first, second)] == ["PostToolUse", "Stop"]
     assert first["request"]["input"]["agent_type"] == "general-purpose"
     assert second["request"]["tool_use_id"] is None
-    ended = [one for one in talk.heard if one.get("subtype") == "hook_response"]
-    assert [(one["hook_name"], one["outcome"]) for one in ended] == [
+    ended = [line for line in talk.heard if line.get("subtype") == "hook_response"]
+    assert [(entry["hook_name"], entry["outcome"]) for entry in ended] == [
         ("PostToolUse:Read", "success"),
         ("Stop", "success"),
     ]

@@ -1,4 +1,4 @@
-"""What `greenroom run` takes a prompt that begins with `/` for, and which run it goes on with."""
+"""Prompts of `greenroom run` that begin with `/`, and the choice of the run to resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from greenroom.agents import CONTINUE
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ErrorReply
 from tests.cli.place import Asked, Place, texts_of
 from tests.headless.hook_flags import group, is_callback
@@ -42,7 +42,7 @@ def test_a_prompt_compacts_the_conversation_of_an_earlier_run(place: Place) -> N
 
 
 def test_a_program_compacts_between_two_prompts(place: Place) -> None:
-    lines = [{"type": "user", "message": {"role": "user", "content": one}} for one in ("One.", "/compact", "Two.")]
+    lines = [{"type": "user", "message": {"role": "user", "content": text}} for text in ("One.", "/compact", "Two.")]
     script = ["first", "<summary>It began.</summary>", "second"]
     done, requests = place.run(
         script, *STREAM, "--input-format", "stream-json", stdin="\n".join(map(json.dumps, lines))
@@ -98,7 +98,7 @@ def test_a_prompt_adds_a_folder_and_hooks_hear_that_a_person_did(place: Place) -
     other = place.root / "home" / "their files"
     other.mkdir(parents=True)
     (other / "a.txt").write_text("found it")
-    read = Answer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
+    read = WrittenAnswer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
     with talking(place, [read, "I have read it."]) as (talk, requests):
         talk.ask("initialize", hooks={"DirectoryAdded": [group("x")]})
         talk.say("/add-dir  ~/their files ")
@@ -156,7 +156,7 @@ def test_without_slash_commands_such_a_prompt_is_text(place: Place, prompt: str)
     done, requests = place.run(["Done."], prompt, *STREAM, "--disable-slash-commands")
 
     assert texts_of(requests[0]) == [prompt]
-    assert "Skill" not in {one["name"] for one in requests[0].body["tools"]}
+    assert "Skill" not in {tool["name"] for tool in requests[0].body["tools"]}
     assert (done.lines[0]["slash_commands"], done.lines[0]["skills"]) == ([], [])
 
     done, _ = place.run(["Done."], "Go.", *STREAM)
@@ -194,7 +194,7 @@ def test_there_has_to_be_a_run_to_go_on_with(place: Place) -> None:
 def test_the_setting_agent_names_the_main_agent_and_the_flag_wins(
     place: Place, flags: tuple[str, ...], who: str
 ) -> None:
-    """A run that is gone on with keeps the one that it had, whatever the settings say then."""
+    """A run that is resumed keeps the one that it had, whatever the settings say then."""
     agents = json.dumps(
         {
             "checker": {"description": "d", "prompt": "You check."},

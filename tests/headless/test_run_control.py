@@ -24,7 +24,7 @@ from greenroom.headless._protocol import (
     refusal,
     success,
 )
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.permissions import Allow, Deny, Effect, Mode, Scope, Update, Verdict
 from greenroom.testing import ReceivedRequest, StreamReply
 from greenroom.testing._messages_script import ReplyLike
@@ -203,7 +203,7 @@ def test_initialize_says_what_there_is(place: Place) -> None:
     assert answer["subtype"] == "success"
     said = answer["response"]
     assert {"commands", "agents", "models", "output_style", "account", "capabilities"} <= set(said)
-    assert "Explore" in [one["name"] for one in said["agents"]]
+    assert "Explore" in [agent["name"] for agent in said["agents"]]
     assert said["capabilities"] == ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"]
     assert "pending_permission_requests" not in said
     assert (again["response"]["pending_permission_requests"], again["response"]["background_tasks"]) == ([], [])
@@ -236,14 +236,14 @@ def test_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_is_ta
 
 def test_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
     """One that begins a turn before it, one during a turn before the request that it is part of."""
-    bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
     with talking(place, [bash, "Both.", "Three."], "--allowed-tools", "Bash", "--replay-user-messages") as (talk, _):
         os.mkfifo(place.folder / "pipe")
         talk.say("First.", "u1")
         talk.hear("assistant")
         talk.say("Second.", "u2")
         talk.ask("initialize")  # so it was taken in
-        before = [one for one in talk.heard if one.get("isReplay")]
+        before = [line for line in talk.heard if line.get("isReplay")]
         (place.folder / "pipe").write_text("go on\n", encoding="utf-8")
         talk.hear("result")
         talk.say("Third.")
@@ -251,7 +251,7 @@ def test_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
         code, _ = talk.close()
 
     assert code == 0
-    assert [one["uuid"] for one in before] == ["u1"]
+    assert [entry["uuid"] for entry in before] == ["u1"]
     assert before[0] == {
         "type": "user",
         "message": {"role": "user", "content": "First."},
@@ -261,16 +261,16 @@ def test_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
         "uuid": "u1",
     }
     told = [
-        one["message"]["content"] if one.get("isReplay") else one["type"]
-        for one in talk.heard
-        if one["type"] in {"user", "assistant", "result"}
+        line["message"]["content"] if line.get("isReplay") else line["type"]
+        for line in talk.heard
+        if line["type"] in {"user", "assistant", "result"}
     ]
     assert told == [
         *("First.", "assistant"),
         *("user", "Second.", "assistant", "result"),
         *("Third.", "assistant", "result"),
     ]
-    assert all(one["uuid"] for one in talk.heard if one.get("isReplay"))
+    assert all(line["uuid"] for line in talk.heard if line.get("isReplay"))
 
 
 def test_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(place: Place) -> None:
@@ -284,7 +284,7 @@ def test_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(place: Pla
         talk.hear_results(2)
         talk.close()
 
-    kinds = [one["uuid"] if one.get("isReplay") else one["type"] for one in talk.heard]
+    kinds = [line["uuid"] if line.get("isReplay") else line["type"] for line in talk.heard]
     assert [kind for kind in kinds if kind in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
 
 
@@ -294,7 +294,7 @@ def test_without_the_flag_nothing_is_repeated(place: Place) -> None:
         talk.hear("result")
         talk.close()
 
-    assert [one["type"] for one in talk.heard] == ["system", "assistant", "result"]
+    assert [line["type"] for line in talk.heard] == ["system", "assistant", "result"]
 
 
 def test_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
@@ -314,7 +314,7 @@ def test_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
 
 def test_a_message_during_a_batch_is_in_the_next_request(place: Place) -> None:
     """A person's message that is attached to a turn has no result of its own."""
-    bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
+    bash = WrittenAnswer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
     with talking(place, [bash, "Both."], "--allowed-tools", "Bash") as (talk, requests):
         os.mkfifo(place.folder / "pipe")
         talk.say("First.")
@@ -333,15 +333,15 @@ def test_a_message_during_a_batch_is_in_the_next_request(place: Place) -> None:
 def test_the_program_decides_about_calls_of_main_and_of_children(place: Place) -> None:
     """`agent_id` names the child that asks; what was changed in the input runs."""
 
-    def write(name: str, call_id: str) -> Answer:
-        return Answer([Call("Write", {"file_path": name, "content": "new\n"}, id=call_id)])
+    def write(name: str, call_id: str) -> WrittenAnswer:
+        return WrittenAnswer([Call("Write", {"file_path": name, "content": "new\n"}, id=call_id)])
 
     def script(request: ReceivedRequest) -> ReplyLike:
         first = request.body["messages"][0]["content"][0]["text"]
-        rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
+        rounds: int = sum(message["role"] == "assistant" for message in request.body["messages"])
         if first == "child":
             return write("c.txt", "toolu_c") if rounds == 0 else "Child done."
-        spawn = Answer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
+        spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
         replies: list[ReplyLike] = [write("m.txt", "toolu_m"), spawn, "Done."]
         return replies[rounds]
 
@@ -362,15 +362,15 @@ def test_the_program_decides_about_calls_of_main_and_of_children(place: Place) -
     assert (code, err) == (0, "")
     assert pending["response"]["pending_permission_requests"] == [first]
     assert (first["request"]["tool_use_id"], "agent_id" in first["request"]) == ("toolu_m", False)
-    (started,) = [one for one in talk.heard if one.get("subtype") == "task_started"]
+    (started,) = [line for line in talk.heard if line.get("subtype") == "task_started"]
     assert (second["request"]["tool_use_id"], second["request"]["agent_id"]) == ("toolu_c", started["task_id"])
     assert not (place.folder / "m.txt").exists()
     assert (place.folder / "c.txt").read_text(encoding="utf-8") == "changed\n"
-    assert [one["tool_use_id"] for one in result["permission_denials"]] == ["toolu_m"]
+    assert [permission_denial["tool_use_id"] for permission_denial in result["permission_denials"]] == ["toolu_m"]
 
 
 def test_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_input_ends(place: Place) -> None:
-    write = Answer([Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")])
+    write = WrittenAnswer([Call("Write", {"file_path": "m.txt", "content": "new\n"}, id="toolu_m")])
     with talking(place, [write, write, "Refused."], "--permission-prompt-tool", "stdio") as (talk, _):
         talk.say("Go.")
         first = talk.hear("control_request")
@@ -391,9 +391,11 @@ def test_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None
     command, *arguments = warm_command(EVERYTHING)
     server = {"mcpServers": {"all": {"command": command, "args": arguments}}}
     with talking(place, ["It is kind.", "done"], "--mcp-config", json.dumps(server)) as (talk, requests):
-        commands = [one["name"] for one in talk.ask("initialize")["response"]["commands"]]
+        commands = [command["name"] for command in talk.ask("initialize")["response"]["commands"]]
         hint = [
-            one["argumentHint"] for one in talk.ask("initialize")["response"]["commands"] if "re_view" in one["name"]
+            command["argumentHint"]
+            for command in talk.ask("initialize")["response"]["commands"]
+            if "re_view" in command["name"]
         ]
         (first,) = talk.ask("mcp_status")["response"]["mcpServers"]
         talk.say("/mcp__all__re_view a.py")
@@ -415,9 +417,9 @@ def test_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None
     assert {"name": "echo"} in first["tools"]
     assert (off["status"], off["tools"], on["status"] in {"pending", "connected"}) == ("disabled", [], True)
     assert texts_of(requests[0]) == ["Review a.py, and be kind."]
-    assert "mcp__all__echo" in {one["name"] for one in requests[0].body["tools"]}
-    assert not any(one["name"].startswith("mcp__") for one in requests[1].body["tools"])
-    assert all("unknown MCP server 'any'; expected one of: all" in one["error"] for one in unknown)
+    assert "mcp__all__echo" in {tool["name"] for tool in requests[0].body["tools"]}
+    assert not any(tool["name"].startswith("mcp__") for tool in requests[1].body["tools"])
+    assert all("unknown MCP server 'any'; expected one of: all" in entry["error"] for entry in unknown)
     assert "needs enabled" in wrong["error"]
     assert code == 0
 
@@ -432,7 +434,7 @@ def test_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
             return "It was stopped."
         if texts_of(request):
             call = {"description": "d", "prompt": "child", "run_in_background": True}
-            return Answer([Call("Agent", call, id="toolu_agent")])
+            return WrittenAnswer([Call("Agent", call, id="toolu_agent")])
         return "It runs."
 
     with talking(place, script) as (talk, _):
@@ -450,7 +452,7 @@ def test_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
 
     assert mode["response"] == {"mode": "plan"}
     assert (wrong["subtype"], stopped["subtype"], code) == ("error", "success", 0)
-    (ended,) = [one for one in talk.heard if one.get("subtype") == "task_notification"]
+    (ended,) = [line for line in talk.heard if line.get("subtype") == "task_notification"]
     assert ended["status"] == "stopped"
     assert (second["result"], second["origin"]) == ("It was stopped.", {"kind": "task-notification"})
     assert again["error"] == f"Task {started['task_id']} is not running (status: killed)"
@@ -460,14 +462,16 @@ def test_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
 def test_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> None:
     """By the uuid that it gave, or that the repetition has; a dry run says what would be; bad requests are one line."""
     settings = json.dumps({"fileCheckpointingEnabled": True, "permissions": {"allow": ["Write"]}})
-    calls = [Answer([Call("Write", {"file_path": f"{n}.txt", "content": "1\n2\n"}, id=f"toolu_{n}")]) for n in "xy"]
+    calls = [
+        WrittenAnswer([Call("Write", {"file_path": f"{n}.txt", "content": "1\n2\n"}, id=f"toolu_{n}")]) for n in "xy"
+    ]
     script: list[ReplyLike] = [calls[0], "One.", calls[1], "Two."]
     with talking(place, script, "--settings", settings, "--replay-user-messages") as (talk, _):
         talk.say("First.", "m1")
         talk.hear_results(1)
         talk.say("Second.")
         talk.hear_results(2)
-        second = [one["uuid"] for one in talk.heard if one.get("isReplay")][1]
+        second = [line["uuid"] for line in talk.heard if line.get("isReplay")][1]
         tried = talk.ask("rewind_files", user_message_id="m1", dry_run=True)
         there = [name for name in ("x.txt", "y.txt") if (place.folder / name).exists()]
         done = talk.ask("rewind_files", user_message_id=second)
@@ -484,7 +488,7 @@ def test_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> N
     why = "No file checkpoint found for message 'm9'; give the id of a message of the user's to the main agent"
     assert unknown[0]["response"] == {"canRewind": False, "error": why}
     assert unknown[1]["error"] == why
-    assert {one["error"].partition(",")[0] for one in wrong} == {"rewind_files needs user_message_id"}
+    assert {entry["error"].partition(",")[0] for entry in wrong} == {"rewind_files needs user_message_id"}
 
 
 def test_without_the_setting_nothing_can_be_set_back(place: Place) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from greenroom.headless._event_printer import as_shown
-from greenroom.models import Answer, Call, Say
+from greenroom.models import Call, Say, WrittenAnswer
 from tests.cli.place import Place
 from tests.headless.hook_flags import hooks
 
@@ -17,7 +17,7 @@ HIDE = (
     "import json, sys; told = json.load(sys.stdin); text = told['delta'].replace('key-123', 'key-***'); "
     "print(json.dumps({'hookSpecificOutput': {'hookEventName': 'MessageDisplay', 'displayContent': text}}))"
 )
-READ = Answer([Say("I try key-123."), Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
+READ = WrittenAnswer([Say("I try key-123."), Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
 
 
 def hiding() -> tuple[str, str]:
@@ -38,7 +38,7 @@ def test_what_is_printed_is_what_the_hook_wants_shown(place: Place, output_forma
     assert "key-123 works." in transcript.read_text()
     if output_format == "stream-json":
         said = [line for line in done.lines if line["type"] == "assistant"]
-        assert [[block["type"] for block in one["message"]["content"]] for one in said] == [
+        assert [[block["type"] for block in entry["message"]["content"]] for entry in said] == [
             ["text", "tool_use"],
             ["text"],
         ]

@@ -1,4 +1,4 @@
-"""What MCP servers ask, put before the user of the program that talks to a run: what travels on the pipes."""
+"""Questions of MCP servers, put before the user of the program that talks to a run: what travels on the pipes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from greenroom.core import UsageError
 from greenroom.headless._protocol import Answered, elicitation_line, read_elicitation
 from greenroom.mcp import ElicitationAction, ElicitationAnswer
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.terminal._output import note
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import Script
@@ -25,8 +25,8 @@ from tests.mcp.warm import ASKING, warm_command
 ALLOWED = ("--allowed-tools", "mcp__desk")
 
 
-def call(tool: str) -> Answer:
-    return Answer([Call(f"mcp__desk__{tool}", {}, id="toolu_1")])
+def call(tool: str) -> WrittenAnswer:
+    return WrittenAnswer([Call(f"mcp__desk__{tool}", {}, id="toolu_1")])
 
 
 def server(*modes: str) -> str:
@@ -143,7 +143,7 @@ def test_an_interrupt_withdraws_the_question(place: Place) -> None:
         talk.hear_results(1)
         talk.close()
 
-    (withdrawn,) = [one for one in talk.heard if one["type"] == "control_cancel_request"]
+    (withdrawn,) = [line for line in talk.heard if line["type"] == "control_cancel_request"]
     assert withdrawn["request_id"] == asked["request_id"]
 
 

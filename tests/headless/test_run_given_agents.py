@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place
@@ -19,18 +19,18 @@ CRITIC = {"description": "Finds what is wrong.", "prompt": "You are the critic o
 
 def agent_tool(request: ReceivedRequest) -> str:
     """Return what the model reads of the tool Agent."""
-    (tool,) = [one for one in request.body["tools"] if one["name"] == "Agent"]
+    (tool,) = [tool for tool in request.body["tools"] if tool["name"] == "Agent"]
     text: str = tool["description"]
     return text
 
 
 def crew_of_two(request: ReceivedRequest) -> ReplyLike:
-    """Let the main agent start a critic, and that say what it is."""
+    """Make the main agent start a critic, and that say what it is."""
     if "critic of this house" in json.dumps(request.body["system"]):
         return "I criticise."
-    rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
+    rounds: int = sum(message["role"] == "assistant" for message in request.body["messages"])
     call = Call("Agent", {"description": "d", "prompt": "Look.", "subagent_type": "critic"}, id="toolu_a")
-    replies: list[ReplyLike] = [Answer([call]), "Done.", "Again."]
+    replies: list[ReplyLike] = [WrittenAnswer([call]), "Done.", "Again."]
     return replies[rounds]
 
 
@@ -42,12 +42,12 @@ def test_agents_of_the_program_are_listed_and_can_be_started(place: Place) -> No
         code, err = talk.close()
 
     assert (code, err, result["result"]) == (0, "", "Done.")
-    (listed,) = [one for one in answer["response"]["agents"] if one["name"] == "critic"]
+    (listed,) = [agent for agent in answer["response"]["agents"] if agent["name"] == "critic"]
     assert listed["description"] == "Finds what is wrong."
     first, child, *_ = requests
     assert "- critic: Finds what is wrong. (Tools: Read)" in agent_tool(first)
     assert "You are the critic of this house." in json.dumps(child.body["system"])
-    assert {one["name"] for one in child.body["tools"]} == {"Read"}
+    assert {tool["name"] for tool in child.body["tools"]} == {"Read"}
 
 
 def test_they_come_before_those_of_flags_and_the_latest_before_all(place: Place) -> None:

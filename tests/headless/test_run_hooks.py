@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Done, Place
 from tests.headless.hook_flags import hooks
 
 STREAM = ("--output-format", "stream-json")
-READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
+READ = WrittenAnswer([Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
 
 
 def hook_lines(done: Done) -> list[dict[str, Any]]:
@@ -97,11 +97,15 @@ def test_a_turn_that_stop_hooks_kept_going_ends_with_a_warning(place: Place) -> 
 def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
     """What counts at once and what does not; a broken one counts for nothing. What trust would take is said at the end."""
 
-    def edit(content: str) -> Answer:
+    def edit(content: str) -> WrittenAnswer:
         command = f"mkdir -p .greenroom; printf %s {shlex.quote(content)} > .greenroom/settings.json; sleep 3"
-        return Answer([Call("Bash", {"command": command})])
+        return WrittenAnswer([Call("Bash", {"command": command})])
 
-    answers: list[Answer | str] = [edit('{"permissions": {"deny": ["Read"]}, "model": "opus"}'), edit("{"), "Done."]
+    answers: list[WrittenAnswer | str] = [
+        edit('{"permissions": {"deny": ["Read"]}, "model": "opus"}'),
+        edit("{"),
+        "Done.",
+    ]
     done, _ = place.run(answers, "Go.", "--permission-mode", "bypassPermissions")
 
     file = place.folder / ".greenroom/settings.json"

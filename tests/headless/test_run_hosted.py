@@ -17,7 +17,7 @@ from greenroom.core import UsageError
 from greenroom.headless._hosted_servers import HostedServers
 from greenroom.mcp import McpServices, ServerRules, ServerScope, start_servers
 from greenroom.mcp._server_rules import ServerPattern
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
@@ -67,13 +67,13 @@ class Tiny:
         return [message.get("method", "(an answer)") for message in self.messages]
 
 
-def shout(text: str = "hello") -> Answer:
-    return Answer([Call("mcp__tiny__shout", {"text": text}, id="toolu_1")])
+def shout(text: str = "hello") -> WrittenAnswer:
+    return WrittenAnswer([Call("mcp__tiny__shout", {"text": text}, id="toolu_1")])
 
 
 def sent(talk: Talk) -> list[Mapping[str, Any]]:
     """Return what was said to servers of the program."""
-    requests = [one["request"] for one in talk.heard if one["type"] == "control_request"]
+    requests = [line["request"] for line in talk.heard if line["type"] == "control_request"]
     return [request for request in requests if request["subtype"] == "mcp_message"]
 
 
@@ -108,13 +108,13 @@ def test_a_server_that_the_program_names_has_its_tools_in_the_first_turn(place: 
         code, err = talk.close()
 
     assert (code, err) == (0, "")
-    assert "mcp__tiny__shout" in {one["name"] for one in requests[0].body["tools"]}
+    assert "mcp__tiny__shout" in {tool["name"] for tool in requests[0].body["tools"]}
     assert result_of(requests[1]) == "HELLO"
     assert tiny.methods[:3] == ["initialize", "notifications/initialized", "tools/list"]
     assert tiny.methods.count("initialize") == 1
-    assert [one["server_name"] for one in sent(talk)] == ["tiny"] * len(tiny.messages)
-    assert [one["message"] for one in sent(talk)] == tiny.messages
-    assert all(one["message"]["jsonrpc"] == "2.0" for one in sent(talk))
+    assert [line["server_name"] for line in sent(talk)] == ["tiny"] * len(tiny.messages)
+    assert [line["message"] for line in sent(talk)] == tiny.messages
+    assert all(line["message"]["jsonrpc"] == "2.0" for line in sent(talk))
     assert (status["name"], status["status"]) == ("tiny", "connected")
     assert (status["serverInfo"], status["tools"]) == ({"name": "tiny", "version": "0.1"}, [{"name": "shout"}])
     assert talk.heard[0]["subtype"] == "init"
@@ -127,7 +127,7 @@ def test_a_prompt_on_the_command_line_waits_for_them_too(place: Place) -> None:
         code, _ = talk.close()
 
     assert code == 0
-    assert "mcp__tiny__shout" in {one["name"] for one in requests[0].body["tools"]}
+    assert "mcp__tiny__shout" in {tool["name"] for tool in requests[0].body["tools"]}
     assert result_of(requests[1]) == "HELLO"
 
 
@@ -142,7 +142,7 @@ def test_an_agent_may_have_nothing_but_what_the_program_brings(place: Place, arg
         code, err = talk.close()
 
     assert (code, err, result_of(requests[1])) == (0, "", "HELLO")
-    names = {one["name"] for one in requests[0].body["tools"]}
+    names = {tool["name"] for tool in requests[0].body["tools"]}
     assert "mcp__tiny__shout" in names
     assert ("Bash" in names) == (not arguments)
 
@@ -169,7 +169,7 @@ def test_what_a_server_says_by_itself_is_heard(place: Place) -> None:
     (answer,) = [message for message in tiny.messages if "method" not in message]
     assert answer["id"] == "q1"
     assert answer["result"]["roots"][0]["uri"].startswith("file://")
-    offered = [{one["name"] for one in request.body["tools"]} for request in requests]
+    offered = [{tool["name"] for tool in request.body["tools"]} for request in requests]
     assert ["mcp__tiny__whisper" in one for one in offered] == [False, True]
 
 
@@ -179,7 +179,7 @@ def test_a_call_that_is_cut_is_cancelled_at_the_server_and_withdrawn(place: Plac
         talk.say("Shout.")
         until(talk, lambda: "tools/call" in tiny.methods)
         talk.ask("interrupt")
-        until(talk, lambda: any(one["type"] == "control_cancel_request" for one in talk.heard))
+        until(talk, lambda: any(line["type"] == "control_cancel_request" for line in talk.heard))
         until(talk, lambda: "notifications/cancelled" in tiny.methods)
         talk.hear_results(1)
         talk.say("And now?")
@@ -187,9 +187,9 @@ def test_a_call_that_is_cut_is_cancelled_at_the_server_and_withdrawn(place: Plac
         code, _ = talk.close()
 
     (asked,) = [
-        one for one in talk.heard if (one.get("request") or {}).get("message", {}).get("method") == "tools/call"
+        line for line in talk.heard if (line.get("request") or {}).get("message", {}).get("method") == "tools/call"
     ]
-    (withdrawn,) = [one for one in talk.heard if one["type"] == "control_cancel_request"]
+    (withdrawn,) = [line for line in talk.heard if line["type"] == "control_cancel_request"]
     (cancelled,) = [message for message in tiny.messages if message.get("method") == "notifications/cancelled"]
     assert withdrawn["request_id"] == asked["request_id"]
     assert cancelled["params"]["requestId"] == asked["request"]["message"]["id"]
@@ -248,7 +248,7 @@ def test_a_server_that_never_answers_keeps_a_turn_waiting_for_its_deadline_alone
 
     assert (code, talk.results()[0]["result"]) == (0, "Fine.")
     assert (status["status"], status["error"]) == ("failed", "it did not answer within 1 s")
-    tries = [one for one in sent(talk) if one["message"]["method"] == "initialize"]
+    tries = [line for line in sent(talk) if line["message"]["method"] == "initialize"]
     assert len(tries) <= 1  # what lives in a program is not tried again; on a slow machine the SDK is not there in time
 
 
@@ -265,17 +265,17 @@ def test_servers_of_the_program_are_switched_off_and_connected_anew(place: Place
         talk.hear_results(2)
         talk.close()
 
-    offered = [{one["name"] for one in request.body["tools"]} for request in requests]
+    offered = [{tool["name"] for tool in request.body["tools"]} for request in requests]
     assert ["mcp__tiny__shout" in one for one in offered] == [False, True]
     assert nobody["error"] == "the server is not connected"
 
 
 def test_children_reach_servers_of_the_program(place: Place) -> None:
     def script(request: ReceivedRequest) -> ReplyLike:
-        rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
+        rounds: int = sum(message["role"] == "assistant" for message in request.body["messages"])
         if request.body["messages"][0]["content"][0]["text"] == "child":
             return shout("of the child") if rounds == 0 else f"I heard {result_of(request)}."
-        spawn = Answer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
+        spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
         return spawn if rounds == 0 else "Done."
 
     with serving(place, Tiny(), script, *ALLOWED) as (talk, requests):
@@ -306,7 +306,7 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(place: Place) -> None:
         code, _ = talk.close()
 
     assert (code, before) == (0, [])
-    assert [one["error"] for one in wrong] == [
+    assert [entry["error"] for entry in wrong] == [
         "sdkMcpServers must be a list of names",
         "sdkMcpServers must be a list of names",
         "the name of an MCP server must not be blank",
@@ -421,8 +421,8 @@ def test_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(pl
         second = talk.hear_results(2)[1]
         code, err = talk.close()
 
-    (started,) = [one for one in talk.heard if one.get("subtype") == "task_started"]
-    (ended,) = [one for one in talk.heard if one.get("subtype") == "task_notification"]
+    (started,) = [line for line in talk.heard if line.get("subtype") == "task_started"]
+    (ended,) = [line for line in talk.heard if line.get("subtype") == "task_notification"]
     assert (code, err) == (0, "")
     assert (started["task_type"], started["tool_use_id"], started["is_backgrounded"]) == ("mcp_task", "toolu_1", True)
     assert live == [{"task_id": started["task_id"], "task_type": "mcp_task", "description": "shout of tiny"}]
@@ -430,7 +430,7 @@ def test_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(pl
     assert (ended["status"], ended["summary"]) == ("completed", 'MCP call "shout of tiny" completed')
     assert (second["result"], second["origin"]) == ("I have it.", {"kind": "task-notification"})
     assert "<result>AT LAST</result>" in "\n".join(texts_of(requests[2]))
-    assert not any(one["type"] == "control_cancel_request" for one in talk.heard)
+    assert not any(line["type"] == "control_cancel_request" for line in talk.heard)
 
 
 def test_a_program_that_leaves_while_its_server_is_being_connected_holds_nothing_up(place: Place) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.models import Answer, Call, Say, Think, Usage
+from greenroom.models import Call, Say, Think, Usage, WrittenAnswer
 from greenroom.testing import StreamReply
 from greenroom.testing._messages_script import ReplyLike, events_of
 from tests.cli.place import Done, Place
@@ -33,7 +33,7 @@ def sent(*answers: Any) -> list[dict[str, Any]]:
 
 
 def test_the_providers_events_come_as_they_are_before_the_message_that_they_come_to(place: Place) -> None:
-    done, _ = place.run([Answer(LOOK), "It is 42."], "What is it?", *PARTIAL)
+    done, _ = place.run([WrittenAnswer(LOOK), "It is 42."], "What is it?", *PARTIAL)
 
     assert (done.code, done.err) == (0, "")
     assert events(done) == sent(LOOK, "It is 42.")
@@ -75,7 +75,7 @@ def test_a_request_that_is_sent_again_begins_anew(place: Place) -> None:
 def test_what_is_asked_beside_the_turns_rounds_is_not_shown(place: Place) -> None:
     """A summary for a compaction is no message of the conversation that a program follows."""
     place.monkeypatch.setenv("GREENROOM_AUTO_COMPACT_WINDOW", "50000")
-    look: ReplyLike = StreamReply(answer=Answer(LOOK), usage=Usage(input_tokens=49_000, output_tokens=100))
+    look: ReplyLike = StreamReply(answer=WrittenAnswer(LOOK), usage=Usage(input_tokens=49_000, output_tokens=100))
     done, requests = place.run([look, "<summary>It was looked at.</summary>", "It is 42."], "What is it?", *PARTIAL)
 
     assert (done.code, len(requests)) == (0, 3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from greenroom.session import EVENTS, FOLDS, FilesRewound
 from greenroom.trace import JOURNAL, check_journal, hold_run, read_journal
 from tests.cli.place import Place
@@ -26,9 +26,9 @@ def ran(place: Place) -> tuple[Path, str]:
     change = {"file_path": "a.txt", "old_string": "x", "new_string": "y"}
     (place.folder / "a.txt").write_text("x\n", encoding="utf-8")
     calls = [
-        Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_1")]),
-        Answer([Call("Edit", change, id="toolu_2")]),
-        Answer([Call("Write", {"file_path": "made.txt", "content": "1\n"}, id="toolu_3")]),
+        WrittenAnswer([Call("Read", {"file_path": "a.txt"}, id="toolu_1")]),
+        WrittenAnswer([Call("Edit", change, id="toolu_2")]),
+        WrittenAnswer([Call("Write", {"file_path": "made.txt", "content": "1\n"}, id="toolu_3")]),
     ]
     done, _ = place.run([*calls, "Done."], "Go.", "--settings", SETTINGS)
     assert done.code == 0, done.err
@@ -46,7 +46,7 @@ def test_files_are_set_back_from_a_shell_and_it_is_on_record(place: Place) -> No
     assert json.loads(again.out) == {"canRewind": True, "filesChanged": [], "insertions": 0, "deletions": 0}
     entries = read_journal(run / JOURNAL, EVENTS).entries
     assert [entry.event.message for entry in entries if isinstance(entry.event, FilesRewound)] == [message] * 2
-    assert [one.text for one in check_journal(entries, folds=FOLDS)] == []
+    assert [finding.text for finding in check_journal(entries, folds=FOLDS)] == []
 
 
 def test_what_cannot_be_set_back_is_an_error(place: Place) -> None:

@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from greenroom.cli import main
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Place, texts_of
 from tests.headless.hook_flags import hooks
 from tests.headless.talk import talking
@@ -88,7 +88,7 @@ def test_a_program_adds_a_folder_while_the_run_lasts(place: Place) -> None:
     other = place.root / "other"
     other.mkdir()
     (other / "a.txt").write_text("found it")
-    read = Answer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
+    read = WrittenAnswer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
     with talking(place, [read, "I have read it."], *hooks(DirectoryAdded=NOTE)) as (talk, requests):
         added = talk.ask("register_repo_root", directory="../other")
         again = talk.ask("register_repo_root", directory=str(other))
@@ -102,7 +102,7 @@ def test_a_program_adds_a_folder_while_the_run_lasts(place: Place) -> None:
     assert (code, err) == (0, "")
     assert (added["subtype"], added["response"]) == ("success", {"directory": str(other)})
     assert again["error"] == f"cannot add folder {str(other)!r}: the session already includes it"
-    assert ["needs directory" in one["error"] for one in wrong] == [True, True, False]
+    assert ["needs directory" in entry["error"] for entry in wrong] == [True, True, False]
     assert wrong[2]["error"].endswith("it is not a directory")
     assert "found it" in json.dumps(requests[1].body)
     assert told(place) == [("DirectoryAdded", "register_repo_root")]

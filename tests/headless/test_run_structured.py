@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from greenroom.agents._structured import MAX_RETRIES
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Done, Place, texts_of
 
 SCHEMA = {
@@ -21,8 +21,8 @@ JSON = ("--output-format", "json")
 RIGHT = {"answer": 42, "files": ["a.txt"]}
 
 
-def give(values: dict[str, Any], call_id: str = "toolu_s") -> Answer:
-    return Answer([Call("StructuredOutput", values, id=call_id)])
+def give(values: dict[str, Any], call_id: str = "toolu_s") -> WrittenAnswer:
+    return WrittenAnswer([Call("StructuredOutput", values, id=call_id)])
 
 
 def results_of(request: Any) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def test_what_the_model_gives_is_beside_the_result(place: Place, output_format: 
     assert (done.code, done.err) == (0, "")
     assert (done.result["structured_output"], done.result["result"]) == (RIGHT, "It is 42.")
     assert done.result["subtype"] == "success"
-    (offered,) = [one for one in first.body["tools"] if one["name"] == "StructuredOutput"]
+    (offered,) = [tool for tool in first.body["tools"] if tool["name"] == "StructuredOutput"]
     assert offered["input_schema"] == SCHEMA
     assert results_of(second)[0]["is_error"] is False
 
@@ -74,13 +74,13 @@ def test_one_that_cannot_be_brought_to_it_is_an_error_of_its_own(place: Place, w
 
 def test_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts_cannot(place: Place) -> None:
     agents = json.dumps({"critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Agent"]}})
-    spawn = Answer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
+    spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
     done, requests = place.run(
         [spawn, "Looked.", give(RIGHT), "Done."], "Go.", *FLAGS, *JSON, "--agent", "critic", "--agents", agents
     )
 
     assert (done.code, done.result["structured_output"]) == (0, RIGHT)
-    offered = [{one["name"] for one in request.body.get("tools", ())} for request in requests]
+    offered = [{tool["name"] for tool in request.body.get("tools", ())} for request in requests]
     assert offered[0] == {"Agent", "StructuredOutput"}
     assert "StructuredOutput" not in offered[1]
 
@@ -88,11 +88,11 @@ def test_an_agent_with_a_list_of_tools_can_give_it_and_those_that_it_starts_cann
 def test_agents_of_the_same_tools_and_rules_cannot_give_it_either(place: Place) -> None:
     """Mechanism: agents of one kind share a set of tools."""
     alike = ("--settings", '{"child_permission": "inherit"}', "--setting-sources", "")
-    spawn = Answer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
+    spawn = WrittenAnswer([Call("Agent", {"description": "d", "prompt": "look"}, id="toolu_agent")])
     done, requests = place.run([spawn, "Looked.", give(RIGHT), "Done."], "Go.", *FLAGS, *JSON, *alike)
 
     assert done.code == 0
-    offered = [{one["name"] for one in request.body.get("tools", ())} for request in requests]
+    offered = [{tool["name"] for tool in request.body.get("tools", ())} for request in requests]
     assert ["StructuredOutput" in names for names in offered] == [True, False, True, True]
 
 
@@ -100,7 +100,7 @@ def test_without_a_schema_there_is_nothing_of_it(place: Place) -> None:
     done, (request,) = place.run(["It is 42."], "What is it?", *JSON)
 
     assert "structured_output" not in done.result
-    assert "StructuredOutput" not in {one["name"] for one in request.body["tools"]}
+    assert "StructuredOutput" not in {tool["name"] for tool in request.body["tools"]}
 
 
 def refused(place: Place, *arguments: str) -> Done:

@@ -1,4 +1,4 @@
-"""What a stream says of background tasks, and how long a run stays for them: pure functions, for all orders of events."""
+"""Lines of a stream about background tasks, and how long a run stays for them: pure functions, for all orders of events."""
 
 from __future__ import annotations
 
@@ -137,10 +137,10 @@ def test_the_set_of_what_runs_in_the_background_is_whole_and_said_when_it_change
                 live.discard(event.task)
         for line in lines.see(event, now_s=number, wall_ms=number):
             if line["subtype"] == "background_tasks_changed":
-                said.append({one["task_id"] for one in line["tasks"]})
-                assert all(set(one) == {"task_id", "task_type", "description"} for one in line["tasks"])
+                said.append({task["task_id"] for task in line["tasks"]})
+                assert all(set(task) == {"task_id", "task_type", "description"} for task in line["tasks"])
         assert (said[-1] if said else set()) == live
-        assert {one["task_id"] for one in lines.live()} == live
+        assert {entry["task_id"] for entry in lines.live()} == live
     assert all(before != after for before, after in zip([set(), *said], said, strict=False))
 
 
@@ -252,9 +252,13 @@ def test_progress_counts_the_latest_input_and_all_output_of_the_turns_of_this_ru
     ]
     progress = [line for line in lines_of(events) if line["subtype"] == "task_progress"]
 
-    assert [(one["usage"]["total_tokens"], one["usage"]["tool_uses"]) for one in progress] == [(15, 1), (30, 2), (8, 1)]
-    assert [one["usage"]["duration_ms"] for one in progress] == [2000, 5000, 2000]
-    assert {one["last_tool_name"] for one in progress} == {"Grep"}
+    assert [(event["usage"]["total_tokens"], event["usage"]["tool_uses"]) for event in progress] == [
+        (15, 1),
+        (30, 2),
+        (8, 1),
+    ]
+    assert [event["usage"]["duration_ms"] for event in progress] == [2000, 5000, 2000]
+    assert {event["last_tool_name"] for event in progress} == {"Grep"}
 
 
 # --- how long a run stays ------------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.cli._run_flags import with_values
-from greenroom.models import Answer, Call
+from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Place
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed
 
 pytestmark = NEEDS_GIT
-WRITE = Answer([Call("Write", {"file_path": "new.txt", "content": "new\n"}, id="toolu_w")])
+WRITE = WrittenAnswer([Call("Write", {"file_path": "new.txt", "content": "new\n"}, id="toolu_w")])
 AS_EDITOR = ("--permission-mode", "acceptEdits")
 
 

@@ -149,7 +149,7 @@ def test_unknown_keys_are_refused_in_our_files_and_ignored_in_others() -> None:
     values = settings({**COMMAND, "timeuot": 5})
 
     assert len(parse_hooks(values, USER).hooks) == 1
-    assert [one.path for one in parse_hooks(values, HookSource("ours", is_strict=True)).problems] == [
+    assert [problem.path for problem in parse_hooks(values, HookSource("ours", is_strict=True)).problems] == [
         "hooks.PreToolUse[0].hooks[0].timeuot"
     ]
 

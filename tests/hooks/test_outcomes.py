@@ -1,4 +1,4 @@
-"""What handlers answer, and what many answers come to. All of it is pure."""
+"""Answers of handlers, and the outcome of many answers. All of it is pure."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ def test_no_verdict_depends_on_the_order(answers: list[HookAnswer], random: Any)
 def test_deny_beats_defer_beats_ask_beats_allow(answers: list[HookAnswer]) -> None:
     """Behaviours (3), line 3, between hooks: allow and deny is deny."""
     said = {answer.permission for answer in answers}
-    strongest = next((one for one in ("deny", "defer", "ask", "allow") if one in said), None)
+    strongest = next((text for text in ("deny", "defer", "ask", "allow") if text in said), None)
 
     assert fold_answers(PRE, answers).permission == strongest
 
@@ -354,9 +354,9 @@ def test_of_all_four_deny_is_taken_and_of_the_rest_the_strongest(order: tuple[Pe
 def test_texts_keep_the_order_of_the_configuration(answers: list[HookAnswer]) -> None:
     outcome = fold_answers(PRE, answers)
 
-    assert outcome.contexts == tuple(one.context for one in answers if one.context)
-    assert outcome.updated_input == ([None, *(one.updated_input for one in answers if one.updated_input)])[-1]
-    assert len(outcome.block_reasons) == sum(one.blocks for one in answers)
+    assert outcome.contexts == tuple(answer.context for answer in answers if answer.context)
+    assert outcome.updated_input == ([None, *(answer.updated_input for answer in answers if answer.updated_input)])[-1]
+    assert len(outcome.block_reasons) == sum(answer.blocks for answer in answers)
     assert all(outcome.block_reasons)
 
 

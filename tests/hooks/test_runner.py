@@ -79,7 +79,9 @@ async def test_one_that_hangs_takes_its_limit_and_no_more() -> None:
     assert trio.current_time() - began == pytest.approx(7)
     assert outcome.permission is Permission.DENY
     assert [problem for problem in outcome.problems if "7 s" in problem]
-    assert sorted((one["handler"], one["state"], one["decision"], one["duration_s"]) for one in records) == [
+    assert sorted(
+        (record["handler"], record["state"], record["decision"], record["duration_s"]) for record in records
+    ) == [
         ("mcp_tool: s/at_once", "completed", "", 0.0),
         ("mcp_tool: s/denies", "completed", "deny", 1.0),
         ("mcp_tool: s/never", "timed_out", "", 7.0),
@@ -145,7 +147,7 @@ async def test_a_cancelled_run_is_on_record(after_s: float) -> None:
         await runner.run(CALL, HERE)
 
     assert scope.cancelled_caught
-    states = {one["handler"][-6:]: one["state"] for one in records}
+    states = {record["handler"][-6:]: record["state"] for record in records}
     assert states == ({"denies": "killed" if after_s < 1 else "completed", "/never": "killed"})
 
 
@@ -241,7 +243,7 @@ async def test_once_is_once_in_a_session_for_skills(kind: SourceKind, runs: int)
     for _ in range(3):
         await runner.run(CALL, HERE)
 
-    assert [one["handler"] for one in records].count("mcp_tool: s/at_once") == runs
+    assert [record["handler"] for record in records].count("mcp_tool: s/at_once") == runs
     assert len(records) == runs + 3
 
 

@@ -12,7 +12,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SeededIds
+from greenroom.core.ports import SeededIds
 from greenroom.hooks import HookEvent, HookRunner, HookServices, HookStage, HookUpdate, _command
 from greenroom.hooks._events import COMPLETED, FAILED, KILLED, TIMED_OUT
 from greenroom.hooks._handler_updates import HookResult, WatchedRun
@@ -39,7 +39,7 @@ def test_a_run_has_one_beginning_one_end_and_no_news_in_between_that_is_none(
     run.ended(state, "why")
 
     first, *between, last = heard
-    assert len({one.id for one in heard}) == 1
+    assert len({line.id for line in heard}) == 1
     assert (first.stage, last.stage) == (STARTED, RESPONSE)
     assert {one.stage for one in between} <= {PROGRESS}
     seen = [(one.stdout, one.stderr) for one in (first, *between)]
@@ -48,7 +48,7 @@ def test_a_run_has_one_beginning_one_end_and_no_news_in_between_that_is_none(
     assert last.output == (last.stdout + last.stderr or "why")
     assert (last.result is SUCCESS) == (state == COMPLETED and not exit_code)
     assert (last.result is CANCELLED) == (state in {KILLED, TIMED_OUT})
-    assert [one.result for one in heard[:-1]] == [None] * (len(heard) - 1)
+    assert [line.result for line in heard[:-1]] == [None] * (len(heard) - 1)
 
 
 async def watched(scripts: Scripts, *handlers: dict[str, Any], **services: Any) -> list[HookUpdate]:
@@ -101,7 +101,7 @@ async def test_what_a_command_has_printed_is_told_while_it_runs(
     finally:
         os.close(answer)
 
-    assert [one.stage for one in heard][:2] == [STARTED, PROGRESS]
+    assert [line.stage for line in heard][:2] == [STARTED, PROGRESS]
     assert (heard[1].stdout, heard[1].output, heard[-1].stdout) == ("one\n", "one\n", "one\ntwo\n")
 
 
@@ -137,8 +137,8 @@ async def test_other_handlers_are_told_with_their_reply_and_each_has_an_id() -> 
     )
     await HookRunner(hooks_of("Stop", tool("says"), tool("hangs", timeout=3)), services).run(STOP, HERE)
 
-    ended = {one.result: one for one in heard if one.stage is RESPONSE}
-    assert len({one.id for one in heard}) == 2
+    ended = {line.result: line for line in heard if line.stage is RESPONSE}
+    assert len({line.id for line in heard}) == 2
     assert (ended[SUCCESS].output, ended[SUCCESS].exit_code) == ('{"systemMessage": "Hello."}', None)
     assert ended[CANCELLED].output == "timed out after 3 s"
-    assert {one.subject for one in heard} == {""}
+    assert {line.subject for line in heard} == {""}

@@ -54,6 +54,7 @@ def test_within_a_lane_what_was_put_first_is_served_first(steps: list[tuple[Lane
         assert leased[lane] == put[lane][: len(leased[lane])]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("I-11")
 def test_a_now_message_overtakes_100_000_that_wait() -> None:
     mailbox = filled(next=100_000, policy=MailboxPolicy(capacity=100_000))

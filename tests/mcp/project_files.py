@@ -17,8 +17,8 @@ class Files:
         self.home = folder / "home"
         self.root = folder / "project"
         self.cwd = self.root / "deep"
-        for one in (self.home, self.cwd, self.root / ".git"):
-            one.mkdir(parents=True)
+        for path in (self.home, self.cwd, self.root / ".git"):
+            path.mkdir(parents=True)
 
     def write(self, path: str, values: object) -> None:
         start = self.home if path.startswith("~/") else self.root
@@ -37,4 +37,4 @@ def servers(**commands: str) -> dict[str, object]:
 
 
 def commands(found: FoundServers) -> dict[str, str]:
-    return {one.name: one.way.command for one in found.configs if isinstance(one.way, Stdio)}
+    return {config.name: config.way.command for config in found.configs if isinstance(config.way, Stdio)}

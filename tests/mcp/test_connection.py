@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import Behavior, Context, Down, Signal, State
-from greenroom.core import IllegalTransition, InlineBlocking, Ports, UsageError
+from greenroom.core import IllegalTransition, UsageError
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import (
     EVENTS,
     CallFailed,
@@ -83,14 +84,14 @@ async def test_servers_are_switched_off_and_on(virtual_time: None) -> None:
         await servers.set_enabled("a", enabled=False)
         await servers.set_enabled("a", enabled=False)
         await servers.set_enabled("b", enabled=False)
-        assert [(one.name, one.status) for one in servers.states()] == [("a", S.DISABLED), ("b", S.DISABLED)]
+        assert [(state.name, state.status) for state in servers.states()] == [("a", S.DISABLED), ("b", S.DISABLED)]
         assert servers.tools == ()
 
         for name in ("b", "a", "a"):
             await servers.set_enabled(name, enabled=True)
         await servers.wait_settled()
-        assert [(one.name, one.status) for one in servers.states()] == [("a", S.CONNECTED), ("b", S.CONNECTED)]
-        assert [one.server for one in events if isinstance(one, McpStarted)] == ["a", "b", "a"]
+        assert [(state.name, state.status) for state in servers.states()] == [("a", S.CONNECTED), ("b", S.CONNECTED)]
+        assert [event.server for event in events if isinstance(event, McpStarted)] == ["a", "b", "a"]
         with pytest.raises(UsageError, match="unknown MCP server 'c'; expected one of: a, b"):
             await servers.set_enabled("c", enabled=True)
 
@@ -130,12 +131,12 @@ async def test_a_server_is_pending_then_connected_with_its_tools(virtual_time: N
     async with open_runtime() as runtime:
         events = listen(runtime)
         servers = await start(runtime, http("a"), a=FakeServer(connects_after_s=3))
-        assert [one.status for one in servers.states()] == [S.PENDING]
+        assert [state.status for state in servers.states()] == [S.PENDING]
         assert list(servers.tools) == []
 
         assert await servers.wait_settled()
 
-        assert [one.name for one in servers.tools] == ["mcp__a__echo", "mcp__a__slow"]
+        assert [tool.name for tool in servers.tools] == ["mcp__a__echo", "mcp__a__slow"]
         assert [len(text) for text in servers.instructions.values()] == [2048]
     assert kinds(events) == [McpStarted, McpConnected, McpClosed]
 
@@ -292,6 +293,7 @@ async def test_server_whose_tools_always_change_is_read_ever_more_rarely(virtual
 
         await trio.sleep(120)  # it is calm again, and a change counts at once
         a.tools = (ToolInfo(name="last"),)
+        assert a.peer is not None
         a.peer.changed.set()
         await trio.sleep(1)
         assert [tool.name for tool in servers.tools] == ["mcp__a__last"]
@@ -311,7 +313,7 @@ async def test_the_journal_says_how_every_server_stands(virtual_time: None) -> N
             views[event.actor] = fold[type(event)](views.get(event.actor), event)
 
         shown = {(view.server, view.status, view.tools, view.error) for view in views.values()}
-        assert shown == {(one.name, one.status, len(one.tools), one.why) for one in servers.states()}
+        assert shown == {(state.name, state.status, len(state.tools), state.why) for state in servers.states()}
         assert {view.lost() for view in views.values()} == {None}  # type: ignore[func-returns-value]
 
 

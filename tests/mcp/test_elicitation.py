@@ -1,4 +1,4 @@
-"""What servers ask a person in the middle of a call: real servers in both protocols, and the clocks that stand still."""
+"""Questions of servers in the middle of a call: real servers in both protocols, and the clocks that stand still."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import (
     CallFailed,
     Elicit,
@@ -47,7 +47,7 @@ def accepted(**content: Any) -> ElicitationAnswer:
 
 
 class Person:
-    """Who is asked; notes what, and gives one answer."""
+    """A person who notes each question and gives one answer."""
 
     def __init__(self, answer: ElicitationAnswer | None = ANN) -> None:
         self.answer = answer
@@ -56,7 +56,7 @@ class Person:
         self.is_here = True
         self.taken_back = 0
         self.does_first: Callable[[], Awaitable[None]] | None = None
-        """What is done before the answer."""
+        """An action before the answer."""
 
     async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
         self.asked.append(asked)
@@ -301,8 +301,8 @@ def test_a_call_ends_when_the_time_without_a_question_is_over(questions: list[tu
                 await server.dialogs.ask(partial(trio.sleep, takes_s), is_in_call=False)
 
             async with trio.open_nursery() as nursery:
-                for one in questions:
-                    nursery.start_soon(ask, *one)
+                for question in questions:
+                    nursery.start_soon(ask, *question)
                 await trio.sleep(began + 0.5)
                 with pytest.raises(CallFailed, match="timed out after 30 s"):
                     await call("slow")
@@ -333,7 +333,7 @@ async def test_a_question_ends_with_the_last_call_that_it_may_belong_to(virtual_
             nursery.start_soon(ask_beside)
             with trio.move_on_after(20):
                 await call("slow")
-        assert (person.taken_back, [one.action for one in answers]) == (1, ["cancel"])
+        assert (person.taken_back, [answer.action for answer in answers]) == (1, ["cancel"])
         assert trio.current_time() == 20
 
 
@@ -351,7 +351,7 @@ async def test_a_question_outside_of_calls_stays_until_it_is_answered(virtual_ti
             await trio.sleep(5)
             with trio.move_on_after(20):
                 await call("slow")
-        assert [one.action for one in answers] == ["accept"]
+        assert [answer.action for answer in answers] == ["accept"]
 
 
 # --- what fits ----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
 from greenroom.actors import State
-from greenroom.core import InlineBlocking, PeerError, Ports, UsageError
+from greenroom.core import PeerError, UsageError
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import CallFailed, HostLine, McpServers, McpServices, ServerDown, ServerStatus, host_server
 from greenroom.mcp import start_servers as start_all
 from greenroom.mcp._configs import HostedServer
@@ -49,7 +50,7 @@ class Answers:
         self.left: list[str] = []
         self.withdrawn: set[int] = set()
         self.came: dict[int, str] = {}
-        """What came back, by the number of the request."""
+        """Answers by the number of the request."""
 
     def send(self, one: Mapping[str, Any]) -> Awaitable[Mapping[str, Any]]:
         self.left.append(one["method"])
@@ -249,7 +250,7 @@ async def test_a_real_server_in_a_program_is_asked_for_everything_it_can_do(tmp_
         assert "step 1 (1 of 2)" in said
         with pytest.raises(CallFailed, match="not_there"):
             await server.get_prompt("not_there", {})
-        assert "note://one" in [one.uri for one in await server.list_resources()]
+        assert "note://one" in [resource.uri for resource in await server.list_resources()]
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.call, "wait", {"file": str(note)})

@@ -11,7 +11,7 @@ import attrs
 import pytest
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import McpServers, McpServices, ServerConfig, ServerState, ServerStatus, Stdio, start_servers
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError, open_processes
@@ -26,7 +26,7 @@ MALFORMED: Final = "echo of bad gave a malformed answer: "
 @attrs.frozen
 class Expected:
     says: str = "hi"
-    """What its tool `echo` comes to, as an expression; empty where it has none."""
+    """The result of its tool `echo`, as an expression; empty where it has none."""
     status: ServerStatus = ServerStatus.CONNECTED
     left_out: str = ""
     """The only thing that is left out of its lists, as an expression."""
@@ -112,7 +112,7 @@ def program(name: str, way: str, timeout_s: float | None = None) -> ServerConfig
 
 async def call(servers: McpServers, name: str, folder: Path) -> str:
     """Return what the tool `echo` of a server comes to; empty where it has none."""
-    found = [one for one in servers.tools if one.name == f"mcp__{name}__echo"]
+    found = [tool for tool in servers.tools if tool.name == f"mcp__{name}__echo"]
     if not found:
         return ""
     context = ToolContext(cwd=folder, roots=(folder,), actor="a1", tool_use_id="t1", blocking=Ports().blocking)
@@ -143,7 +143,7 @@ async def test_a_server_that_misbehaves_costs_itself_alone(
             good = await call(servers, "good", tmp_path)
             if expected.status is not ServerStatus.PENDING:
                 assert await servers.wait_settled(BOUND_S)
-            state = next(one for one in servers.states() if one.name == "bad")
+            state = next(state for state in servers.states() if state.name == "bad")
             began_s = trio.current_time()
             said = await call(servers, "bad", tmp_path)
             took_s = trio.current_time() - began_s

@@ -83,16 +83,16 @@ async def test_servers_of_an_agent_are_seen_by_it_alone_and_end_with_it(virtual_
         own = await servers.start_more([stdio("own")], owner=agent)
         await own.wait_settled()
 
-        assert [one.name for one in own.tools] == ["mcp__own__echo", "mcp__own__slow"]
-        assert [one.name for one in servers.tools] == ["mcp__a__echo", "mcp__a__slow"]
+        assert [tool.name for tool in own.tools] == ["mcp__own__echo", "mcp__own__slow"]
+        assert [tool.name for tool in servers.tools] == ["mcp__a__echo", "mcp__a__slow"]
 
         agent.kill()
         await agent.wait_ended()
         await trio.sleep(1)
 
         assert own.tools == ()
-        assert [one.status for one in own.states()] == [S.DISABLED]
-        assert [one.status for one in servers.states()] == [S.CONNECTED]
+        assert [state.status for state in own.states()] == [S.DISABLED]
+        assert [state.status for state in servers.states()] == [S.CONNECTED]
         assert [event.server for event in events if isinstance(event, McpClosed)] == ["own"]
 
 

@@ -12,7 +12,7 @@ import trio.testing
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents._servers import AgentServers
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.mcp import McpServers, ResourceTool
 from greenroom.mcp._peer import ResourceInfo
 from greenroom.mcp._resources import LIST_RESOURCES, READ_RESOURCE
@@ -25,7 +25,10 @@ from tests.mcp.real import BOUND_S, everything, session
 
 def tools_of(session: McpServers, own: McpServers | None = None, **fields: Any) -> dict[str, ResourceTool]:
     definition = AgentDefinition(name="a", **fields)
-    return {one.name: one for one in AgentServers(session=session, own=own).resource_tools(definition)}
+    return {
+        resource_tool.name: resource_tool
+        for resource_tool in AgentServers(session=session, own=own).resource_tools(definition)
+    }
 
 
 def having(*resources: ResourceInfo) -> FakeServer:

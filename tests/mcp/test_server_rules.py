@@ -98,7 +98,7 @@ def test_servers_of_all_places_are_held_against_them(files: Files, tmp_path: Pat
     found = files.find(given=[servers(c="x")], rules=rules(allowed=[{"serverName": "a"}]))
 
     assert commands(found) == {"a": "x"}
-    assert sorted(one.text for one in found.diagnostics) == [
+    assert sorted(diagnostic.text for diagnostic in found.diagnostics) == [
         "server 'b' is not connected: it is not listed in allowedMcpServers",
         "server 'c' is not connected: it is not listed in allowedMcpServers",
     ]

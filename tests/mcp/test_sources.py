@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core.sources import Kind, read_plugin
+from greenroom.core.sources import Kind
+from greenroom.core.sources._plugin_folders import read_plugin
 from greenroom.mcp import Http, McpSettings, ServerScope, Stdio, parse_server, with_environment
 from greenroom.mcp._configs import OAuth
 from greenroom.mcp._entry_parser import ParsedServer
@@ -141,7 +142,7 @@ def test_a_websocket_has_no_login_in_a_browser() -> None:
 
     assert parsed.config is not None
     assert (parsed.config.type, parsed.config.is_remote) == ("ws", True)
-    assert ["oauth has no effect here" in one.text for one in parsed.diagnostics] == [True]
+    assert ["oauth has no effect here" in diagnostic.text for diagnostic in parsed.diagnostics] == [True]
 
 
 def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
@@ -214,8 +215,8 @@ def test_a_broken_file_or_entry_takes_nothing_else_away(files: Files) -> None:
     assert commands(found) == {"good": "x"}
     assert [(one.name, one.type) for one in found.broken] == [("bad", ""), ("worse", "")]
     assert len(found.diagnostics) == 6
-    assert {one.kind for one in found.diagnostics} == {Kind.BROKEN}
-    assert [one.line for one in found.diagnostics if one.line] == [1]
+    assert {diagnostic.kind for diagnostic in found.diagnostics} == {Kind.BROKEN}
+    assert [diagnostic.line for diagnostic in found.diagnostics if diagnostic.line] == [1]
 
 
 def test_a_project_waits_for_approval_where_somebody_can_be_asked(files: Files) -> None:
@@ -262,7 +263,7 @@ def test_a_program_of_a_plugin_is_given_its_folders(files: Files, tmp_path: Path
     plugin.mkdir()
     entries = {"s": {"command": "x", "env": {"CLAUDE_PLUGIN_DATA": "mine"}}, "h": {"type": "http", "url": "http://h"}}
     (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
-    program, address = (one.way for one in files.find(plugins=(read_plugin(plugin),)).configs)
+    program, address = (config.way for config in files.find(plugins=(read_plugin(plugin),)).configs)
 
     assert isinstance(program, Stdio)
     assert program.env == {

@@ -27,7 +27,7 @@ def shell(name: str, script: str) -> ServerConfig:
 
 
 def whys(servers: McpServers) -> dict[str, str]:
-    return {one.name: one.why for one in servers.states()}
+    return {state.name: state.why for state in servers.states()}
 
 
 async def test_a_server_is_asked_for_everything_it_can_do(tmp_path: Path) -> None:

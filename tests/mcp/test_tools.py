@@ -16,7 +16,8 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import IMAGE_TYPES, escape_text
+from greenroom.core import IMAGE_TYPES
+from greenroom.core.texts import escape_text
 from greenroom.hooks import HookRunner, HookServices, HookSource, merge_hooks, parse_hooks
 from greenroom.hooks.inputs import HookContext, StopInput
 from greenroom.mcp import CallFailed, McpSettings, ServerDown, names_tool, tool_name
@@ -165,17 +166,17 @@ def test_what_is_no_text_is_kept_and_named() -> None:
 )
 def test_text_and_images_share_one_limit_and_text_has_half_of_it(parts: list[Any], most: int) -> None:
     """`MAX_MCP_OUTPUT_TOKENS` is about all that a model is charged for."""
-    made = [TextPart("x" * one) if isinstance(one, int) else picture(*one) for one in parts]
+    made = [TextPart("x" * part) if isinstance(part, int) else picture(*part) for part in parts]
     shown, kept = shown_and_kept(CallResult(parts=tuple(made)), most)
 
-    cost = sum(4 * one.tokens for one in shown.images)
+    cost = sum(4 * image.tokens for image in shown.images)
     body = shown.text.partition("\n... (cut:")[0]
-    written = sum(one for one in parts if isinstance(one, int))
+    written = sum(part for part in parts if isinstance(part, int))
     assert cost + len(body) <= most
     assert len(body) >= min(written, most // 2)
     for number in range(1, len(shown.images) + 1):
         assert f"shown below as image {number};" in shown.text or "(cut:" in shown.text
-    assert sum(suffix == ".png" for suffix, _ in kept) == sum(not isinstance(one, int) for one in parts)
+    assert sum(suffix == ".png" for suffix, _ in kept) == sum(not isinstance(part, int) for part in parts)
 
 
 def test_an_image_is_shown_as_what_it_is_and_said_why_where_it_is_not() -> None:
@@ -185,7 +186,7 @@ def test_an_image_is_shown_as_what_it_is_and_said_why_where_it_is_not() -> None:
     large, _ = shown_and_kept(CallResult(parts=(picture(2_000, 2_000),)), most=6_000)
 
     why = "it has 8001 x 1 pixels; no side may exceed 8,000"
-    assert [one.media_type for one in shown.images] == ["image/png", "image/png"]
+    assert [image.media_type for image in shown.images] == ["image/png", "image/png"]
     assert shown.text.splitlines() == [
         "[image image/jpeg, 24 bytes: shown below as image 1; saved as /kept/1.jpg]",
         f"[image image/png, 24 bytes: not shown, {why}; saved as /kept/2.png]",
@@ -256,7 +257,7 @@ async def test_a_long_result_is_kept_beside_the_run(virtual_time: None, tmp_path
         a, b = FakeServer(ToolInfo(name="echo")), FakeServer(info)
         servers = await start(runtime, http("a"), http("b"), settings=settings, folder=tmp_path / "out", a=a, b=b)
         await servers.wait_settled()
-        short, long = [await one.call({"text": "x" * 49}, context()) for one in servers.tools]
+        short, long = [await tool.call({"text": "x" * 49}, context()) for tool in servers.tools]
 
     assert long == "x" * 49
     (file,) = (tmp_path / "out").iterdir()

@@ -1,4 +1,4 @@
-"""What people read of an error: words, never the name of a class."""
+"""Errors as people read them: words, never the name of a class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def not_a_tool() -> Exception:
 
 def network_errors() -> list[Exception]:
     """Return one error of each class that the network's library has and that can be made so."""
-    found = [one for one in vars(httpx2).values() if isinstance(one, type) and issubclass(one, httpx2.TransportError)]
+    found = [var for var in vars(httpx2).values() if isinstance(var, type) and issubclass(var, httpx2.TransportError)]
     return [one("[Errno 111] refused") for one in found]
 
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.models import (
-    Answer,
     Call,
     ModelRequest,
     ModelResponse,
@@ -20,6 +19,7 @@ from greenroom.models import (
     Say,
     ScriptedModel,
     Think,
+    WrittenAnswer,
     retrying,
     with_events,
 )
@@ -57,7 +57,7 @@ async def answer_of(model: Any, request: ModelRequest) -> ModelResponse:
 def test_events_made_of_deltas_come_to_the_answer_that_they_are_made_of(parts: list[Say | Think | Call]) -> None:
     request, heard = listening()
 
-    response = trio.run(answer_of, with_events(ScriptedModel([Answer(parts)])), request)
+    response = trio.run(answer_of, with_events(ScriptedModel([WrittenAnswer(parts)])), request)
 
     assembly = Assembly("scripted")
     for event in heard:
@@ -67,8 +67,8 @@ def test_events_made_of_deltas_come_to_the_answer_that_they_are_made_of(parts: l
     assert [again.stop_reason, again.usage] == [response.stop_reason, response.usage]
     assert [again.model, again.id] == [response.model, response.id]
     assert [heard[0]["type"], heard[-1]["type"]] == ["message_start", "message_stop"]
-    opened = [one["index"] for one in heard if one["type"] == "content_block_start"]
-    assert opened == [one["index"] for one in heard if one["type"] == "content_block_stop"] == [*range(len(parts))]
+    opened = [line["index"] for line in heard if line["type"] == "content_block_start"]
+    assert opened == [line["index"] for line in heard if line["type"] == "content_block_stop"] == [*range(len(parts))]
 
 
 async def test_the_events_of_claude_are_those_that_the_provider_sent() -> None:
@@ -78,7 +78,7 @@ async def test_the_events_of_claude_are_those_that_the_provider_sent() -> None:
     async with open_messages_server([reply]) as server:
         await answer_of(claude(server), request)
 
-    assert heard == [one for one in events_of(reply) if one["type"] != "ping"]
+    assert heard == [event for event in events_of(reply) if event["type"] != "ping"]
 
 
 async def test_an_answer_that_is_begun_anew_has_its_events_from_the_start() -> None:
@@ -90,9 +90,11 @@ async def test_an_answer_that_is_begun_anew_has_its_events_from_the_start() -> N
         await answer_of(with_events(model), request)
 
     starts = [at for at, one in enumerate(heard) if one["type"] == "message_start"]
-    pieces = [one["delta"]["text"] for one in heard[starts[-1] :] if one["type"] == "content_block_delta"]
+    pieces = [line["delta"]["text"] for line in heard[starts[-1] :] if line["type"] == "content_block_delta"]
     assert (len(starts), "".join(pieces), heard[-1]["type"]) == (2, "Hello.", "message_stop")
-    assert [one["index"] for one in heard if "index" in one] == [0] * len([one for one in heard if "index" in one])
+    assert [line["index"] for line in heard if "index" in line] == [0] * len(
+        [line for line in heard if "index" in line]
+    )
 
 
 async def test_a_model_whose_events_nobody_hears_is_asked_as_it_was() -> None:

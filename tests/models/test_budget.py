@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
-    Answer,
     Message,
     Model,
     ModelRequest,
@@ -20,6 +19,7 @@ from greenroom.models import (
     Say,
     ScriptedModel,
     Usage,
+    WrittenAnswer,
     estimate_tokens,
     retrying,
 )
@@ -115,7 +115,7 @@ def test_nothing_stays_taken_however_calls_end(endings: list[str], seed: int) ->
 
     def step(ending: str) -> ScriptStep:
         error = provider_error("cut") if ending in {"fails", "cut"} else None
-        answer = Answer([Say("four words are here")], usage=used(6))
+        answer = WrittenAnswer([Say("four words are here")], usage=used(6))
         return ScriptStep(answer=answer, error=error, error_after=2 if ending == "cut" else 0, wait_s=2 + seed % 3)
 
     async def main() -> None:
@@ -260,7 +260,7 @@ def test_text_is_estimated_as_everywhere() -> None:
 
 async def test_a_call_waits_for_what_others_may_give_back(autojump_clock: trio.testing.MockClock) -> None:
     """And it is sent as soon as one has; the order in which they finish is the order in which they were let in."""
-    scripted = ScriptedModel([ScriptStep(answer=Answer([Say("x")], usage=used(1)), wait_s=10)] * 4)
+    scripted = ScriptedModel([ScriptStep(answer=WrittenAnswer([Say("x")], usage=used(1)), wait_s=10)] * 4)
     budget = Budget(Limits(tokens=103))
     model = budgeted(scripted, lambda _: budget)
     ended: list[float] = []
@@ -283,7 +283,8 @@ async def test_a_call_that_waits_is_denied_when_the_others_have_used_it_up(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     model = budgeted(
-        ScriptedModel([ScriptStep(answer=Answer([Say("x")], usage=used(60)), wait_s=1)]), Budget(Limits(tokens=100))
+        ScriptedModel([ScriptStep(answer=WrittenAnswer([Say("x")], usage=used(60)), wait_s=1)]),
+        Budget(Limits(tokens=100)),
     )
     errors: list[BudgetExceeded] = []
 
@@ -348,7 +349,7 @@ def scripted_stack(script: list[ScriptEntry], budget: Budget, *, attempts: int =
 
 
 async def test_each_attempt_is_checked_and_counted(autojump_clock: trio.testing.MockClock) -> None:
-    cut = ScriptStep(answer=Answer([Say("x")], usage=Usage(7)), error=provider_error("cut"), error_after=1)
+    cut = ScriptStep(answer=WrittenAnswer([Say("x")], usage=Usage(7)), error=provider_error("cut"), error_after=1)
     budget = Budget(Limits(calls=2))
     scripted, model = scripted_stack([cut, cut], budget)
 
@@ -379,7 +380,7 @@ async def test_waiting_for_a_budget_takes_nothing_from_the_time_of_the_answer(
 
 async def test_a_request_without_a_model_is_priced_by_the_name_of_the_model_object() -> None:
     budget = Budget(Limits(usd=Decimal(1)), pricing=PRICING)
-    model = budgeted(ScriptedModel([Answer([Say("x")], usage=used(1_000))], name="m"), budget)
+    model = budgeted(ScriptedModel([WrittenAnswer([Say("x")], usage=used(1_000))], name="m"), budget)
 
     async with model.open(), model.stream(ModelRequest((Message.user("Hello?"),))) as stream:
         await stream.wait_response()

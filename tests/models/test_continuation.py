@@ -1,4 +1,4 @@
-"""Answers that were cut at the limit of their length: gone on with, within bounds, in a conversation that stays valid."""
+"""Answers that were cut at the limit of their length: continued within bounds, in a conversation that stays valid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.models import (
-    Answer,
     Block,
     Call,
     ContinuationPolicy,
@@ -24,6 +23,7 @@ from greenroom.models import (
     ThinkingBlock,
     ToolUseBlock,
     Usage,
+    WrittenAnswer,
 )
 from greenroom.models._continuation import GO_ON, GoOn
 from greenroom.testing import check_cache_prefixes, run_virtual
@@ -32,7 +32,10 @@ from tests.models.situations import assert_may_be_appended
 PARTS = st.lists(st.sampled_from([Say("one, "), Say(" "), Think("hm"), Call("Read")]), max_size=4)
 ANSWERS = st.lists(
     st.builds(
-        Answer, PARTS, stop_reason=st.sampled_from(["max_tokens", "max_tokens", None]), usage=st.just(Usage(1, 1))
+        WrittenAnswer,
+        PARTS,
+        stop_reason=st.sampled_from(["max_tokens", "max_tokens", None]),
+        usage=st.just(Usage(1, 1)),
     ),
     min_size=12,
     max_size=12,
@@ -47,7 +50,7 @@ def cut(*content: Block) -> ModelResponse:
 
 
 async def asked(
-    answers: list[Answer], policy: ContinuationPolicy
+    answers: list[WrittenAnswer], policy: ContinuationPolicy
 ) -> tuple[LongAnswer, list[ModelRequest], list[ModelResponse]]:
     """Return one answer, its requests, and the responses to each, as an agent asks for it."""
     model = ScriptedModel(answers)
@@ -67,7 +70,7 @@ async def asked(
 
 @given(ANSWERS, POLICIES)
 def test_an_answer_ends_within_its_bounds_and_is_all_that_was_said(
-    answers: list[Answer], policy: ContinuationPolicy
+    answers: list[WrittenAnswer], policy: ContinuationPolicy
 ) -> None:
     run = run_virtual(lambda: asked(answers, policy))
     long, requests, responses = run.result

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from greenroom.models import Answer, Model, PlaybookModel, ScriptedModel, retrying
+from greenroom.models import Model, PlaybookModel, ScriptedModel, WrittenAnswer, retrying
 from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.models.recordings import RecordedModel, recording
 from greenroom.models.recordings._recording_file import parse_recording
@@ -97,7 +97,7 @@ class WrongStopReason(ModelConformance):
 
     @asynccontextmanager
     async def open(self, answer: Planned) -> AsyncIterator[Model]:
-        yield ScriptedModel([Answer(answer, stop_reason="end_turn")])
+        yield ScriptedModel([WrittenAnswer(answer, stop_reason="end_turn")])
 
 
 def test_wrong_stop_reason_is_found() -> None:

@@ -10,11 +10,12 @@ import struct
 import pytest
 import trio
 
-from greenroom.core import ProviderError, transport_words
+from greenroom.core import ProviderError
+from greenroom.core.network import transport_words
 from greenroom.models import AnthropicModel, ModelResponse, error_category
 from greenroom.testing import StreamReply
 from greenroom.testing._messages_script import encode_event, events_of
-from tests.models.situations import HELLO
+from tests.models.asking import ask
 
 _BODY = b"".join(encode_event(event["type"], json.dumps(event)) for event in events_of(StreamReply(answer="It is 42.")))
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n" % len(_BODY) + _BODY
@@ -44,14 +45,6 @@ async def _serve(stream: trio.SocketStream, answer: bytes, *, resets: bool) -> N
         linger = struct.pack("ii", 1, 0)
         stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     await stream.aclose()
-
-
-async def ask(model: AnthropicModel) -> ModelResponse | ProviderError:
-    try:
-        async with model.stream(HELLO) as stream:
-            return await stream.wait_response()
-    except ProviderError as error:
-        return error
 
 
 async def ask_each(answers: list[bytes], *, resets: bool) -> list[ModelResponse | ProviderError]:

@@ -152,7 +152,7 @@ async def test_a_stall_is_tried_again_and_what_had_come_is_told(autojump_clock: 
 
     async with model.open(), model.stream(HELLO) as stream:
         assert (await stream.wait_response(note)).text == "at last"
-    assert [(one.reason, one.attempt) for one in notices] == [("timeout", 2)]
+    assert [(notice.reason, notice.attempt) for notice in notices] == [("timeout", 2)]
 
 
 async def test_a_cancel_from_outside_is_no_timeout(autojump_clock: trio.testing.MockClock) -> None:

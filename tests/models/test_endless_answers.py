@@ -17,7 +17,7 @@ from greenroom.models import AnthropicModel, ModelResponse
 from greenroom.models._messages_api import EventParser
 from greenroom.testing import StreamReply
 from greenroom.testing._messages_script import encode_event, events_of
-from tests.models.test_cut_connections import ask
+from tests.models.asking import ask
 
 EVENTS = list(events_of(StreamReply(answer="It is 42.")))
 MIB = 1 << 20

@@ -81,7 +81,7 @@ def test_forks_of_one_answer_read_all_but_what_each_is_told(requests: list[Model
     billed = [cache.serve(request_body(fork(number))) for number in range(count)]
 
     assert billed[0].cache_creation_input_tokens > 10 * count
-    assert all(one.cache_creation_input_tokens + one.input_tokens < 20 for one in billed[1:])
+    assert all(bill.cache_creation_input_tokens + bill.input_tokens < 20 for bill in billed[1:])
 
 
 @given(conversations())

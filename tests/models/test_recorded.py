@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
-    Answer,
     Block,
     Call,
     Message,
@@ -36,6 +35,7 @@ from greenroom.models import (
     ToolUseBlock,
     Usage,
     UsageDelta,
+    WrittenAnswer,
     retrying,
 )
 from greenroom.models._scripted import ScriptEntry, ScriptStep
@@ -152,7 +152,7 @@ ANSWERS = st.lists(
         st.builds(Call, st.just("Read"), st.dictionaries(st.text("ab"), st.integers(), max_size=2)),
     ),
     max_size=4,
-).map(Answer)
+).map(WrittenAnswer)
 STEPS: st.SearchStrategy[ScriptEntry] = st.one_of(
     st.builds(ScriptStep, answer=ANSWERS),
     st.builds(
@@ -232,16 +232,16 @@ def test_every_request_is_read_as_it_was_sent(sent: list[tuple[str, ModelRequest
         requests.append(last[agent])
 
     async def ask() -> None:
-        for one in requests:
-            async with model.stream(one) as stream:
+        for request in requests:
+            async with model.stream(request) as stream:
                 await stream.wait_response()
 
     run_virtual(ask)
 
     read = (
         [
-            attrs.evolve(request_of(one.request), agent=one.agent)
-            for one in parse_recording(tape.content, source="").exchanges
+            attrs.evolve(request_of(exchange.request), agent=exchange.agent)
+            for exchange in parse_recording(tape.content, source="").exchanges
         ]
         if requests
         else []
@@ -274,8 +274,8 @@ def recorded(*requests: ModelRequest, answers: Sequence[ScriptEntry] = ()) -> Ta
     model = recording(ScriptedModel(answers or ["ok"] * len(requests)), tape.write)
 
     async def ask() -> None:
-        for one in requests:
-            await watched(model, one)
+        for request in requests:
+            await watched(model, request)
 
     run_virtual(ask)
     return tape
@@ -290,8 +290,8 @@ def mismatch(model: Model, *requests: ModelRequest) -> ReplayMismatch:
     """Return the error of the last of these requests; the others are answered."""
 
     async def ask_all() -> ReplayMismatch:
-        for one in requests[:-1]:
-            assert await ask(model, one) == "ok"
+        for request in requests[:-1]:
+            assert await ask(model, request) == "ok"
         with pytest.raises(ReplayMismatch) as caught:
             await ask(model, requests[-1])
         return caught.value
@@ -546,7 +546,7 @@ def test_a_process_that_died_leaves_what_it_had_written_and_the_next_one_goes_on
         alone = parse_recording(whole[:length], source="it")
         assert part.exchanges[:-1] == alone.exchanges
         assert part.exchanges[-1].end == "complete"
-        assert [one.number for one in part.exchanges] == list(range(1, len(part.exchanges) + 1))
+        assert [exchange.number for exchange in part.exchanges] == list(range(1, len(part.exchanges) + 1))
 
 
 @pytest.mark.parametrize(

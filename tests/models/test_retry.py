@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
     RETRYABLE,
-    Answer,
     Model,
     RetryBudget,
     RetryPolicy,
@@ -20,6 +19,7 @@ from greenroom.models import (
     StreamRestarted,
     Usage,
     UsageDelta,
+    WrittenAnswer,
     retrying,
 )
 from greenroom.models._retry import KindPolicy, NoRetry, RetryAfter, plan_retry
@@ -128,7 +128,9 @@ async def test_retry_after_is_obeyed(autojump_clock: trio.testing.MockClock) -> 
 
 
 async def test_a_cut_stream_starts_anew_and_says_so_before_it_waits(autojump_clock: trio.testing.MockClock) -> None:
-    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=2)
+    cut = ScriptStep(
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=2
+    )
     _, model = patient([cut, "Good bye"])
     begin = trio.current_time()
     async with model.open(), model.stream(HELLO) as stream:
@@ -147,9 +149,9 @@ async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_an
 ) -> None:
     """The provider bills them, and `wait_response` shows no deltas."""
     cut = ScriptStep(
-        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
     )
-    _, model = patient([cut, cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
+    _, model = patient([cut, cut, WrittenAnswer([Say("Good bye")], usage=Usage(9, 2))])
     async with model.open(), model.stream(HELLO) as stream:
         response = await stream.wait_response()
 
@@ -159,9 +161,9 @@ async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_an
 
 async def test_usage_never_falls_while_attempts_fail(autojump_clock: trio.testing.MockClock) -> None:
     cut = ScriptStep(
-        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
     )
-    _, model = patient([cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
+    _, model = patient([cut, WrittenAnswer([Say("Good bye")], usage=Usage(9, 2))])
     told = []
     async with model.open(), model.stream(HELLO) as stream:
         async for delta in stream:
@@ -177,7 +179,7 @@ async def test_what_failed_attempts_used_is_counted_when_the_last_one_fails(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     cut = ScriptStep(
-        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+        answer=WrittenAnswer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
     )
     _, model = patient([cut, cut], attempts=2)
     async with model.open():
@@ -243,7 +245,11 @@ async def test_over_real_sockets_a_cut_stream_and_a_refusal_are_overcome() -> No
             await server.wait_connections(0)
 
     restarts = [delta for delta in deltas if isinstance(delta, StreamRestarted)]
-    assert [(one.reason, one.attempt) for one in restarts] == [("cut", 2), ("overloaded", 3), ("rate_limited", 4)]
+    assert [(restart.reason, restart.attempt) for restart in restarts] == [
+        ("cut", 2),
+        ("overloaded", 3),
+        ("rate_limited", 4),
+    ]
     assert model.name == "claude-test"
 
 
@@ -287,7 +293,7 @@ async def test_a_restart_tells_whether_the_provider_named_the_wait(autojump_cloc
     async with model.open(), model.stream(HELLO) as stream:
         deltas = [delta async for delta in stream]
 
-    told = [(one.is_told, one.attempts) for one in deltas if isinstance(one, StreamRestarted)]
+    told = [(delta.is_told, delta.attempts) for delta in deltas if isinstance(delta, StreamRestarted)]
     assert told == [(True, 8), (False, 3)]
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError
 from greenroom.models import (
-    Answer,
     Call,
     Message,
     ModelRequest,
@@ -23,6 +22,7 @@ from greenroom.models import (
     ThinkingBlock,
     ToolUseBlock,
     Usage,
+    WrittenAnswer,
 )
 from greenroom.models._scripted import ScriptStep
 from greenroom.models._types import ThinkingDelta, ToolInputDelta
@@ -131,7 +131,7 @@ async def test_an_answer_takes_the_time_that_was_scripted(autojump_clock: trio.t
 
 async def test_usage_and_stop_reason_are_what_the_answer_says() -> None:
     usage = Usage(1, 2, 3, 4)
-    response = await ask(ScriptedModel([Answer([Say("cut")], stop_reason="max_tokens", usage=usage)]))
+    response = await ask(ScriptedModel([WrittenAnswer([Say("cut")], stop_reason="max_tokens", usage=usage)]))
     assert (response.stop_reason, response.usage) == ("max_tokens", usage)
 
 
@@ -151,7 +151,7 @@ PARTS: st.SearchStrategy[list[Part]] = st.lists(
 
 @given(parts=PARTS, pieces=st.integers(1, 6))
 async def test_whatever_is_scripted_so_far_is_a_valid_prefix_at_every_instant(parts: list[Part], pieces: int) -> None:
-    model = ScriptedModel([Answer(parts)], pieces=pieces)
+    model = ScriptedModel([WrittenAnswer(parts)], pieces=pieces)
     snapshots = []
     deltas = []
     async with model.stream(HELLO) as stream:
@@ -223,7 +223,7 @@ def test_reading_an_answer_at_once_or_by_deltas_gives_the_same(parts: list[Part]
     """`wait_response` takes a short cut when nobody has read a delta."""
 
     async def read(*, by_deltas: bool) -> ModelResponse | str:
-        model = ScriptedModel([Answer(parts)])
+        model = ScriptedModel([WrittenAnswer(parts)])
         async with model.stream(ModelRequest(messages=(Message.user("Go."),))) as stream:
             try:
                 if by_deltas:

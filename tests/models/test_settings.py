@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.core import SettingsError, read_settings
+from greenroom.core import SettingsError
+from greenroom.core.validation import read_settings
 from greenroom.models import ContinuationPolicy, ModelSettings, RetryPolicy, ScriptedModel, Thinking, with_settings
 from greenroom.models._deadlines import Deadlines
 from greenroom.models._retry import KindPolicy
@@ -113,7 +114,7 @@ async def test_the_order_around_a_model_is_the_right_one(autojump_clock: trio.te
     assert seen[2] == BudgetExceeded.__name__
     assert len(scripted.requests) == 4
     recorded = parse_recording(b"".join(lines), source="it")
-    assert [one.end for one in recorded.exchanges] == ["complete", "error", "error"]
+    assert [exchange.end for exchange in recorded.exchanges] == ["complete", "error", "error"]
     assert [said["type"] for said in recorded.exchanges[0].said][:1] == ["restarted"]
     assert RecordedModel(recorded).name == scripted.name
 

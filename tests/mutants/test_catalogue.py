@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.catalogue import MUTANTS, Mutant
 from tests.promises import PROMISES
+from tools.mutants.catalogue import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 

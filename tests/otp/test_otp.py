@@ -31,7 +31,7 @@ def test_at_least_45_behaviours_are_compared_and_most_are_the_same() -> None:
 
 
 def test_ids_are_numbered_without_gaps() -> None:
-    ids = [one.id for one in SCENARIOS]
+    ids = [scenario.id for scenario in SCENARIOS]
 
     assert sorted(ids) == sorted(f"OTP-{number}" for number in range(1, len(ids) + 1))
 
@@ -43,12 +43,12 @@ def test_each_difference_has_a_reason_and_nothing_else_has_one() -> None:
 
 
 def test_each_behaviour_is_one_sentence_with_its_source() -> None:
-    for one in SCENARIOS:
-        page, colon, section = one.where.partition(": ")
-        assert all((page, colon, section)), one.id
-        assert one.says.endswith("."), one.id
-        assert not set("\n|") & set(one.says + one.where), one.id
-    assert len({one.says for one in SCENARIOS}) == len(SCENARIOS)
+    for scenario in SCENARIOS:
+        page, colon, section = scenario.where.partition(": ")
+        assert all((page, colon, section)), scenario.id
+        assert scenario.says.endswith("."), scenario.id
+        assert not set("\n|") & set(scenario.says + scenario.where), scenario.id
+    assert len({scenario.says for scenario in SCENARIOS}) == len(SCENARIOS)
 
 
 def test_each_scenario_is_of_its_own_and_in_the_catalogue() -> None:

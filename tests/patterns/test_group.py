@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import State, WatchFailed
+from greenroom.actors import State
+from greenroom.actors._events import WatchFailed
 from greenroom.patterns import Group, GroupChanged
 from greenroom.supervisor import SupervisorSpec
 from greenroom.testing import run_virtual
@@ -66,7 +67,7 @@ def test_each_listener_can_follow_the_members_from_where_it_began(
                 assert group.members() == model
                 assert all(members == model for members in followed)
                 assert len(group) == len(model)
-                assert all((one in group) is (one in model) for one in refs)
+                assert all((ref in group) is (ref in model) for ref in refs)
         assert len(group) == 0
 
     run_virtual(scenario, choices=choices)

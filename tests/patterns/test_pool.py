@@ -51,7 +51,7 @@ def test_there_are_never_more_children_than_places_and_whoever_waits_gets_one_in
 
             for number, action in enumerate(actions):
                 living: list[Ref[Any]] = pool.children()
-                waiting = [one for one in asked if one not in got and not asked[one].cancel_called]
+                waiting = [request for request in asked if request not in got and not asked[request].cancel_called]
                 match action:
                     case "spawn":
                         nursery.start_soon(spawn, number)
@@ -64,7 +64,7 @@ def test_there_are_never_more_children_than_places_and_whoever_waits_gets_one_in
                     case "crash" if living:
                         living[0].tell(fail_plainly if is_plain else fail)
                 await wait_all_tasks_blocked()
-                waiting = [one for one in asked if one not in got and not asked[one].cancel_called]
+                waiting = [request for request in asked if request not in got and not asked[request].cancel_called]
                 assert len(pool.children()) == len(pool) <= size
                 assert not waiting or len(pool) == size
                 assert pool.statistics().waiting == len(waiting)

@@ -77,11 +77,11 @@ def test_every_step_runs_once_in_the_order_of_the_phases_and_within_the_budget(
         assert trio.current_time() - began <= budget_s
         assert report.reason == "over"
         assert sorted(ran) == list(range(len(steps)))
-        assert [one.phase for one in report.phases] == list(PHASES)
+        assert [phase.phase for phase in report.phases] == list(PHASES)
         order = [PHASES.index(steps[number][0]) for number in ran]
         assert order == sorted(order)
-        cut = {name for one in report.phases for name in one.cut}
-        failed = {name for one in report.phases for name in one.failed}
+        cut = {name for phase in report.phases for name in phase.cut}
+        failed = {name for phase in report.phases for name in phase.failed}
         assert cut == {str(number) for number in ran if number not in ended}
         assert failed == {str(number) for number in ended if steps[number][2]}
         assert report.is_clean is not bool(cut | failed)
@@ -117,7 +117,7 @@ async def test_a_phase_has_a_budget_of_its_own_and_is_on_record() -> None:
     shutdown.add("flush", functools.partial(fails))
     report = await shutdown.run("SIGTERM")
 
-    assert [one.seconds for one in report.phases] == [0, 2, 0, 0, 1]
+    assert [phase.seconds for phase in report.phases] == [0, 2, 0, 0, 1]
     assert not report.is_clean
     found = [record[2] for record in seen.latest()]
     assert found == [ShutdownBegan, *[PhaseEnded] * 5, ShutdownEnded]

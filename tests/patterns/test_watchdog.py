@@ -43,7 +43,7 @@ class BlocksPlainly(Behavior[Any]):
 
 
 def looks(watch: StepWatch) -> list[bool]:
-    """Let another thread look twice, as the watchdog's own would, while this one is stuck here."""
+    """Make another thread look twice, as the watchdog's own would, while this one is stuck here."""
     found: list[bool] = []
 
     def look() -> None:
@@ -107,7 +107,7 @@ async def test_a_slow_step_that_nobody_saw_is_on_record_all_the_same(caplog: pyt
         actor.tell(block)
         await wait_all_tasks_blocked()
 
-    assert [(one.who, one.where) for one in events(opened, StepBlocked)] == [(actor.id, "")] * 3
+    assert [(event.who, event.where) for event in events(opened, StepBlocked)] == [(actor.id, "")] * 3
     assert len(caplog.records) == 3
 
 
@@ -167,7 +167,7 @@ async def test_the_thread_sees_a_step_that_is_stuck_and_ends_with_the_block() ->
         log.removeHandler(hears)
 
     assert heard == [True]
-    assert any(one.who == actor.id and "threading.py:" in one.where for one in events(opened, StepBlocked))
+    assert any(event.who == actor.id and "threading.py:" in event.where for event in events(opened, StepBlocked))
 
 
 @pytest.mark.parametrize("limit_s", [0.0, -1.0, float("nan")])

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.permissions import (
     Effect,
     Mode,
@@ -23,6 +23,8 @@ from greenroom.permissions import (
 )
 from tests.permissions import bypasses
 from tests.permissions.bypasses import plant
+
+pytestmark = pytest.mark.slow  # thousands of drawn commands
 
 ASKING: Final = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.AUTO)
 MODES: Final = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS)

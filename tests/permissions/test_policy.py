@@ -34,7 +34,7 @@ def merged(*settings: tuple[Source, dict[str, Any]], mode: Mode | None = None) -
     made, problems = merge_permissions(
         [read_permissions(values, source) for source, values in settings], cwd=CWD, home=HOME, mode=mode
     )
-    return made, [str(one) for one in problems]
+    return made, [str(problem) for problem in problems]
 
 
 def test_rules_of_all_sources_add_up_and_the_mode_of_the_first_counts() -> None:
@@ -145,7 +145,7 @@ def test_rc_103_what_is_denied_is_denied_at_every_depth() -> None:
     held = policy(deny=["Bash(rm *)"], mode=Mode.BYPASS)
     for depth in range(1, 4):
         held, _ = held.for_child(Mode.BYPASS, deny=[f"Bash(tool{depth} *)"], agent=f"child{depth}")
-        for command in ["rm x", *(f"tool{one} x" for one in range(1, depth + 1))]:
+        for command in ["rm x", *(f"tool{number} x" for number in range(1, depth + 1))]:
             assert bash(command, held).effect is Effect.DENY
 
 

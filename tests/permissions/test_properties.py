@@ -1,4 +1,4 @@
-"""What holds for every command, rule and call, looked for with Hypothesis."""
+"""Properties of every command, rule and call."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_after_its_suggestions_the_same_call_runs(tool: str, subject: str) -> No
     answered = apply_updates(held, verdict.suggestions, cwd=CWD)
 
     assert call(tool, values, answered).effect is Effect.ALLOW
-    assert all(len(one.rules) <= 5 for one in verdict.suggestions)
+    assert all(len(suggestion.rules) <= 5 for suggestion in verdict.suggestions)
 
 
 @given(st.text(alphabet="ab* ", max_size=8), st.text(alphabet="ab ", max_size=8), st.booleans())

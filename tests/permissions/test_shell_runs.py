@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.permissions.scripts import LATER, Scripts
 from tests.permissions.shell_runs import Shell, Tally, hold
 
 
+@pytest.mark.slow
 async def test_scripts_run_in_bash_do_nothing_that_was_not_allowed(tmp_path: Path) -> None:
     made, tally = Scripts(1), Tally()
 

@@ -18,7 +18,7 @@ SEEN_S = 3 * LOOK_S
 
 def notices(session: Session) -> list[str]:
     """Return what people were told of settings."""
-    return [one.text for one in events_of(session, AgentNoticed) if one.source == "settings"]
+    return [event.text for event in events_of(session, AgentNoticed) if event.source == "settings"]
 
 
 async def next_notice(stream: AsyncIterator[Event]) -> str:

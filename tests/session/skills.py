@@ -51,7 +51,7 @@ async def opened(
 
 
 def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
-    return [one for one in model.requests if one.definition == definition]
+    return [request for request in model.requests if request.definition == definition]
 
 
 def members(session: Session) -> list[Subagent]:
@@ -60,7 +60,7 @@ def members(session: Session) -> list[Subagent]:
 
 def events(session: Session, kind: str) -> list[dict[str, Any]]:
     lines = map(json.loads, (session.run_folder / JOURNAL).read_text().splitlines())
-    return [one for one in lines if one.get("ev") == kind]
+    return [line for line in lines if line.get("ev") == kind]
 
 
 def as_repository(project: Path) -> None:

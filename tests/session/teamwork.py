@@ -14,7 +14,8 @@ import trio
 
 from greenroom.agents import AgentDefinition, AgentState, CanUseTool
 from greenroom.agents.subagents import AGENT_TOOLS
-from greenroom.core import Event, Ports, event_of
+from greenroom.core import Event, event_of
+from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.teams import Member, Team
@@ -79,8 +80,8 @@ def texts_of(home: AgentState) -> list[str]:
 
 def told(session: Session, wanted: type[E]) -> list[E]:
     """Return the events of a class that the recorder holds."""
-    events = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is wanted]
-    return [one for one in events if isinstance(one, wanted)]
+    events = [event_of(record) for record in session.runtime.recorder.latest() if record[2] is wanted]
+    return [event for event in events if isinstance(event, wanted)]
 
 
 def last_texts(request: ModelRequest) -> str:
@@ -179,7 +180,7 @@ def notices(session: Session) -> list[str]:
 def violations(session: Session) -> list[str]:
     """Return what is wrong with the journal of a session that has ended."""
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+    return [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
 
 
 def structured(session: Session) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What decides about a call of the tool Agent, and where the cause can be read when something else happened than expected."""
+"""Decisions about a call of the tool Agent, and where the cause can be read when something unexpected happened."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ allowed-tools:
 def recorded(session: Session, *kinds: type[Event]) -> list[Any]:
     """Return the events of these kinds in the journal of a session that has ended."""
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    return [one.event for one in journal.entries if isinstance(one.event, kinds)]
+    return [entry.event for entry in journal.entries if isinstance(entry.event, kinds)]
 
 
 # --- built-in agents -------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ async def test_the_variable_for_models_leaves_a_fork_on_its_parents_prefix(
         await session.wait_quiet()
 
     parent = requests[0]
-    (child,) = (one for one in requests if one.definition == FORK)
+    (child,) = (request for request in requests if request.definition == FORK)
     assert (child.model, child.system, child.tools) == (parent.model, parent.system, parent.tools)
     assert child.messages[: len(parent.messages)] == parent.messages
 
@@ -278,7 +278,7 @@ async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
     questions: list[str] = []
 
     def main(request: ModelRequest) -> AnswerLike:
-        tools.append([one.name for one in request.tools])
+        tools.append([tool.name for tool in request.tools])
         return in_order(agent("look"))(request)
 
     async def asks(question: PermissionQuestion) -> Allow:
@@ -320,7 +320,7 @@ async def test_a_definition_cannot_switch_permissions_off_for_itself(
         tmp_path, in_order(calls), pages=dict.fromkeys(kinds, page), agents=kinds, mode=mode, wait_s=0.0
     ) as session:
         await session.run("go")
-        said = [one for one in session.problems if "bypassPermissions" in one]
+        said = [problem for problem in session.problems if "bypassPermissions" in problem]
 
     assert (tmp_path / "project" / "wild.txt").exists(), "acceptEdits, as without a mode"
     assert (tmp_path / "project" / ".git").exists() is is_free
@@ -410,7 +410,7 @@ async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_c
 
     assert notices(session) == []
     assert (task.state, task.is_told) == ("completed", True)
-    assert [one.tool for one in recorded(session, ToolBegan)] == ["Agent", "TaskOutput"]
+    assert [event.tool for event in recorded(session, ToolBegan)] == ["Agent", "TaskOutput"]
 
 
 async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -439,7 +439,7 @@ async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, au
         problems = session.problems
         texts = main_messages(session)[2]
 
-    assert any("'narrow'" in one and "'Gerp'" in one for one in problems)
+    assert any("'narrow'" in problem and "'Gerp'" in problem for problem in problems)
     assert "github" in texts
     assert "'deaf' would be spawned with zero tools" in texts
 
@@ -478,7 +478,7 @@ async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
         await session.wait_quiet()
 
     assert says in main_messages(session)[2]
-    assert {one.agent for one in recorded(session, TaskBegan)} <= {"general-purpose"}
+    assert {event.agent for event in recorded(session, TaskBegan)} <= {"general-purpose"}
 
 
 async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
@@ -502,8 +502,8 @@ async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
     ]
     assert answers[0].startswith("Report on: Base directory for this skill: ")
     assert answers[1] == "I audit."
-    assert [one.agent for one in recorded(session, TaskBegan)] == ["general-purpose"]
-    assert any("typo" in one and "forked" in one for one in problems)
+    assert [event.agent for event in recorded(session, TaskBegan)] == ["general-purpose"]
+    assert any("typo" in problem and "forked" in problem for problem in problems)
 
 
 async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:

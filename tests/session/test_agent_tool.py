@@ -88,7 +88,7 @@ async def test_the_end_of_a_turn_takes_the_child_along_that_it_waits_for(
         after = main_messages(session)
 
     ends = [event async for event in events if isinstance(event, TaskEnded)]
-    assert [one.state for one in ends] == ["killed"]
+    assert [end.state for end in ends] == ["killed"]
     assert "<status>killed</status>" in "\n".join(after[before - 1 :])
     assert "\n".join(after).count("<task-notification>") == 1
     assert violations(session) == []
@@ -111,7 +111,7 @@ async def test_an_interrupt_leaves_the_background_alone(tmp_path: Path, autojump
             session.interrupt()
         await session.wait_quiet()
 
-    states = [one.split("<status>")[1].split("<")[0] for one in notices(session)]
+    states = [notice.split("<status>")[1].split("<")[0] for notice in notices(session)]
     assert sorted(states) == ["completed", "completed", "completed", "killed"]
     assert violations(session) == []
 
@@ -317,7 +317,7 @@ async def test_a_message_to_one_that_has_ended_goes_on_with_it(tmp_path: Path, a
         await session.wait_quiet()
 
     assert seen == [1, 3]
-    ids = {one.split("<task-id>")[1].split("<")[0] for one in notices(session)}
+    ids = {notice.split("<task-id>")[1].split("<")[0] for notice in notices(session)}
     assert len(ids) == 1
     assert len(notices(session)) == 2
     assert violations(session) == []
@@ -355,7 +355,10 @@ async def test_forks_share_all_but_their_last_text(tmp_path: Path, autojump_cloc
     assert left.messages[-1].content[:-1] == right.messages[-1].content[:-1]
     assert [block.content for block in left.messages[-1].content[:-1]] == [PLACEHOLDER] * 2  # type: ignore[union-attr]
     assert left.messages[-1].content[-1] != right.messages[-1].content[-1]
-    assert sorted(one.split("<result>")[1].split("<")[0] for one in notices(session)) == ["fork: left", "fork: right"]
+    assert sorted(notice.split("<result>")[1].split("<")[0] for notice in notices(session)) == [
+        "fork: left",
+        "fork: right",
+    ]
     assert violations(session) == []
 
 
@@ -395,7 +398,7 @@ async def test_agents_go_three_deep_and_are_told_of_by_their_own_parents(
 
     def child(request: ModelRequest) -> AnswerLike:
         level = asked(request)
-        has_tool = any(one.name == "Agent" for one in request.tools)
+        has_tool = any(each_tool.name == "Agent" for each_tool in request.tools)
         tools[level] = has_tool
         if has_tool and len(request.messages) == 1:
             return agent(level + "+")
@@ -440,7 +443,7 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
         await session.wait_quiet()
         assert session.agents.pool.running == 0
 
-    assert {one.split("<status>")[1].split("<")[0] for one in notices(session)} == {"killed"}
+    assert {notice.split("<status>")[1].split("<")[0] for notice in notices(session)} == {"killed"}
     assert violations(session) == []
 
 
@@ -495,12 +498,12 @@ async def test_the_host_starts_agents_and_queues_where_a_model_is_refused(
     settings = {"delegation": {"max_running": 2}}
     async with open_teamwork(tmp_path, in_order(), settings=settings, wait_s=10.0) as session:
         handles = [await session.spawn("general-purpose", f"job {n}", background=True) for n in range(5)]
-        assert [one.state for one in handles[2:]] == ["pending"] * 3
+        assert [handle.state for handle in handles[2:]] == ["pending"] * 3
         began = trio.current_time()
-        results = [await one.wait_finished() for one in handles]
+        results = [await handle.wait_finished() for handle in handles]
         took = trio.current_time() - began
 
-    assert [one.text for one in results] == [f"Report on: job {n}" for n in range(5)]
+    assert [result.text for result in results] == [f"Report on: job {n}" for n in range(5)]
     assert took == 30.0
     assert notices(session) == []
     assert violations(session) == []
@@ -544,7 +547,7 @@ async def test_a_definition_runs_in_its_own_name(tmp_path: Path, autojump_clock:
     seen: list[list[str]] = []
 
     def page(request: ModelRequest) -> AnswerLike:
-        seen.append([one.name for one in request.tools])
+        seen.append([each_tool.name for each_tool in request.tools])
         return echo(request)
 
     async with open_teamwork(tmp_path, in_order(), pages={"reviewer": page}) as session:
@@ -563,17 +566,17 @@ async def test_one_call_ends_an_agent_by_its_id_its_name_or_its_handle(
             await session.spawn("general-purpose", f"job {n}", background=True, name=f"worker-{n}") for n in range(3)
         ]
         await trio.sleep(1)
-        assert [one.state for one in session.tasks.all()] == ["running"] * 3
+        assert [task.state for task in session.tasks.all()] == ["running"] * 3
         assert session.tasks.kill(handles[0].id)
         assert session.tasks.kill("worker-1")
         assert handles[2].kill()
-        results = [await one.wait_finished() for one in handles]
-        assert [one.state for one in session.tasks.all()] == ["killed"] * 3
+        results = [await handle.wait_finished() for handle in handles]
+        assert [task.state for task in session.tasks.all()] == ["killed"] * 3
         assert not session.tasks.kill("worker-1")
         with pytest.raises(UsageError, match="unknown task 'worker-9'"):
             session.tasks.kill("worker-9")
 
-    assert {one.state for one in results} == {"killed"}
+    assert {result.state for result in results} == {"killed"}
     assert violations(session) == []
 
 
@@ -626,7 +629,7 @@ async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, a
             )
         await session.wait_quiet()
 
-    told = [one.split("<task-id>")[1].split("<")[0] for one in notices(session)]
+    told = [notice.split("<task-id>")[1].split("<")[0] for notice in notices(session)]
     assert sorted(told) == [f"b{n:08}" for n in range(1_200)]
 
 

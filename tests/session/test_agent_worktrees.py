@@ -31,7 +31,7 @@ def bash(command: str) -> Call:
 
 def trees(project: Path) -> list[Path]:
     folder = project / ".greenroom" / "worktrees"
-    return [one for one in folder.iterdir() if not one.name.startswith(".")] if folder.is_dir() else []
+    return [path for path in folder.iterdir() if not path.name.startswith(".")] if folder.is_dir() else []
 
 
 def folders(session: Session, name: str) -> set[str]:
@@ -137,13 +137,13 @@ async def test_the_record_of_an_agent_has_the_names_that_others_read(tmp_path: P
 
     (tree,) = trees(project)
     records = []
-    for one in members:
-        path = session.run_folder / f"transcripts/agent-{one.id}.meta.json"
+    for member in members:
+        path = session.run_folder / f"transcripts/agent-{member.id}.meta.json"
         records.append(json.loads((await trio.Path(path).read_text()).splitlines()[-1]))
-    assert [one.get("worktreePath") for one in records] == [str(tree), None]
-    assert all(one["agentType"] == "general-purpose" and one["description"] for one in records)
-    assert [one["toolUseId"] for one in records] == [one.task.info.tool_use_id for one in members]
-    assert all(one["toolUseId"] for one in records)
+    assert [record.get("worktreePath") for record in records] == [str(tree), None]
+    assert all(record["agentType"] == "general-purpose" and record["description"] for record in records)
+    assert [record["toolUseId"] for record in records] == [member.task.info.tool_use_id for member in members]
+    assert all(record["toolUseId"] for record in records)
 
 
 async def test_two_at_once_edit_the_same_file(tmp_path: Path, project: Path) -> None:
@@ -319,4 +319,4 @@ async def test_a_start_that_is_refused_at_the_last_moment_leaves_no_worktree(tmp
 
     assert "is called 'ann' and runs" in refused
     assert trees(project) == []
-    assert not [one for one in branches(project) if "agent" in one]
+    assert not [branch for branch in branches(project) if "agent" in branch]

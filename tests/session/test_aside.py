@@ -1,4 +1,4 @@
-"""What a host can have done beside the turns of the main agent, through a whole session."""
+"""Side tasks of a host beside the turns of the main agent, through a whole session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from greenroom.agents.events import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
+from greenroom.models import Call, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import check_cache_prefixes, virtual_ports
@@ -48,7 +48,7 @@ async def opened(project: Path, script: list[Any], **options: Any) -> AsyncItera
 
 
 def seen(session: Session, *kinds: type[Any]) -> list[Any]:
-    return [one for one in map(event_of, session.runtime.recorder.latest()) if isinstance(one, kinds)]
+    return [event for event in map(event_of, session.runtime.recorder.latest()) if isinstance(event, kinds)]
 
 
 def notes_of(session: Session) -> Path:
@@ -59,7 +59,7 @@ def notes_of(session: Session) -> Path:
 
 
 async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: Path, autojump_clock: MockClock) -> None:
-    script = [Answer([Call("Wait")]), Answer([Say("I wait for a minute.")], usage=USED), "Done."]
+    script = [WrittenAnswer([Call("Wait")]), WrittenAnswer([Say("I wait for a minute.")], usage=USED), "Done."]
     settings = {"models": {"budget": {"calls": 3}}}
     async with opened(project, script, settings=settings) as (session, model), trio.open_nursery() as nursery:
         nursery.start_soon(session.run, "Go.")
@@ -76,7 +76,7 @@ async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: P
     assert "What are you doing?" not in transcript
     assert len(transcript.splitlines()) == 4
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    assert [str(one) for one in check_journal(journal.entries, folds=FOLDS)] == []
+    assert [str(finding) for finding in check_journal(journal.entries, folds=FOLDS)] == []
     (view,) = fold(journal.entries, FOLDS).section("agents").values()
     assert view.usage == USED
 
@@ -129,7 +129,7 @@ async def test_an_error_of_the_provider_is_the_askers_and_a_suggestion_is_then_n
         with pytest.raises(ProviderError):
             await session.asides.ask("Well?")
         assert await session.asides.suggest_prompt() == ""
-        assert [one.source for one in seen(session, AgentNoticed)] == ["prompt suggestion"]
+        assert [event.source for event in seen(session, AgentNoticed)] == ["prompt suggestion"]
         assert await session.asides.suggest_prompt() == "commit it"
 
 
@@ -150,9 +150,9 @@ async def test_notes_are_kept_after_a_turn_where_the_settings_say_so(
         file = notes_of(session) / "MEMORY.md"
 
     assert file.exists() == is_trusted
-    assert [one.state for one in seen(session, ForkEnded)] == ["completed"] * is_trusted
+    assert [event.state for event in seen(session, ForkEnded)] == ["completed"] * is_trusted
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    assert [str(one) for one in check_journal(journal.entries, folds=FOLDS)] == []
+    assert [str(finding) for finding in check_journal(journal.entries, folds=FOLDS)] == []
     lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
     assert [json.loads(line)["type"] for line in lines] == ["user", "assistant"]
 
@@ -186,7 +186,7 @@ async def test_notes_are_kept_after_a_turn_that_nobody_waits_for(project: Path, 
         session.send("First.")
         await session.wait_quiet()
         await session.asides.finish()
-        assert [one.purpose for one in seen(session, ForkEnded)] == ["memory extraction"]
+        assert [event.purpose for event in seen(session, ForkEnded)] == ["memory extraction"]
 
 
 async def test_notes_that_cannot_be_kept_are_noticed_and_end_nothing(project: Path, autojump_clock: MockClock) -> None:
@@ -200,7 +200,7 @@ async def test_notes_that_cannot_be_kept_are_noticed_and_end_nothing(project: Pa
         await session.run("Second.")
         await session.run("Third.")
         await session.asides.finish()
-        assert [one.source for one in seen(session, AgentNoticed)] == ["memory extraction"] * 2
+        assert [event.source for event in seen(session, AgentNoticed)] == ["memory extraction"] * 2
 
 
 async def test_notes_are_put_in_order_on_demand(project: Path, autojump_clock: MockClock) -> None:
@@ -238,8 +238,8 @@ async def test_an_agent_in_the_background_says_what_it_does_where_the_settings_s
         expected = "Waiting for a whole minute" if is_on else ""
         assert handle.task.progress is not None
         assert handle.task.progress.summary == expected
-        assert [one.summary for one in session.agents.all()] == ["", expected]
-        assert [one.text for one in seen(session, AgentSummarized)] == summary
+        assert [agent.summary for agent in session.agents.all()] == ["", expected]
+        assert [event.text for event in seen(session, AgentSummarized)] == summary
         result = await handle.wait_finished()
         assert (result.state, result.text) == ("completed", "Waited.")
         asked = len(model.requests)
@@ -247,4 +247,4 @@ async def test_an_agent_in_the_background_says_what_it_does_where_the_settings_s
         assert len(model.requests) == asked
     assert check_cache_prefixes(model.requests[:2]) == 1
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    assert [str(one) for one in check_journal(journal.entries, folds=FOLDS)] == []
+    assert [str(finding) for finding in check_journal(journal.entries, folds=FOLDS)] == []

@@ -1,4 +1,4 @@
-"""What a program gets wrong about a session: one line that says what, where and what to do, and nothing lost."""
+"""Mistakes of a program about a session: one line that says what, where and what to do, and nothing lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import attrs
 import pytest
 
 from greenroom.agents import AgentDefinition
-from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, SystemDisk, UsageError
+from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, UsageError
+from greenroom.core.ports import SystemDisk
 from greenroom.models import Call, ScriptedModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -140,7 +141,7 @@ async def test_what_a_project_sets_and_may_not_yet_is_said(folder: Path) -> None
     problems = await said(folder, sources=["project"])
 
     assert len(problems) == 2
-    assert all("until the project is trusted" in one and str(path) in one for one in problems)
+    assert all("until the project is trusted" in problem and str(path) in problem for problem in problems)
     assert await said(folder, sources=["project"], is_trusted=True) == ()
 
 
@@ -170,7 +171,7 @@ async def test_a_missing_tool_is_named_with_the_agent_that_wants_it(folder: Path
     main = AgentDefinition(name="x", tools=(look.name, "Raed", "Bash(git *)", "mcp__a"))
     problems = await said(folder, main=main, tools=[look], sources=["user"])
 
-    assert [one for one in problems if "'x' goes without" in one and "'Raed', 'Bash', 'mcp__a'" in one]
+    assert [problem for problem in problems if "'x' goes without" in problem and "'Raed', 'Bash', 'mcp__a'" in problem]
 
 
 async def test_a_disk_that_is_full_from_the_start_refuses_the_session(folder: Path) -> None:

@@ -46,7 +46,7 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
         await session.wait_quiet()
         (child,) = session.agents.pool.subagents
 
-    assert [(one.agent, one.label, one.tool) for one in asked] == [(child, "general-purpose", "Write")]
+    assert [(request.agent, request.label, request.tool) for request in asked] == [(child, "general-purpose", "Write")]
     assert (tmp_path / "project" / "a.txt").read_text() == "a"
     assert violations(session) == []
 
@@ -173,7 +173,7 @@ async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
             await _asked(session)
             (status,) = session.tasks.all()
             (question,) = session.permissions.approvals.waiting()
-            activities = [one.activity for one in session.agents.all()]
+            activities = [each_agent.activity for each_agent in session.agents.all()]
         assert session.tasks.all()[0].attention == status.attention
         assert session.permissions.approvals.answer(question.id, Allow()) is Receipt.TAKEN
         await session.wait_quiet()
@@ -229,7 +229,7 @@ async def test_a_lasting_answer_counts_for_the_whole_session(
 
     assert [first.label, second.label] == [kind, kind]
     assert (statistics.allowed, statistics.expired) == (2, 0)  # nobody was asked after the lasting answer
-    names = {one.name for one in (tmp_path / "project").iterdir()}
+    names = {path.name for path in (tmp_path / "project").iterdir()}
     assert names >= {"job-1.0", "job-1.1", "job-2.0", "job-2.1", "job-3.0", "job-3.1", "mine"}
 
 
@@ -262,7 +262,7 @@ async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, 
         await session.wait_quiet()
         (fork,) = session.agents.pool.subagents.values()
 
-    assert [(one.agent, one.label, one.tool) for one in asked] == [(fork.id, "fork", "Write")]
+    assert [(request.agent, request.label, request.tool) for request in asked] == [(fork.id, "fork", "Write")]
     assert (tmp_path / "project" / "a.txt").exists()
 
 

@@ -9,7 +9,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, load_conversation
 from greenroom.core import SettingsError, TurnFailed, UsageError
-from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
+from greenroom.models import Call, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.session import EVENTS, FOLDS, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
@@ -43,16 +43,16 @@ async def test_a_session_that_was_compacted_resumes_from_the_summary(tmp_path: P
     assert "We spoke." in message.text
     assert message.text.endswith("Second.")
     loaded = load_conversation(first.run_folder / "transcripts" / "main.jsonl")
-    assert [one.role for one in loaded.messages] == ["user", "assistant"]
+    assert [message.role for message in loaded.messages] == ["user", "assistant"]
     journal = read_journal(first.run_folder / JOURNAL, EVENTS)
-    assert [str(one) for one in check_journal(journal.entries, folds=FOLDS)] == []
+    assert [str(finding) for finding in check_journal(journal.entries, folds=FOLDS)] == []
     kinds = [entry.kind for entry in journal.entries]
-    assert [kinds.count(one) for one in ("compact.begin", "compact.end", "fork.begin", "fork.end")] == [1, 1, 1, 1]
+    assert [kinds.count(text) for text in ("compact.begin", "compact.end", "fork.begin", "fork.end")] == [1, 1, 1, 1]
 
 
 async def test_settings_say_when(tmp_path: Path, autojump_clock: MockClock) -> None:
     settings = {"compaction": {"window_tokens": 1_000, "summary_tokens": 100, "at_percent": 50}}
-    model = ScriptedModel([Answer([Call("Peek")], usage=Usage(500)), SUMMARY, "Done."])
+    model = ScriptedModel([WrittenAnswer([Call("Peek")], usage=Usage(500)), SUMMARY, "Done."])
 
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", tools=[peek], settings=settings, ports=virtual_ports()
@@ -133,14 +133,14 @@ async def test_instructions_are_read_again(tmp_path: Path, monkeypatch: pytest.M
         await session.compact()
         await session.run("Second.")
 
-    assert ["tabs" in one.system for one in model.requests] == [True, True, False]
+    assert ["tabs" in request.system for request in model.requests] == [True, True, False]
     assert "Use spaces." in model.requests[-1].system
 
 
 async def test_a_provider_that_fails_is_told_and_leaves_the_session_as_it_was(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    model = ScriptedModel(["One.", Answer([Say(" ")]), "Two."])
+    model = ScriptedModel(["One.", WrittenAnswer([Say(" ")]), "Two."])
 
     async with open_session(model=model, cwd=tmp_path, runs=tmp_path / "runs", ports=virtual_ports()) as session:
         await session.run("First.")

@@ -85,7 +85,7 @@ class Kept:
 
     @property
     def tools(self) -> set[str]:
-        return {one.name for one in self.requests[0].tools}
+        return {each_tool.name for each_tool in self.requests[0].tools}
 
 
 # --- the coordinator -------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ async def test_a_coordinator_has_three_tools_and_delegates_an_edit(tmp_path: Pat
         await session.wait_quiet()
 
     assert answer.text == "It runs."
-    assert all({one.name for one in request.tools} == set(COORDINATOR_TOOLS) for request in main.requests)
+    assert all({each_tool.name for each_tool in request.tools} == set(COORDINATOR_TOOLS) for request in main.requests)
     assert (tmp_path / "project" / "a.txt").read_text() == "a"
     assert "<result>Written.</result>" in notices(session)[0]
     assert "Skill" in worker.tools
@@ -177,7 +177,7 @@ async def test_a_text_of_the_settings_goes_before_the_built_in_one(tmp_path: Pat
 )
 def test_the_prompt_holds_every_obligation(row: str, words: tuple[str, ...]) -> None:
     text = " ".join(COORDINATOR_PROMPT.split())
-    assert all(one in text for one in words), row
+    assert all(word in text for word in words), row
 
 
 # --- workers ---------------------------------------------------------------------------------------------------------
@@ -197,7 +197,12 @@ async def test_workers_run_in_the_background_with_their_own_model_whatever_the_c
     assert launched.count("Async agent launched successfully") == 2
     assert {request.model for request in worker.requests} == {""}
     assert len(notices(session)) == 2
-    assert "model" not in next(one for one in main.requests[0].tools if one.name == "Agent").input_schema["properties"]
+    assert (
+        "model"
+        not in next(each_tool for each_tool in main.requests[0].tools if each_tool.name == "Agent").input_schema[
+            "properties"
+        ]
+    )
 
 
 @pytest.mark.parametrize("fork", ["off", "when_type_omitted", "explicit"])
@@ -274,9 +279,9 @@ async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     assert "I was told Wait for long. and then" in last
     assert "Do it the other way." in last
     told = [json.loads(line) for line in transcript.read_text().splitlines()]
-    assert [one["origin"] for one in told if "other way" in str(one.get("message")) and "origin" in one][:1] == [
-        {"kind": "coordinator"}
-    ]
+    assert [entry["origin"] for entry in told if "other way" in str(entry.get("message")) and "origin" in entry][
+        :1
+    ] == [{"kind": "coordinator"}]
 
 
 # --- the folder that workers share -----------------------------------------------------------------------------------
@@ -321,7 +326,7 @@ async def test_workers_write_in_the_scratchpad_unasked_and_elsewhere_rules_hold(
     assert (pad / "found.md").read_text().rstrip().endswith("more")
     assert "it is in c.py" in found[3]
     assert not (tmp_path / "project" / "elsewhere.md").exists()
-    assert [one for one in asked if "scratchpad/found" in one] == []
+    assert [request for request in asked if "scratchpad/found" in request] == []
     assert len(asked) == (2 if mode == "default" else 0)
 
 
@@ -387,7 +392,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
         await session.wait_quiet()
         (worker_id,) = session.agents.pool.subagents
     assert read_beginning(session.run_folder).mode == "coordinator"
-    assert not any("coordinator" in one for one in session.problems)
+    assert not any("coordinator" in problem for problem in session.problems)
 
     monkeypatch.delenv("GREENROOM_COORDINATOR_MODE")
     page = in_order(Call("SendMessage", {"to": worker_id, "message": "and now?"}), otherwise="Noted.")
@@ -400,7 +405,7 @@ async def test_a_resumed_coordinator_is_one_again_and_people_are_told(
 
     main, worker = Kept(again), Kept(echo)
     async with opened(tmp_path, main, worker=worker, settings=None, resume="last") as session:
-        (warning,) = [one for one in session.problems if "coordinator" in one]
+        (warning,) = [problem for problem in session.problems if "coordinator" in problem]
         await session.run("Go on.")
         await session.wait_quiet()
 
@@ -420,7 +425,7 @@ async def test_a_fork_of_a_run_keeps_its_mode_and_a_normal_run_stays_normal(
         await first.run("Hi.")
     main = Kept(in_order("Hello."))
     async with opened(tmp_path, main, resume=Fork(first.run_folder)) as session:
-        assert any("without coordinator mode" in one for one in session.problems)
+        assert any("without coordinator mode" in problem for problem in session.problems)
         await session.run("Hi again.")
 
     assert "Bash" in main.tools
@@ -437,7 +442,7 @@ async def test_a_run_that_says_no_mode_takes_what_the_settings_say(tmp_path: Pat
         await session.run("Hi again.")
 
     assert main.tools == set(COORDINATOR_TOOLS)
-    assert not any("coordinator" in one for one in session.problems)
+    assert not any("coordinator" in problem for problem in session.problems)
 
 
 def test_the_block_about_workers_names_servers_and_tells_when_there_are_no_tools() -> None:

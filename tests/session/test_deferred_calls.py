@@ -23,7 +23,7 @@ WRITE = Call("Write", {"file_path": "a.txt", "content": "a"}, id="toolu_a")
 
 
 def answers(project: Path, permission: str, **more: Any) -> None:
-    """Let the hook answer so from now on."""
+    """Set the answer of the hook from now on."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": permission, **more}
     write(project / "answer.json", {"hookSpecificOutput": said})
 
@@ -57,10 +57,10 @@ async def test_a_call_that_is_put_off_ends_the_turn_and_runs_when_the_program_go
         answer = await session.resume_turn()
         assert (answer.text, answer.deferred) == ("done", None)
     assert (project / "a.txt").read_text() == "as a person wants it"
-    assert [one.is_error for one in results(session)] == [False]
+    assert [result.is_error for result in results(session)] == [False]
     assert times_asked(project) == 3
     assert not session.permissions.denials
-    kinds = [type(one) async for one in events if isinstance(one, CallDeferred | ToolBegan)]
+    kinds = [type(event) async for event in events if isinstance(event, CallDeferred | ToolBegan)]
     assert kinds == [ToolBegan, CallDeferred, ToolBegan, CallDeferred, ToolBegan]
 
 
@@ -73,10 +73,10 @@ async def test_a_later_process_runs_it_once(project: Path) -> None:
     async with opened(project, "done", resume=first.id) as second:
         assert second.was_cut
         assert (await second.resume_turn()).text == "done"
-    assert [one.is_error for one in results(second)] == [False]
+    assert [result.is_error for result in results(second)] == [False]
     (project / "a.txt").unlink()
-    lines = [json.loads(one) for one in (second.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
-    assert sum(one.get("type") == "assistant" for one in lines) == 2
+    lines = [json.loads(line) for line in (second.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
+    assert sum(line.get("type") == "assistant" for line in lines) == 2
     async with opened(project, resume=first.id) as third:
         assert not third.was_cut
         home = third.agents.main.home
@@ -91,7 +91,7 @@ async def test_one_that_had_begun_when_the_process_was_killed_is_interrupted(pro
     async with opened(project, WRITE) as first:
         await put_off(project, first)
     journal = first.run_folder / "journal.jsonl"
-    began = next(one for one in journal.read_text().splitlines() if '"tool.begin"' in one)
+    began = next(line for line in journal.read_text().splitlines() if '"tool.begin"' in line)
     last = json.loads(journal.read_text().splitlines()[-1])
     again = json.dumps({**json.loads(began), "seq": last["seq"] + 1}, separators=(",", ":"))
     journal.write_text(f"{journal.read_text()}{again}\n")
@@ -116,7 +116,7 @@ async def test_where_it_cannot_be_put_off_whoever_can_be_asked_is(project: Path,
             return
         answer = await session.run("Go.")
     assert (answer.text, answer.deferred) == ("done", None)
-    assert all("nobody can be asked" in one.content for one in results(session))
+    assert all("nobody can be asked" in result.content for result in results(session))
 
 
 async def test_a_prompt_gives_it_up(project: Path) -> None:
@@ -134,7 +134,7 @@ async def test_a_tool_that_is_not_there_leaves_it_as_it_is(project: Path) -> Non
     answers(project, "defer")
     async with opened(project, WRITE) as first:
         await put_off(project, first)
-    without = tuple(one for one in STANDARD_TOOLS if one.name != "Write")
+    without = tuple(standard_tool for standard_tool in STANDARD_TOOLS if standard_tool.name != "Write")
     async with opened(project, tools=without, resume=first.id) as second:
         answer = await second.resume_turn()
         assert (answer.stop_reason, answer.deferred and answer.deferred.name) == (TOOL_UNAVAILABLE, "Write")

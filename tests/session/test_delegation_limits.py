@@ -43,7 +43,7 @@ def spawning(width: int, depths: list[int]) -> Page:
     """Return a page that starts as many agents as it can, whenever it can."""
 
     def page(request: ModelRequest) -> AnswerLike:
-        names = {one.name for one in request.tools}
+        names = {each_tool.name for each_tool in request.tools}
         if len(request.messages) == 1:
             depths.append(asked(request).count("deeper"))
         said = sum(message.role == "assistant" for message in request.messages)
@@ -66,7 +66,7 @@ async def test_a_model_that_always_spawns_comes_to_an_end(
         running = [0]
         members = session.agents.pool.subagents
         session.runtime.recorder.listen(
-            lambda _: running.append(sum(one.is_running and one.ref is not None for one in members.values()))
+            lambda _: running.append(sum(member.is_running and member.ref is not None for member in members.values()))
         )
         await session.run("go")
         await session.wait_quiet()
@@ -116,7 +116,7 @@ async def test_depth_1_leaves_a_first_child_without_the_tool(tmp_path: Path, aut
     seen: list[set[str]] = []
 
     def child(request: ModelRequest) -> AnswerLike:
-        seen.append({one.name for one in request.tools})
+        seen.append({each_tool.name for each_tool in request.tools})
         return agent("deeper") if len(request.messages) == 1 else last_texts(request)
 
     settings = {"delegation": {"max_depth": 1}}
@@ -163,11 +163,11 @@ async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
         await session.wait_quiet()
         home = session.agents.pool.main_home
         assert home is not None
-        reminded = "\n".join(one.text for one in home.pending.quiet)
+        reminded = "\n".join(notice.text for notice in home.pending.quiet)
         turns = len(main_messages(session))
 
     ends = [event async for event in events if isinstance(event, TaskEnded)]
-    assert [one.state for one in ends] == ["killed", "killed"]
+    assert [end.state for end in ends] == ["killed", "killed"]
     assert reminded.count("was stopped by budget: Budget limit reached") == 2
     assert turns == 7
     assert notices(session) == []

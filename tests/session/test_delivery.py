@@ -41,7 +41,7 @@ from tests.session.teamwork import (
 
 
 class Stalling:
-    """A model whose first attempts at each request of a kind of agent stand still for ever."""
+    """A model whose first attempts at each request of a kind of agent stand still forever."""
 
     def __init__(self, model: PlaybookModel, definition: str, *, stalls: int) -> None:
         self.name = model.name
@@ -84,7 +84,7 @@ async def test_a_notice_is_of_the_run_and_its_attempts_are_nobodys_to_hear_of(
     (notice,) = notices(session)
     assert f"<status>{state}</status>" in notice
     assert ("timeout" in notice) == (state == "failed")
-    assert [one.state async for one in events if isinstance(one, TaskEnded)] == [state]
+    assert [event.state async for event in events if isinstance(event, TaskEnded)] == [state]
     assert violations(session) == []
 
 
@@ -125,7 +125,7 @@ async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_
             result = await handle.wait_finished()
             await session.wait_quiet()
         (status,) = session.tasks.all()
-    seen = [one async for one in events if isinstance(one, TaskUndelivered)]
+    seen = [event async for event in events if isinstance(event, TaskUndelivered)]
 
     assert (result.state, result.text, result.is_undelivered) == (TaskState.COMPLETED, "Report on: job", True)
     assert [(one.task, one.run, one.status) for one in seen] == [(handle.id, 1, "completed")]
@@ -151,7 +151,7 @@ async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
         handle.task.notice_mode = NoticeMode.QUIET
         session.main.kill("it has had enough")
         assert (await handle.wait_finished()).is_undelivered
-    assert len([one async for one in events if isinstance(one, TaskUndelivered)]) == 1
+    assert len([event async for event in events if isinstance(event, TaskUndelivered)]) == 1
 
 
 async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
@@ -175,7 +175,7 @@ async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
             await session.wait_quiet()
     assert "It says: Report on: job" in result.text
     assert result.is_undelivered
-    assert [one.task async for one in events if isinstance(one, TaskUndelivered)] == [handle.id]
+    assert [event.task async for event in events if isinstance(event, TaskUndelivered)] == [handle.id]
     assert violations(session) == []
 
 
@@ -193,7 +193,7 @@ async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
         session.agents.pool.deliver(attrs.evolve(lost, run=2))
         await session.wait_quiet()
     assert len(notices(session)) == 1
-    seen = [(one.actor, one.task, one.run) async for one in events if isinstance(one, TaskUndelivered)]
+    seen = [(event.actor, event.task, event.run) async for event in events if isinstance(event, TaskUndelivered)]
     assert seen == [("a0123456789abcdef", "b0", 2)]
 
 
@@ -204,7 +204,7 @@ async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, 
         events = session.events()
         await session.run("go")
         handle = await session.spawn("general-purpose", "job", background=True, notify="main")
-    assert [one async for one in events if isinstance(one, TaskUndelivered)] == []
+    assert [event async for event in events if isinstance(event, TaskUndelivered)] == []
     async with open_teamwork(tmp_path, in_order("Fine."), resume=session.run_folder, ports=virtual_ports(1)) as second:
         await second.wait_quiet()
     assert len(notices(second)) == 1
@@ -215,7 +215,7 @@ async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, 
 
 
 class Effects:
-    """What was done in the world, and the tools that do it."""
+    """Effects in the world, and the tools that have them."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -249,7 +249,7 @@ class Effects:
 
 def dives(request: ModelRequest) -> AnswerLike:
     """At depth 1 start an agent and wait for it; at depth 2 do something, ask for something, do something."""
-    said = sum(one.role == "assistant" for one in request.messages)
+    said = sum(message.role == "assistant" for message in request.messages)
     told, name = last_texts(request), asked(request)
     if name.startswith("top"):
         return agent(f"deep{name[3:]}") if said == 0 else f"It says: {told}"

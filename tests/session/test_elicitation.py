@@ -39,7 +39,7 @@ class Host:
         self.asked: list[Elicitation] = []
         self.told: list[Mapping[str, Any]] = []
         self.says: dict[str, Mapping[str, Any]] = {}
-        """What its hooks answer, by their events."""
+        """Answers of the hooks, by their events."""
 
     async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
         self.asked.append(asked)
@@ -54,13 +54,13 @@ class Host:
         return self.says.get(values["hook_event_name"], {})
 
     def replies(self, event: str, **fields: Any) -> None:
-        """Let the hooks of an event answer so."""
+        """Set the answer of the hooks of an event."""
         self.says[event] = {"hookSpecificOutput": {"hookEventName": event, **fields}}
 
     def heard(self, event: str) -> list[Mapping[str, Any]]:
         """Return what hooks of an event were told, without what every input says."""
         usual = {"session_id", "cwd", "transcript_path", "permission_mode", "hook_event_name", "effort"}
-        of_event = [one for one in self.told if one["hook_event_name"] == event]
+        of_event = [entry for entry in self.told if entry["hook_event_name"] == event]
         return [{key: value for key, value in one.items() if key not in usual} for one in of_event]
 
 
@@ -116,11 +116,11 @@ def result(session: Session, number: int = 0) -> str:
 
 
 def on_record(session: Session) -> list[tuple[str, str]]:
-    return [(one.action, one.who) for one in told(session, ElicitationAnswered)]
+    return [(event.action, event.who) for event in told(session, ElicitationAnswered)]
 
 
 def noticed(session: Session) -> list[str]:
-    return [one.text for one in told(session, AgentNoticed) if one.source == "Elicitation"]
+    return [event.text for event in told(session, AgentNoticed) if event.source == "Elicitation"]
 
 
 # --- who answers --------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ async def test_the_hosts_person_is_asked_and_the_answer_is_on_record_without_wha
         await session.wait_quiet()
 
     assert result(session) == "accept {'name': 'Ann'}"
-    assert [one.message for one in host.asked] == ["Who are you?"]
+    assert [request.message for request in host.asked] == ["Who are you?"]
     (asked,) = told(session, ElicitationAsked)
     assert (asked.server, asked.mode, asked.message) == ("far", "form", "Who are you?")
     assert on_record(session) == [("accept", "person")]
@@ -178,7 +178,7 @@ async def test_hooks_are_told_as_the_reference_says(
         {"mcp_server_name": "far", "action": "accept", "mode": "form", "content": {"name": "Ann"}},
         {"mcp_server_name": "far", "action": "accept", "mode": "url", "elicitation_id": "q1"},
     ]
-    assert [one["notification_type"] for one in host.heard("Notification")] == [
+    assert [line["notification_type"] for line in host.heard("Notification")] == [
         "elicitation_dialog",
         "elicitation_response",
         "elicitation_url_dialog",
@@ -231,7 +231,7 @@ async def test_a_hook_whose_answer_cannot_be_used_leaves_it_to_the_person(
         await session.run("go")
 
     assert result(session) == "accept {'name': 'Ann'}"
-    assert any(why in one for one in noticed(session))
+    assert any(why in event for event in noticed(session))
 
 
 async def test_a_hook_may_change_what_a_person_said_before_the_server_hears_it(
@@ -259,7 +259,7 @@ async def test_a_hook_may_change_what_a_person_said_before_the_server_hears_it(
     texts = [result(session, number) for number in range(4)]
     assert texts == ["accept {'name': 'Anna'}", "decline", "accept {'name': 'Ann'}", "accept {'name': 'Ann'}"]
     assert on_record(session) == [("accept", "hook"), ("decline", "hook"), ("accept", "hook"), ("accept", "person")]
-    assert any("does not fit: name: expected a string" in one for one in noticed(session))
+    assert any("does not fit: name: expected a string" in event for event in noticed(session))
 
 
 @pytest.mark.parametrize("event", ["Elicitation", "ElicitationResult"])
@@ -355,7 +355,7 @@ async def test_a_call_whose_question_is_open_is_not_moved_to_the_background(
 
         async def look() -> None:
             await trio.sleep(2_000)
-            activities.extend(one.activity for one in session.agents.all())
+            activities.extend(agent.activity for agent in session.agents.all())
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(look)

@@ -1,6 +1,6 @@
 """Whoever is cut, by whatever verb, with calls in flight: nothing hangs, nothing is lost, and everything is told once.
 
-A part of the sweep; `python -m tests.soak.ends` carries out all of it.
+A part of the sweep; `python -m tools.soak.ends` carries out all of it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, open_session
 from greenroom.testing import virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.ends import CALLS, SUBJECTS, TOOLS, Case, strike
 from tests.session.teamwork import last_texts, open_teamwork, told
+from tools.soak.strikes import CALLS, SUBJECTS, TOOLS, Case, strike
 
 OF_TEAMS: Final = ("I-53", "I-54")
 STRIKES: Final = 6
@@ -48,7 +48,7 @@ def test_run_cut_at_an_event_leaves_nothing_open(who: str, verb: str) -> None:
     problems = []
     for strike_at in range(STRIKES):
         event = (2 * strike_at + 1) * count // (2 * STRIKES)
-        problems += [f"{case} at {event}: {one}" for one in strike(case, event).problems]
+        problems += [f"{case} at {event}: {problem}" for problem in strike(case, event).problems]
 
     assert problems == []
 
@@ -62,7 +62,7 @@ async def test_other_teammate_completes_the_item_of_an_aborted_turn(tmp_path: Pa
     def mate(request: ModelRequest) -> AnswerLike:
         if last_texts(request).startswith("Task #"):
             return [Call("Glob", {"pattern": "*.py"}), Call("Glob", {"pattern": "*.txt"})]
-        if any(one.name == "TaskUpdate" for one in request.messages[-2].tool_uses):
+        if any(tool_use.name == "TaskUpdate" for tool_use in request.messages[-2].tool_uses):
             return "Done."
         return Call("TaskUpdate", {"taskId": "1", "status": "completed"})
 
@@ -110,7 +110,7 @@ def test_journal_of_a_team_cut_by_a_crash_is_sound(event: int | None, tmp_path: 
 
     assert any(entry.kind == "item.claimed" for entry in entries)
     for end in range(0, len(entries), 3):
-        assert [one for one in check_journal(entries[:end]) if one.id in OF_TEAMS] == []
+        assert [finding for finding in check_journal(entries[:end]) if finding.id in OF_TEAMS] == []
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -130,8 +130,8 @@ async def test_call_that_fails_while_cancelled_leaves_the_turn_killed(
             nursery.start_soon(run)
             await trio.sleep(1.5)
             session.interrupt()
-        (turn,) = [one for one in told(session, TurnEnded) if one.actor == session.main.id]
-        ends = [(one.state, one.error) for one in told(session, ToolEnded)]
+        (turn,) = [event for event in told(session, TurnEnded) if event.actor == session.main.id]
+        ends = [(event.state, event.error) for event in told(session, ToolEnded)]
         assert (turn.state, turn.error) == (State.KILLED, "")
         assert ends == [("failed", "ValueError: the clean-up failed") if crash else ("killed", "")] * 2
 

@@ -84,9 +84,12 @@ def test_how_agents_start_others(environ: dict[str, str], given: dict[str, objec
 
 async def test_limits_of_commands_are_told_to_the_model_and_hold(project: Path) -> None:
     """BASH_DEFAULT_TIMEOUT_MS, BASH_MAX_TIMEOUT_MS, BASH_MAX_OUTPUT_LENGTH."""
-    env = {"BASH_DEFAULT_TIMEOUT_MS": "50", "GREENROOM_BASH_MAX_TIMEOUT_MS": "100", "BASH_MAX_OUTPUT_LENGTH": "20"}
-    calls = [Call("Bash", {"command": one}) for one in ("sleep 60", "printf '%0100d' 7")]
-    calls.append(Call("Bash", {"command": "true", "timeout": 200}))
+    env = {"BASH_DEFAULT_TIMEOUT_MS": "50", "GREENROOM_BASH_MAX_TIMEOUT_MS": "60000", "BASH_MAX_OUTPUT_LENGTH": "20"}
+    calls = [
+        Call("Bash", {"command": "sleep 60"}),
+        Call("Bash", {"command": "printf '%0100d' 7", "timeout": 60_000}),
+        Call("Bash", {"command": "true", "timeout": 60_001}),
+    ]
     model = ScriptedModel([calls, "done"], keeps_requests=True)
     async with open_session(
         model=model,
@@ -97,11 +100,11 @@ async def test_limits_of_commands_are_told_to_the_model_and_hold(project: Path) 
     ) as session:
         await session.run("Go.")
 
-    (schema,) = (one.input_schema for one in model.requests[0].tools if one.name == "Bash")
+    (schema,) = (each_tool.input_schema for each_tool in model.requests[0].tools if each_tool.name == "Bash")
     timeout = schema["properties"]["timeout"]
-    assert (timeout["default"], timeout["maximum"]) == (50, 100)
-    assert "50 if left out, at most 100" in timeout["description"]
-    late, long, refused = (one.content for one in results(session))
+    assert (timeout["default"], timeout["maximum"]) == (50, 60_000)
+    assert "50 if left out, at most 60000" in timeout["description"]
+    late, long, refused = (result.content for result in results(session))
     assert "not done within its timeout" in late
     assert "cut: 100 bytes in all" in long
     assert "timeout" in refused
@@ -169,7 +172,7 @@ async def test_hooks_of_the_end_share_what_the_variable_says(project: Path) -> N
 
     assert trio.current_time() - began < 5
     lines = map(json.loads, (session.run_folder / "journal.jsonl").read_text().splitlines())
-    assert [one["error"] for one in lines if one.get("ev") == "hook.ran"] == ["timed out after 0.05 s"]
+    assert [line["error"] for line in lines if line.get("ev") == "hook.ran"] == ["timed out after 0.05 s"]
 
 
 async def test_so_many_read_only_calls_run_at_once(project: Path) -> None:

@@ -31,7 +31,7 @@ def make_tree(root: Path) -> Path:
     return root
 
 
-FILES = [f"{one}/x.{end}".lstrip("/") for one in FOLDERS for end in ("py", "txt")]
+FILES = [f"{folder}/x.{end}".lstrip("/") for folder in FOLDERS for end in ("py", "txt")]
 
 
 @settings(max_examples=30)
@@ -50,20 +50,22 @@ def test_each_is_told_once_and_when_the_first_file_is_worked_on(
 
     for batch in batches:
         files, notes = by_file.take([root / one for one in batch])
-        texts = [one.text.strip() for one in files]
+        texts = [file.text.strip() for file in files]
         assert len(texts) == len(set(texts))
         assert not told & set(texts)
         assert notes == ()
         told |= set(texts)
         done += batch
-        wanted = {f"of <{one}>" for one in FOLDERS if one and any(file.startswith(f"{one}/") for file in done)}
+        wanted = {
+            f"of <{folder}>" for folder in FOLDERS if folder and any(file.startswith(f"{folder}/") for file in done)
+        }
         wanted |= {"python rule"} if any(file.endswith(".py") for file in done) else set()
         wanted |= {"deep rule"} if any(file.startswith("a/b/") for file in done) else set()
         assert told == wanted
 
 
 async def run(project: Path, calls: list[Any], **options: Any) -> list[str]:
-    """Let an agent make these calls; returns what stood in each of its requests beside results."""
+    """Run an agent that makes these calls; return what stood in each of its requests beside results."""
     model = ScriptedModel([*calls, "done"])
     async with opened(project, [], model=model, sources=["project"], **options) as session:
         await session.run("Go.")
@@ -81,7 +83,7 @@ async def test_the_model_reads_them_with_the_result_and_not_again(
 
     texts = await run(project, [read("x.txt"), read("a/missing.py"), read("a/x.py"), read("a/x.txt"), read("c/x.txt")])
 
-    assert [("of <a>" in one, "python rule" in one, "of <c>" in one) for one in texts[1:]] == [
+    assert [("of <a>" in text, "python rule" in text, "of <c>" in text) for text in texts[1:]] == [
         (False, False, False),
         (False, False, False),
         (True, True, False),
@@ -89,7 +91,7 @@ async def test_the_model_reads_them_with_the_result_and_not_again(
         (False, False, True),
     ]
     assert texts[3].startswith("<system-reminder>\n# Instructions")
-    assert all("of <>" not in one for one in texts)
+    assert all("of <>" not in text for text in texts)
 
 
 async def test_who_reads_no_instructions_reads_none_of_these(
@@ -100,7 +102,7 @@ async def test_who_reads_no_instructions_reads_none_of_these(
 
     texts = await run(project, [read("a/x.py")], main=searcher)
 
-    assert all("of <a>" not in one for one in texts)
+    assert all("of <a>" not in text for text in texts)
 
 
 async def test_after_a_compaction_they_come_again_when_a_file_is_worked_on(
@@ -132,6 +134,6 @@ async def test_skills_of_a_folder_below_count_once_a_file_there_is_worked_on(
 
     texts = await run(project, [Call("Skill", {"skill": "deep"}), read("a/x.txt"), Call("Skill", {"skill": "deep"})])
 
-    assert ["These skills are here as well:" in one for one in texts] == [False, False, True, False]
+    assert ["These skills are here as well:" in text for text in texts] == [False, False, True, False]
     assert "- deep: Digs." in texts[2]
     assert "- a:tidy: Tidies a/." in texts[2]

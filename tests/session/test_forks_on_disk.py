@@ -1,4 +1,4 @@
-"""Forks that are gone on with in another process: what they share stands in their parent's transcript alone."""
+"""Forks that are resumed in another process: what they share stands in their parent's transcript alone."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_a_fork_goes_on_in_another_process_with_the_bytes_that_it_sent_bef
     paths = forks_of(first.run_folder)
     assert [path.read_text().count(LONG) for path in paths] == [0, 0], "nothing of the parent's is written again"
     agent_id = paths[0].stem.removeprefix("agent-")
-    before = [one for one in requests if one.agent == agent_id][-1]
+    before = [request for request in requests if request.agent == agent_id][-1]
     assert sum(LONG in message.text for message in before.messages) == 5
 
     pages = {FORK: remembering(requests)}
@@ -109,7 +109,7 @@ async def test_a_fork_goes_on_in_another_process_with_the_bytes_that_it_sent_bef
     after = requests[-1]
     assert after.agent == agent_id
     assert after.messages[: len(before.messages)] == before.messages
-    assert [one.role for one in after.messages[len(before.messages) :]] == ["assistant", "user"]
+    assert [message.role for message in after.messages[len(before.messages) :]] == ["assistant", "user"]
     assert (after.system, after.tools, after.model) == (before.system, before.tools, before.model)
     assert [view.agent for key, view in tasks_of(first.run_folder).items() if key[0] == agent_id] == [FORK, FORK]
     assert len(list(read_transcript(paths[0]))) == 8
@@ -146,7 +146,7 @@ async def test_a_fork_whose_parents_transcript_is_gone_is_refused_in_one_line(
     pointer = next(iter(read_transcript(path)))
     main = first.run_folder / "transcripts/main.jsonl"
     lines = main.read_bytes().splitlines(keepends=True)
-    main.write_bytes(b"".join(one for one in lines if orjson.loads(one).get("uuid") != pointer["parentLastUuid"]))
+    main.write_bytes(b"".join(line for line in lines if orjson.loads(line).get("uuid") != pointer["parentLastUuid"]))
     agent_id = path.stem.removeprefix("agent-")
 
     requests: list[ModelRequest] = []
@@ -220,7 +220,7 @@ async def test_a_fork_of_a_child_goes_on_as_what_its_parent_was(tmp_path: Path, 
     after = requests[-1]
     assert after.agent == before.agent
     assert after.messages[: len(before.messages)] == before.messages
-    assert [one.name for one in after.tools] == [one.name for one in before.tools]
+    assert [each_tool.name for each_tool in after.tools] == [each_tool.name for each_tool in before.tools]
     assert (after.system, after.tools, after.model) == (before.system, before.tools, before.model)
 
 

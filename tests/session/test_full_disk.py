@@ -40,7 +40,9 @@ async def test_spawns_and_claims_are_refused_and_the_end_says_what_is_missing(
                     await team.spawn("bob", definition=MATE)  # the first that the disk refuses
                 with pytest.raises(JournalError):
                     await team.spawn("cid", definition=MATE)
-                created = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is ActorCreated]
+                created = [
+                    event_of(record) for record in session.runtime.recorder.latest() if record[2] is ActorCreated
+                ]
                 names = [event.path.rpartition("/")[2] for event in created if isinstance(event, ActorCreated)]
                 assert "bob" in names
                 assert "cid" not in names, "nothing begins when it is known that nothing can be put on record"
@@ -84,7 +86,9 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
                 assert home is not None
                 assert home.conversation is not None
                 seen = [
-                    one.content for one in home.conversation.messages[-1].content if isinstance(one, ToolResultBlock)
+                    block.content
+                    for block in home.conversation.messages[-1].content
+                    if isinstance(block, ToolResultBlock)
                 ]
                 session.main.tell(Note("Try again."))
                 await session.wait_quiet()
@@ -98,7 +102,7 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
 async def test_an_agent_that_a_person_stops_makes_room_all_the_same(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its record cannot even be kept for later; what waits for its place is told so, and does not wait for ever."""
+    """Its record cannot even be kept for later; what waits for its place is told so, and does not wait forever."""
     disk = FillingDisk()
 
     with pytest.raises(JournalError, match="No space left"):
@@ -120,5 +124,5 @@ async def test_an_agent_that_a_person_stops_makes_room_all_the_same(
             with trio.fail_after(5):
                 results = [await first.wait_finished(), await second.wait_finished()]
 
-    assert [one.state for one in results] == ["killed", "failed"]
+    assert [result.state for result in results] == ["killed", "failed"]
     assert "No space left" in results[1].error

@@ -88,10 +88,10 @@ async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
         assert notices(session) == []
         await post.send(own.id, "go on", sender=session.main.id)
         await session.wait_quiet()
-        assert [own.id in one for one in notices(session)] == [True]
+        assert [own.id in notice for notice in notices(session)] == [True]
         await session.run("start one")
         await session.wait_quiet()
-        (other,) = (one.id for one in session.tasks.all() if one.id != own.id)
+        (other,) = (task.id for task in session.tasks.all() if task.id != own.id)
         before = len(notices(session))
         await session.tasks.handle(other).resume("go on")
         await session.wait_quiet()

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from greenroom.agents.events import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
 from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError, TurnKilled
-from greenroom.models import Answer, AnswerLike, Call, ModelRequest, Say, Usage
+from greenroom.models import AnswerLike, Call, ModelRequest, Say, Usage, WrittenAnswer
 from greenroom.session import Session
 from greenroom.tasks import TaskEnded
 from tests.session.teamwork import (
@@ -55,7 +55,7 @@ def pages(
 
 
 def states(session: Session) -> list[str]:
-    return [one.state for one in told(session, TaskEnded)]
+    return [event.state for event in told(session, TaskEnded)]
 
 
 # --- what the reader gets --------------------------------------------------------------------------------------------
@@ -70,8 +70,8 @@ async def test_a_review_that_finds_something_puts_a_warning_in_front_of_the_resu
         text = main_messages(session)[2]
         (reviewed,) = told(session, AgentReviewed)
         assert (reviewed.outcome, reviewed.reason) == ("blocked", "it looked for keys")
-        assert [one.purpose for one in told(session, ForkEnded)] == ["permission review", "hand-off review"]
-        assert session.permissions.auto_mode.usage.total == sum(one.tokens for one in told(session, ForkEnded))
+        assert [event.purpose for event in told(session, ForkEnded)] == ["permission review", "hand-off review"]
+        assert session.permissions.auto_mode.usage.total == sum(event.tokens for event in told(session, ForkEnded))
         assert session.permissions.auto_mode.count.in_all == 0  # only calls count
 
     assert text.index(WARNING) < text.index("Report on: look")
@@ -185,7 +185,7 @@ async def test_an_agent_whose_calls_were_compacted_away_is_reviewed_with_them(
             return "Report."
         if "<summary>" in request.messages[-1].text:
             return "<summary>All of it, in short.</summary>"
-        return Answer([Call("Glob", {"pattern": "*.pem"})], usage=Usage(50_000))
+        return WrittenAnswer([Call("Glob", {"pattern": "*.pem"})], usage=Usage(50_000))
 
     book = pages(review, child=child)
     small = {"compaction": {"window_tokens": 60_000, "summary_tokens": 100, "at_percent": 50}}
@@ -464,6 +464,6 @@ async def test_of_an_agent_that_is_gone_on_with_from_disk_the_reviewer_reads_all
 
     assert len(requests) == 2
     lines = [json.loads(line) for line in requests[1].messages[0].text.splitlines()]
-    first, second = [one["task"] for one in lines if "task" in one]
+    first, second = [line["task"] for line in lines if "task" in line]
     assert (first, "look again" in second) == ("look", True)
-    assert len([one for one in lines if "call" in one]) == 1
+    assert len([line for line in lines if "call" in line]) == 1

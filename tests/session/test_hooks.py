@@ -15,7 +15,7 @@ from greenroom.agents.events import AgentNoticed
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.models import Answer, Call, ScriptedModel
+from greenroom.models import Call, ScriptedModel, WrittenAnswer
 from greenroom.models.choice._model_choice import DEFAULT_ALIASES
 from greenroom.permissions import Allow
 from greenroom.session import open_session
@@ -44,7 +44,7 @@ async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(proj
     settings["permissions"] = {"deny": ["Write(a.txt)"], "ask": ["Write(b.txt)"]}
     calls = [Call("Write", {"file_path": f"{name}.txt", "content": name}) for name in "abc"]
     session = await run(project, [*calls, "done"], settings)
-    assert [one.is_error for one in results(session)] == [True, True, False]
+    assert [result.is_error for result in results(session)] == [True, True, False]
 
 
 async def test_a_rewritten_input_replaces_the_whole_and_is_held_against_the_rules(project: Path) -> None:
@@ -91,7 +91,7 @@ async def test_hooks_are_told_the_parts_of_a_result_and_the_model_reads_its_text
         Call("Bash", {"command": "yes | head -c 200000"}),
     ]
     session = await run(project, [*calls, "done"], hook("PostToolUse", answering(project, {})))
-    short, aside, long = (one["tool_response"] for one in told(project))
+    short, aside, long = (payload["tool_response"] for payload in told(project))
     fields = {"stderr": "", "interrupted": False, "isImage": False}
     assert short == {"stdout": "hello\nerror", **fields}
     assert results(session)[0].content == "hello\nerror"
@@ -162,8 +162,8 @@ async def test_a_stop_hook_keeps_the_turn_going_and_is_told_that_it_has(project:
     """`stop_hook_active` from the second time on. Behaviours (3), line 4."""
     command = f"cat >> {project}/told; echo >> {project}/told; [ -e {project}/ok ] || {{ touch {project}/ok; echo 'run the tests' >&2; exit 2; }}"
     session = await run(project, ["finished", "done"], hook("Stop", command))
-    assert [one["stop_hook_active"] for one in told(project)] == [False, True]
-    assert [one["last_assistant_message"] for one in told(project)] == ["finished", "done"]
+    assert [payload["stop_hook_active"] for payload in told(project)] == [False, True]
+    assert [payload["last_assistant_message"] for payload in told(project)] == ["finished", "done"]
     assert "run the tests" in said(session)[-2].text
 
 
@@ -178,7 +178,7 @@ async def test_a_stop_hook_that_always_refuses_is_overruled_after_eight_times(pr
         answer = await session.run("Go.")
     assert answer.text == "done"
     noticed = [event async for event in events if isinstance(event, AgentNoticed)]
-    assert any("8 times in a row" in one.text for one in noticed)
+    assert any("8 times in a row" in event.text for event in noticed)
 
 
 async def test_a_hook_that_stops_everything_ends_the_turn_after_the_result(project: Path) -> None:
@@ -199,7 +199,7 @@ async def test_paths_of_files_are_absolute_and_start_where_the_call_was_made(pro
     settings = hook("PreToolUse", answering(project, {}), matcher="Write")
     settings["hooks"]["PostToolBatch"] = [{"hooks": [{"type": "command", "command": answering(project, {})}]}]
     (project / "sub").mkdir()
-    calls = Answer(
+    calls = WrittenAnswer(
         [
             Call("Write", {"file_path": "./sub/../a.txt", "content": "a"}),
             Call("Bash", {"command": "cd sub"}),
@@ -211,8 +211,8 @@ async def test_paths_of_files_are_absolute_and_start_where_the_call_was_made(pro
     )
     await run(project, [calls, "done"], settings)
     before, batch = told(project)
-    at_once = [one["tool_input"] for one in batch["tool_calls"] if one["tool_name"] != "Bash"]
-    paths = [one.get("file_path", one.get("path")) for one in at_once]
+    at_once = [tool_call["tool_input"] for tool_call in batch["tool_calls"] if tool_call["tool_name"] != "Bash"]
+    paths = [entry.get("file_path", entry.get("path")) for entry in at_once]
     assert paths == [f"{project}/a.txt"] * 3 + [f"{project}/sub", None]
     assert before["tool_input"] == at_once[0]
 
@@ -222,8 +222,8 @@ async def test_which_agent_it_is_is_told_of_one_that_was_chosen(project: Path, n
     settings = hook("SessionStart", answering(project, {}))
     settings["hooks"]["Stop"] = settings["hooks"]["SessionStart"]
     await run(project, ["done"], settings, **({"main": AgentDefinition(name=name)} if name else {}))
-    assert [one.get("agent_type", "") for one in told(project)] == [name, name]
-    assert not any("agent_id" in one for one in told(project))
+    assert [payload.get("agent_type", "") for payload in told(project)] == [name, name]
+    assert not any("agent_id" in payload for payload in told(project))
 
 
 async def test_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_prompt_is_worked_on(
@@ -249,7 +249,7 @@ async def test_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_prompt
         await session.wait_quiet()
     lines = [json.loads(line) for line in (session.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
     first = next(line["uuid"] for line in lines if line["type"] == "user")
-    by_event = [(one["hook_event_name"], one.get("prompt_id")) for one in told(project)]
+    by_event = [(payload["hook_event_name"], payload.get("prompt_id")) for payload in told(project)]
     assert by_event == [
         ("SessionStart", None),
         ("UserPromptSubmit", first),
@@ -282,7 +282,7 @@ async def test_a_prompt_that_a_turn_takes_up_is_told_by_its_own_id(project: Path
         model=model, cwd=project, runs=project.parent / "runs", tools=[dig], settings=settings
     ) as session:
         await session.run("Go.")
-    first, second, stop = (one["prompt_id"] for one in told(project))
+    first, second, stop = (payload["prompt_id"] for payload in told(project))
     assert [second] == sent
     assert first == stop != second
 
@@ -296,7 +296,7 @@ async def test_errors_of_the_provider_have_the_names_that_matchers_know(project:
         for _ in kinds:
             with pytest.raises(TurnFailed):
                 await session.run("Go.")
-    assert [one["error"] for one in told(project)] == ["invalid_request", "model_not_found"]
+    assert [payload["error"] for payload in told(project)] == ["invalid_request", "model_not_found"]
 
 
 async def test_an_error_of_the_provider_is_told(project: Path) -> None:
@@ -310,7 +310,7 @@ async def test_an_error_of_the_provider_is_told(project: Path) -> None:
 
 async def test_the_end_of_a_session_is_told_once(project: Path) -> None:
     await run(project, ["done"], hook("SessionEnd", answering(project, {})))
-    assert [one["reason"] for one in told(project)] == ["other"]
+    assert [payload["reason"] for payload in told(project)] == ["other"]
 
 
 @pytest.mark.parametrize("command", ["no-such-command-at-all", "echo '{ this is no JSON'", "kill -9 $$"])
@@ -332,7 +332,7 @@ async def test_the_if_of_a_hook_is_a_permission_rule(project: Path) -> None:
     settings = hook("PreToolUse", "exit 2", matcher="Bash", more={"if": "Bash(git push *)"})
     calls = [Call("Bash", {"command": command}) for command in ("echo a", "true && git push origin")]
     session = await run(project, [*calls, "done"], settings)
-    assert [one.is_error for one in results(session)] == [False, True]
+    assert [result.is_error for result in results(session)] == [False, True]
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
@@ -340,7 +340,7 @@ async def test_hooks_of_a_project_run_once_it_is_trusted(project: Path, *, is_tr
     write(project / ".claude/settings.json", hook("PreToolUse", "echo no >&2; exit 2"))
     session = await run(project, [WRITE, "done"], ALL, sources=["project"], is_trusted=is_trusted)
     assert (project / "a.txt").exists() is not is_trusted
-    assert any("trust" in one for one in session.problems) is not is_trusted
+    assert any("trust" in problem for problem in session.problems) is not is_trusted
 
 
 async def test_one_malformed_entry_disables_itself_only(project: Path) -> None:
@@ -349,7 +349,7 @@ async def test_one_malformed_entry_disables_itself_only(project: Path) -> None:
     settings["hooks"]["Nonsense"] = []
     session = await run(project, [WRITE, "done"], settings)
     assert results(session)[0].is_error
-    assert any("Nonsense" in one for one in session.problems)
+    assert any("Nonsense" in problem for problem in session.problems)
 
 
 async def test_a_definition_brings_hooks_of_its_own(project: Path) -> None:
@@ -450,7 +450,7 @@ async def test_a_hook_with_a_prompt_asks_the_sessions_model(project: Path) -> No
     ) as session:
         await session.run("Go.")
     assert "it is a bad idea" in results(session)[0].content
-    (question,) = [one for one in model.requests if one.definition == "hook"]
+    (question,) = [request for request in model.requests if request.definition == "hook"]
     assert '"tool_name":"Write"' in question.messages[0].text
 
 
@@ -472,10 +472,10 @@ async def test_a_prompt_is_put_to_the_model_that_it_names_or_to_a_fast_one(
     model = ScriptedModel({"main": ["done"], "hook": ['{"ok": true}']}, name=own)
     async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
         await session.run("Go.")
-    assert [one.model for one in model.requests if one.definition == "hook"] == [asked]
+    assert [request.model for request in model.requests if request.definition == "hook"] == [asked]
 
 
 async def test_hooks_are_told_the_effort_that_holds(project: Path) -> None:
     await run(project, ["done"], {**hook("Stop", f"cat >> {project}/told"), "effort": "high"})
 
-    assert [one["effort"] for one in told(project)] == [{"level": "high"}]
+    assert [payload["effort"] for payload in told(project)] == [{"level": "high"}]

@@ -62,17 +62,17 @@ def agents(prompt: str = "May this be? $ARGUMENTS", matcher: str = "", **more: A
 
 
 def asked(model: ScriptedModel, definition: str) -> list[ModelRequest]:
-    return [one for one in model.requests if one.definition == definition]
+    return [request for request in model.requests if request.definition == definition]
 
 
 def judges(session: Session) -> list[Subagent]:
-    return [one for one in session.agents.pool.subagents.values() if one.definition.name == HOOK]
+    return [subagent for subagent in session.agents.pool.subagents.values() if subagent.definition.name == HOOK]
 
 
 def ran(session: Session) -> list[tuple[str, str]]:
     """Return how each handler ended, and what it decided."""
     lines = map(json.loads, (session.run_folder / JOURNAL).read_text().splitlines())
-    return [(one["state"], one.get("decision", "")) for one in lines if one.get("ev") == HookRan.kind]
+    return [(line["state"], line.get("decision", "")) for line in lines if line.get("ev") == HookRan.kind]
 
 
 # --- hooks around sub-agents: real commands, so real time ---------------------------------------------------------------
@@ -104,7 +104,7 @@ async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_chil
         await session.run("Go.")
         (member,) = session.agents.pool.subagents.values()
     assert results(session)[0].content.startswith("whole report")
-    first, second = (json.loads(one) for one in (project / "told").read_text().replace("}{", "}\n{").splitlines())
+    first, second = (json.loads(line) for line in (project / "told").read_text().replace("}{", "}\n{").splitlines())
     assert (first["stop_hook_active"], second["stop_hook_active"]) == (False, True)
     assert first["last_assistant_message"] == "report"
     assert first["agent_transcript_path"].endswith(f"agent-{member.id}.jsonl")
@@ -118,7 +118,7 @@ async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: P
     script = {"main": [Call("Agent", {**SPAWN.input, "subagent_type": "looker"}), "done"], "looker": ["report"]}
     async with opened(project, script, {}, agents={"looker": definition}) as (session, _):
         await session.run("Go.")
-    assert [one["hook_event_name"] for one in told(project)] == ["SubagentStop"]
+    assert [payload["hook_event_name"] for payload in told(project)] == ["SubagentStop"]
 
 
 async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project: Path) -> None:
@@ -127,7 +127,7 @@ async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project
     async with opened(project, {"main": [SPAWN, WRITE, "done"], CHILD: ["report"]}, hooks) as (session, _):
         await session.run("Go.")
 
-    spawned, written = (one["tool_response"] for one in told(project))
+    spawned, written = (payload["tool_response"] for payload in told(project))
     assert (spawned["status"], spawned["content"]) == ("completed", [{"type": "text", "text": "report"}])
     assert (written["type"], written["filePath"]) == ("create", str(project / "a.txt"))
 
@@ -170,7 +170,7 @@ async def test_an_agent_looks_for_itself_and_its_no_denies_the_call(project: Pat
     assert not (project / "a.txt").exists()
     assert "it is not done" in results(session)[0].content
     first, second = asked(model, HOOK)
-    assert {one.name for one in first.tools} == {"Read", "Grep", "Glob"}
+    assert {tool.name for tool in first.tools} == {"Read", "Grep", "Glob"}
     assert '"tool_name":"Write"' in first.messages[0].text
     assert "haiku" in first.model
     assert "nothing is written on Sundays" in str(second.messages[-1])
@@ -274,7 +274,7 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
         assert judge.lineage.depth == 2
         assert session.agents.pool.spawned == 1
         await session.wait_quiet()
-    (told_later,) = [one.messages[-1].text for one in asked(model, "main")[2:]]
+    (told_later,) = [request.messages[-1].text for request in asked(model, "main")[2:]]
     assert told_later.count("<task-notification>") == 1
     assert "report" in told_later
 

@@ -1,4 +1,4 @@
-"""What hooks are told of files: those that they watch, folders that commands go to, instructions, skills of the user's."""
+"""Hooks about files: those that they watch, folders that commands go to, instructions, skills of the user's."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ def test_matchers_list_names_and_answers_replace_what_was_asked_for() -> None:
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be looked at often: commands need real time."""
+    """Look at files often: commands need real time."""
     monkeypatch.setattr("greenroom.session.equipment._file_watch.LOOK_S", 0.02)
 
 
 async def wait_told(project: Path, events: EventStream, event: str, times: int = 1) -> list[dict[str, Any]]:
     """Wait until hooks of an event have run so often, and return what they were told."""
     with trio.fail_after(30):
-        async for one in events:
-            if isinstance(one, HookRan) and one.event == event:
+        async for each_event in events:
+            if isinstance(each_event, HookRan) and each_event.event == event:
                 times -= 1
                 if not times:
                     break
-    return [one for one in told(project) if one["hook_event_name"] == event]
+    return [payload for payload in told(project) if payload["hook_event_name"] == event]
 
 
 def opened(project: Path, script: list[Any], settings: dict[str, Any], **options: Any) -> Any:
@@ -144,9 +144,9 @@ async def test_what_the_start_of_a_session_asks_for_is_watched(project: Path) ->
 async def test_hooks_hear_where_commands_run_next(project: Path) -> None:
     """Mechanism: `Guard.tell_cwd` compares the folders before and after a call; one that leaves them tells nothing."""
     (project / "sub").mkdir()
-    calls = [Call("Bash", {"command": one}) for one in ("cd sub", "true", "cd ..; exit 3")]
+    calls = [Call("Bash", {"command": text}) for text in ("cd sub", "true", "cd ..; exit 3")]
     await run(project, [*calls, "done"], hook("CwdChanged", answering(project, {})))
-    moves = [(one["old_cwd"], one["new_cwd"]) for one in told(project)]
+    moves = [(payload["old_cwd"], payload["new_cwd"]) for payload in told(project)]
     assert moves == [(str(project), str(project / "sub")), (str(project / "sub"), str(project))]
 
 
@@ -166,18 +166,18 @@ async def test_hooks_hear_of_each_file_of_instructions(project: Path) -> None:
         events = session.events()
         await session.run("Go.")
         with trio.fail_after(30):
-            async for one in events:
-                if isinstance(one, HookRan) and len(list(heard.iterdir())) == 4:
+            async for event in events:
+                if isinstance(event, HookRan) and len(list(heard.iterdir())) == 4:
                     break
     values = [json.loads(path.read_text()) for path in heard.iterdir()]
-    found = {Path(one["file_path"]).relative_to(project).as_posix(): one for one in values}
+    found = {Path(entry["file_path"]).relative_to(project).as_posix(): entry for entry in values}
     assert {name: one["load_reason"] for name, one in found.items()} == {
         "GREENROOM.md": "session_start",
         "more.md": "include",
         "sub/GREENROOM.md": "nested_traversal",
         ".claude/rules/text.md": "path_glob_match",
     }
-    assert {one["memory_type"] for one in found.values()} == {"Project"}
+    assert {entry["memory_type"] for entry in found.values()} == {"Project"}
     rule = found[".claude/rules/text.md"]
     assert (rule["globs"], rule["trigger_file_path"]) == (["**/*.txt"], str(project / "sub/a.txt"))
     assert "trigger_file_path" not in found["more.md"]
@@ -220,5 +220,5 @@ async def test_hooks_hear_of_the_worktrees_that_an_agent_goes_into(tmp_path: Pat
     ) as session:
         await session.run("Go.")
     worktree = str(project / ".greenroom/worktrees/a")
-    moves = [(one["old_cwd"], one["new_cwd"]) for one in told(tmp_path)]
+    moves = [(payload["old_cwd"], payload["new_cwd"]) for payload in told(tmp_path)]
     assert moves == [(str(project), worktree), (worktree, str(project))]

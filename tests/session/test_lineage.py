@@ -1,4 +1,4 @@
-"""What goes along the line from main to its agents: commands that outlive an agent, notices to those above, names, switches."""
+"""The line from main to its agents: commands that outlive an agent, notices to those above, names, switches."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ async def test_a_command_of_a_child_ends_with_it_or_a_while_after_it(
     async with open_teamwork(tmp_path, main, pages=pages, tools=(make_build(tmp_path),), settings=settings) as session:
         tasks = session.tasks.table
         await session.run("go")
-        (child,) = [one for one in tasks.all() if one.info.kind != SHELL]
+        (child,) = [task for task in tasks.all() if task.info.kind != SHELL]
         await child.wait_finished()
-        (shell,) = [one for one in tasks.all() if one.info.kind == SHELL]
+        (shell,) = [task for task in tasks.all() if task.info.kind == SHELL]
         with trio.fail_after(1_000):
             await shell.wait_finished()
 
@@ -88,7 +88,7 @@ async def test_the_end_of_an_agent_whose_parent_has_ended_is_told_to_the_nearest
     told = "\n".join(heard)
     assert told.count("<result>middle is done</result>") == 1
     assert told.count("<result>lowest is done</result>") == 1
-    assert [one.count("<result>seen</result>") for one in notices(session)] == [1]
+    assert [notice.count("<result>seen</result>") for notice in notices(session)] == [1]
     assert violations(session) == []
 
 
@@ -112,7 +112,7 @@ async def test_what_an_agent_had_not_read_when_it_was_killed_is_told_to_the_next
         session.tasks.kill("top")
         await session.wait_quiet()
 
-    told = sorted(one.split("<status>")[1].split("<")[0] for one in notices(session))
+    told = sorted(notice.split("<status>")[1].split("<")[0] for notice in notices(session))
     assert told == ["completed", "killed"]
     assert "\n".join(notices(session)).count("<result>lowest is done</result>") == 1
     assert violations(session) == []
@@ -237,7 +237,7 @@ async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
         found = structured(session)
         told = main_messages(session)[2]
 
-    assert [one["agentType"] for results in found for one in results.values()] == ["Explore"]
+    assert [result["agentType"] for results in found for result in results.values()] == ["Explore"]
     assert "the general-purpose agent is not available in this session. Available agents: Explore" in told
 
     below = in_order(agent("other"), "Done.")
@@ -248,7 +248,7 @@ async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
         agents={"middle": {**MIDDLE, "tools": [listed]}},
     ) as session:
         await session.run("go")
-        started = sorted(one.agent_type for one in session.tasks.all())
+        started = sorted(task.agent_type for task in session.tasks.all())
 
     assert started == ["general-purpose", "middle"]
 
@@ -284,7 +284,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
 
 
 async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """It begins with all that main has said, its end is told to main, and it can be gone on with."""
+    """It begins with all that main has said, its end is told to main, and it can be resumed."""
     requests: dict[str, list[ModelRequest]] = {"main": [], FORK: []}
 
     def page(name: str) -> Page:
@@ -372,7 +372,7 @@ async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: P
         await session.wait_quiet()
 
     assert moved == [[]]
-    assert [one["status"] for one in structured(session)] == ["completed"]
+    assert [result["status"] for result in structured(session)] == ["completed"]
     assert notices(session) == []
 
 
@@ -405,7 +405,7 @@ async def test_a_loop_that_goes_on_by_itself_waits_for_no_agent(tmp_path: Path, 
         await session.run("go")
         await session.wait_quiet()
 
-    assert [one["status"] for one in structured(session)] == ["async_launched"]
+    assert [result["status"] for result in structured(session)] == ["async_launched"]
     assert len(notices(session)) == 1
 
 
@@ -416,7 +416,7 @@ async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, 
     pages = {"painter": echo}
     async with open_teamwork(tmp_path, main, pages=pages, agents=agents) as session:
         await session.run("go")
-        shown = {one.agent_type: one.color for one in session.tasks.all()}
+        shown = {task.agent_type: task.color for task in session.tasks.all()}
         async with session.open_team("crew") as team:
             mate = await team.spawn("ann", definition="painter")
             assert mate.color == "purple"

@@ -70,4 +70,6 @@ async def test_only_wanted_live_events_are_made(
         await session.run("Go.")
         messages = [event for _, event in events_of(stream) if isinstance(event, MessageAppended)]
 
-    assert [one.appended.message.text for one in messages] == (["Go.", "Done."] if MessageAppended in live else [])
+    assert [message.appended.message.text for message in messages] == (
+        ["Go.", "Done."] if MessageAppended in live else []
+    )

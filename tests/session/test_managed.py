@@ -11,7 +11,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.core import SettingsError, UsageError
-from greenroom.core.sources import find_places, managed_folders
+from greenroom.core.sources import find_places
+from greenroom.core.sources._source_folders import managed_folders
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Mode, read_update
 from tests.session.hook_commands import answering, hook
@@ -40,7 +41,7 @@ def test_the_folder_is_the_named_one_or_those_of_the_system(tmp_path: Path, monk
     assert managed_folders({"GREENROOM_MANAGED": ""}, "linux") == (ours, theirs)
     assert managed_folders({"GREENROOM_MANAGED": str(tmp_path)}, "linux") == (tmp_path,)
     assert managed_folders({}, "darwin") == ()
-    files = [one.relative_to(tmp_path).as_posix() for one in find_places(tmp_path, environ={}).policies]
+    files = [policy.relative_to(tmp_path).as_posix() for policy in find_places(tmp_path, environ={}).policies]
     assert files == ["ours/settings.json", "ours/managed-settings.json", "theirs/managed-settings.json"]
 
 
@@ -63,7 +64,7 @@ async def test_a_variable_that_names_no_folder_lets_nothing_begin(
 def test_parts_of_a_policy_count_from_the_last_to_the_first(managed: Path) -> None:
     for name in ("managed-settings.d/10-a.json", "managed-settings.d/20-b.json", "managed-settings.d/.c.json"):
         write(managed / name, {})
-    names = [one.relative_to(managed).as_posix() for one in find_places(managed).policies]
+    names = [policy.relative_to(managed).as_posix() for policy in find_places(managed).policies]
     assert names == [
         "settings.json",
         "managed-settings.d/20-b.json",
@@ -120,7 +121,7 @@ async def test_it_comes_before_what_the_program_gives_and_before_the_environment
         assert session.permissions.mode == Mode.PLAN
         assert session._services.plan.settings.scalars.delegation.max_depth == 1
         assert session._services.plan.environ["WHO"] == "administrator"
-        assert any("the mode is plan, set by an administrator" in one for one in session.problems)
+        assert any("the mode is plan, set by an administrator" in problem for problem in session.problems)
 
 
 async def test_a_lower_source_fills_in_what_it_does_not_say(
@@ -194,8 +195,8 @@ async def test_no_other_rules_count_where_it_says_so(
     async with opened(project, [*calls, own], sources=["user"], settings=given) as session:
         assert ("Glob" in session.tools) is is_locked
         await session.run("Go.")
-    assert [one.is_error for one in results(session)] == [False, is_locked, is_locked, False]
-    told = [one for one in session.problems if "its rules are ignored" in one]
+    assert [result.is_error for result in results(session)] == [False, is_locked, is_locked, False]
+    told = [problem for problem in session.problems if "its rules are ignored" in problem]
     assert len(told) == (2 if is_locked else 0)
 
 
@@ -211,7 +212,7 @@ async def test_neither_a_skill_nor_a_lasting_answer_lifts_that(
         update = read_update({"type": "addRules", "behavior": "allow", "rules": rules, "destination": "session"})
         await session._composition.rules.keep_updates(main, [update])
         await session.run("Go.")
-    assert [one.is_error for one in results(session)] == [False, True]
+    assert [result.is_error for result in results(session)] == [False, True]
 
 
 async def test_what_a_definition_denies_counts_all_the_same(
@@ -321,7 +322,7 @@ async def test_a_part_that_is_added_counts_at_once_and_not_any_more_when_it_is_g
         part.unlink()
         await trio.sleep(SEEN_S)
         await session.run("Go.")
-    assert [one.is_error for one in results(session)] == [True, False]
+    assert [result.is_error for result in results(session)] == [True, False]
     assert len(notices(session)) == 2
 
 
@@ -343,8 +344,8 @@ async def test_which_servers_may_be_connected_is_the_administrators_to_say(
     write(home / ".greenroom/settings.json", mine)
     given = server(a="/nowhere", b="/nowhere", c="/nowhere", d="/nowhere")
     async with opened(project, [], model=ScriptedModel([]), sources=["user"], settings=given) as session:
-        names = [one.name for one in session.servers.states()]
-        told = [one for one in session.problems if "is not connected" in one]
+        names = [state.name for state in session.servers.states()]
+        told = [problem for problem in session.problems if "is not connected" in problem]
     assert names == (["a"] if is_locked else ["a", "b"])
     assert len(told) == 4 - len(names)
 
@@ -368,6 +369,6 @@ async def test_servers_of_definitions_are_held_to_it(
     more = {"agents": None if who == "managed" else agents, "main": "one", **ANY}
     async with opened(project, [], **more) as session:
         await session.run("Go.")
-        told = [one for one in session.problems if "server 'own' is not started" in one]
+        told = [problem for problem in session.problems if "server 'own' is not started" in problem]
     is_free = who == "managed" and name == "managed-mcp.json"
     assert len(told) == (not is_free)

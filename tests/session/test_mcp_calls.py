@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents._turn_hooks import running_tasks
-from greenroom.core import Cause, Ports, TurnKilled
+from greenroom.core import Cause, TurnKilled
+from greenroom.core.ports import Ports
 from greenroom.headless._background_wait import wait_background
 from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
@@ -199,7 +200,7 @@ async def test_calls_of_children_and_forks_wait_for_ever(
     async with open_teamwork(tmp_path, main, pages=pages, settings=given) as session:
         await session.run("go")
         await trio.sleep(1_000)
-        kinds = [one.kind for one in session.tasks.all()]
+        kinds = [task.kind for task in session.tasks.all()]
 
     assert kinds == ["local_agent", "local_agent"]
     assert heard.count("late") == 2
@@ -217,7 +218,7 @@ async def test_a_person_moves_a_call_before_its_time(
         await trio.sleep(100)
 
     assert main_messages(one.session)[2].startswith(f"The call was moved to the background with ID: {moved}.")
-    assert [result_of(one) for one in notices(one.session)] == ["late"]
+    assert [result_of(notice) for notice in notices(one.session)] == ["late"]
 
 
 # --- what it comes to ---------------------------------------------------------------------------------------------------
@@ -312,7 +313,7 @@ async def test_an_interrupt_after_the_move_leaves_it_alone(
         assert server.cancelled == 1
         await trio.sleep(300)
 
-    assert [result_of(one) for one in notices(one.session)] == ["late"]
+    assert [result_of(notice) for notice in notices(one.session)] == ["late"]
 
 
 @pytest.mark.parametrize("by", ["TaskStop", "kill_all", "kill_task"])
@@ -547,7 +548,7 @@ async def _carry_out(
         is_moved = any("was moved to the background" in text for text in texts)
         assert len(notices(one.session)) == task.is_background
         assert task.is_background == is_moved or (
-            not is_moved and (0, "move") in steps and any("interrupted" in one for one in texts)
+            not is_moved and (0, "move") in steps and any("interrupted" in text for text in texts)
         )
     assert violations(one.session) == []
 

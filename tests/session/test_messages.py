@@ -97,7 +97,7 @@ async def test_a_childs_words_to_main_are_a_peers_and_never_the_users(tmp_path: 
     lines = read_transcript(session.run_folder / "transcripts/main.jsonl")
     origins = [line.get("origin") for line in lines if "<teammate-message" in str(line.get("message"))]
     assert origins
-    assert all(one == Origin(OriginKind.PEER, "scout").to_json() for one in origins)
+    assert all(origin == Origin(OriginKind.PEER, "scout").to_json() for origin in origins)
     assert violations(session) == []
 
 

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, AgentMcpServer, encode_message
 from greenroom.core import ProviderError, SettingsError, TurnFailed, UsageError
-from greenroom.models import Answer, Call, Say, ScriptedModel, Usage, request_body
+from greenroom.models import Call, Say, ScriptedModel, Usage, WrittenAnswer, request_body
 from greenroom.models._scripted import ScriptEntry
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording
 from greenroom.session import open_session
@@ -28,8 +28,8 @@ def everything() -> dict[str, Any]:
     return {"command": command, "args": arguments}
 
 
-def spent(text: str, output: int) -> Answer:
-    return Answer([Say(text)], usage=Usage(10, output))
+def spent(text: str, output: int) -> WrittenAnswer:
+    return WrittenAnswer([Say(text)], usage=Usage(10, output))
 
 
 async def test_a_budget_ends_a_session_that_has_used_it_up(project: Path, autojump_clock: MockClock) -> None:
@@ -81,7 +81,7 @@ async def test_a_session_is_recorded_and_run_again_without_its_model(project: Pa
         first = await session.run("Read it.")
     assert (session.run_folder / MODEL_FILE).is_file()
     recorded = read_recording(session.run_folder)
-    check_cache_prefixes([one.request for one in recorded.exchanges])
+    check_cache_prefixes([exchange.request for exchange in recorded.exchanges])
 
     model = RecordedModel(recorded)
     async with opened(project, [], model=model) as again:
@@ -112,7 +112,7 @@ async def test_tools_of_a_server_are_tools_of_the_agent_under_the_rules(project:
         "permissions": {"allow": ["mcp__all__echo"] if is_allowed else []},
     }
     session, model = await run(project, [Call("mcp__all__echo", {"text": "hello"}), "done"], settings=settings)
-    assert "mcp__all__echo" in {one.name for one in model.requests[0].tools}
+    assert "mcp__all__echo" in {tool.name for tool in model.requests[0].tools}
     (result,) = results(session)
     assert result.is_error is not is_allowed
     assert ("hello" in result.content) is is_allowed
@@ -121,8 +121,8 @@ async def test_tools_of_a_server_are_tools_of_the_agent_under_the_rules(project:
 async def test_servers_of_the_projects_file_are_connected(project: Path) -> None:
     write(project / ".mcp.json", json.dumps({"mcpServers": {"all": everything(), "bad": {"command": 3}}}))
     session, model = await run(project, ["done"], sources=["project"], is_trusted=True)
-    assert "mcp__all__echo" in {one.name for one in model.requests[0].tools}
-    assert any("bad" in one for one in session.problems)
+    assert "mcp__all__echo" in {tool.name for tool in model.requests[0].tools}
+    assert any("bad" in problem for problem in session.problems)
 
 
 async def test_a_dead_server_is_told_and_keeps_nobody_from_working(project: Path) -> None:
@@ -146,7 +146,7 @@ async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(p
     settings = {"mcpServers": {"all": everything()}, "permissions": {"allow": ["mcp__all"]}}
     session, model = await run(project, [Call("mcp__all__picture", {}), "done"], settings=settings)
     (sent,) = request_body(model.requests[1])["messages"][-1]["content"]
-    (line,) = [one for one in encode_message(said(session)[2])["content"] if one["type"] == "tool_result"]
+    (line,) = [line for line in encode_message(said(session)[2])["content"] if line["type"] == "tool_result"]
 
     again = ScriptedModel(["done"], keeps_requests=True)
     async with open_session(
@@ -185,7 +185,7 @@ async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_ther
 
     assert said(session)[0].text == "Review my file.py, and be very kind."
     assert after == (*tools, "mcp__all__trick")
-    assert [one.content for one in results(session)][:2] == ["learnt", "tricked"]
+    assert [result.content for result in results(session)][:2] == ["learnt", "tricked"]
     assert "note://pixel" in results(session)[2].content
     assert results(session)[3].content == "[resource note://one]\nRemember the milk."
 
@@ -198,7 +198,7 @@ async def test_who_is_denied_a_server_by_rules_has_no_resources_of_it(
 ) -> None:
     settings = {"mcpServers": {"all": everything()}, "permissions": permissions}
     _, model = await run(project, ["done"], settings=settings)
-    assert ("ReadMcpResourceTool" in {one.name for one in model.requests[0].tools}) is has_any
+    assert ("ReadMcpResourceTool" in {tool.name for tool in model.requests[0].tools}) is has_any
 
 
 async def test_what_a_hook_puts_in_the_place_of_a_result_stands_for_its_images_too(project: Path) -> None:

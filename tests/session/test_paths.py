@@ -28,7 +28,7 @@ OPEN = {"fork": "explicit", "interactive": True}
 def programs_read(session: Session) -> list[dict[str, Any]]:
     """Return what programs read of main's calls, in order."""
     lines = map(json.loads, (session.run_folder / "transcripts/main.jsonl").read_text().splitlines())
-    return [one["toolUseResult"] for one in lines if isinstance(one.get("toolUseResult"), dict)]
+    return [line["toolUseResult"] for line in lines if isinstance(line.get("toolUseResult"), dict)]
 
 
 async def test_the_foreground_is_a_result_and_no_notice(project: Path, autojump_clock: MockClock) -> None:
@@ -39,7 +39,7 @@ async def test_the_foreground_is_a_result_and_no_notice(project: Path, autojump_
     (request,) = asked(model, "code-reviewer")
     assert request.system.startswith("You review.")
     assert results(session)[0].content.startswith("No faults.")
-    assert [one["status"] for one in programs_read(session)] == ["completed"]
+    assert [entry["status"] for entry in programs_read(session)] == ["completed"]
     assert "<task-notification>" not in str(said(session))
 
 
@@ -97,8 +97,8 @@ async def test_the_record_tells_the_ways_apart(project: Path, autojump_clock: Mo
         await session.wait_quiet()
         await session.run("/audit-auth")
         assert len(members(session)) == 3
-    children = [one for one in events(session, "agent.defined") if one.get("depth")]
-    assert [("call" in one, one.get("skill", "")) for one in children] == [
+    children = [event for event in events(session, "agent.defined") if event.get("depth")]
+    assert [("call" in child, child.get("skill", "")) for child in children] == [
         (True, ""),
         (True, "audit-auth"),
         (False, "audit-auth"),

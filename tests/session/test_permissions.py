@@ -35,9 +35,9 @@ async def test_what_changes_something_is_refused_where_nobody_can_be_asked_and_t
     assert result.is_error
     assert "nobody can be asked in this session" in result.content
     assert not (project / "a.txt").exists()
-    assert [(one.tool, one.input["file_path"]) for one in session.permissions.denials] == [("Write", "a.txt")]
+    assert [(denial.tool, denial.input["file_path"]) for denial in session.permissions.denials] == [("Write", "a.txt")]
     kinds = [type(event) async for event in events]
-    assert [one for one in kinds if one in {PermissionAsked, PermissionAnswered, PermissionDenied}] == [
+    assert [kind for kind in kinds if kind in {PermissionAsked, PermissionAnswered, PermissionDenied}] == [
         PermissionAsked,
         PermissionAnswered,
         PermissionDenied,
@@ -50,7 +50,7 @@ async def test_what_only_looks_and_the_programs_own_tools_run_unasked(project: P
     async with opened(project, calls) as session:
         await session.run("Look.")
 
-    assert [one.is_error for one in results(session)] == [False, False]
+    assert [result.is_error for result in results(session)] == [False, False]
     assert results(session)[1].content == "deployed to mars"
 
 
@@ -63,7 +63,7 @@ async def test_given_settings_allow_and_deny(project: Path, autojump_clock: Mock
     async with opened(project, calls, settings=settings) as session:
         await session.run("Go.")
 
-    assert [one.is_error for one in results(session)] == [False, True]
+    assert [result.is_error for result in results(session)] == [False, True]
     assert (project / "a.txt").read_text() == "a"
     assert "no tool" in results(session)[1].content.lower() or "Deploy" in results(session)[1].content
 
@@ -75,7 +75,7 @@ async def test_a_tool_that_is_denied_entirely_is_not_shown(project: Path, autoju
     async with opened(project, [], model=model, settings=settings) as session:
         await session.run("Go.")
 
-    names = {one.name for one in model.requests[0].tools}
+    names = {tool.name for tool in model.requests[0].tools}
     assert "Bash" not in names
     assert {"Write", "Read", "Deploy"} <= names
 
@@ -95,8 +95,8 @@ async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rule
     async with opened(project, calls, sources=["project"], is_trusted=is_trusted) as session:
         await session.run("Go.")
 
-    assert [one.is_error for one in results(session)] == [not is_trusted, True]
-    assert any("until the project is trusted" in one for one in session.problems) is not is_trusted
+    assert [result.is_error for result in results(session)] == [not is_trusted, True]
+    assert any("until the project is trusted" in problem for problem in session.problems) is not is_trusted
 
 
 async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
@@ -150,7 +150,7 @@ async def test_a_mistake_in_a_file_of_others_is_told_and_passed_over(
     async with opened(project, [], sources=["project"], is_trusted=True) as session:
         answer = await session.run("Go.")
     assert answer.text == "done"
-    assert any(str(path) in one for one in session.problems)
+    assert any(str(path) in problem for problem in session.problems)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Pa
         assert home is not None
         assert sorted(home.profile.tools) == ["Deploy", "Read", "Write"]
 
-    assert [one.is_error for one in results(session)] == [False, True]
+    assert [result.is_error for result in results(session)] == [False, True]
     assert "agent careful" in results(session)[1].content
 
 
@@ -212,7 +212,7 @@ async def test_a_list_that_means_no_tool_is_refused(
 ) -> None:
     """CL-40; Behaviours (1), line 5. Mechanism: `check_tool_list`, before the agent starts."""
     definition = AgentDefinition(name="scout", tools=listed)
-    tools = [one for one in STANDARD_TOOLS if one.name != "WebFetch"]
+    tools = [standard_tool for standard_tool in STANDARD_TOOLS if standard_tool.name != "WebFetch"]
     with pytest.raises(UsageError) as caught:
         async with opened(project, [], main=definition, sources=sources, tools=tools):
             raise AssertionError
@@ -244,7 +244,7 @@ async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, aut
     request = model.requests[0]
     assert request.system.startswith("You review.")
     assert f"Working directory: {project}" in request.system
-    assert [one.name for one in request.tools] == ["Read"]
+    assert [tool.name for tool in request.tools] == ["Read"]
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Pat
 
     assert (project / "a.txt").read_text() == "rewritten"
     assert "not today" in results(session)[1].content
-    assert [(one.tool, one.label) for one in asked] == [("Write", "main"), ("Bash", "main")]
+    assert [(request.tool, request.label) for request in asked] == [("Write", "main"), ("Bash", "main")]
     assert asked[1].verdict.suggestions
 
 
@@ -359,7 +359,7 @@ async def test_a_mode_can_be_changed_while_the_session_runs(project: Path, autoj
         assert session.permissions.mode == "acceptEdits"
         with pytest.raises(UsageError, match="yolo"):
             await session.permissions.set_mode("yolo")
-    assert [one.is_error for one in results(session)] == [True, False]
+    assert [result.is_error for result in results(session)] == [True, False]
 
 
 # --- processes -------------------------------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ async def test_what_was_allowed_outside_of_the_working_directories_can_be_reache
     async with opened(project, calls, **chosen) as session:
         await session.run("Go.")
 
-    assert [one.is_error for one in results(session)] == [False] * 4
+    assert [result.is_error for result in results(session)] == [False] * 4
     assert "hello" in results(session)[0].content
     assert (elsewhere / "a.txt").read_text() == "bye"
     assert (elsewhere / "b/c.txt").read_text() == "new"
@@ -512,7 +512,7 @@ async def test_searches_leave_out_what_may_not_be_read(project: Path, autojump_c
     async with opened(project, calls, settings={"permissions": {"deny": ["Read(.env)"]}}) as session:
         await session.run("Go.")
 
-    by_text, below, names = [one.content for one in results(session)]
+    by_text, below, names = [result.content for result in results(session)]
     assert by_text == "a.txt:1:key=hunter2\n(left out, because rules keep them from being read: 2 files)"
     assert ".env" not in below
     assert "1 file)" in below

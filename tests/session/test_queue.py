@@ -1,4 +1,4 @@
-"""What is sent to a session while it works: when it is heard, in which order, and what an interrupt makes of it."""
+"""Messages to a session while it works: when they are taken up, in which order, and what an interrupt does to them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def lines_of(session: Session) -> list[dict[str, Any]]:
 
 def violations_of(session: Session) -> list[str]:
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+    return [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
 
 
 # --- in the middle of a turn ------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ async def test_the_users_words_come_before_a_notice_that_waits_already(
 
     notices = [f"<task-notification>{number}</task-notification>" for number in range(5)]
     assert last_texts(model.requests[-1]) == ["dug", "Mind the wall.", *notices]
-    (line,) = [one for one in lines_of(session) if one.get("uuid") == uuid]
+    (line,) = [line for line in lines_of(session) if line.get("uuid") == uuid]
     assert [block["text"] for block in line["message"]["content"]] == ["Mind the wall."]
     assert violations_of(session) == []
 
@@ -129,7 +129,7 @@ async def test_a_user_is_heard_although_the_agent_is_busy_for_long(tmp_path: Pat
         await session.wait_quiet()
         assert trio.current_time() - before < 1
 
-    assert [one for one in last_texts(model.requests[-1]) if one == "Stop that."]
+    assert [text for text in last_texts(model.requests[-1]) if text == "Stop that."]
 
 
 @pytest.mark.parametrize("priority", ["next", "later"])
@@ -203,7 +203,7 @@ async def test_two_commands_that_wait_are_two_turns(project: Path, autojump_cloc
         await session.wait_quiet()
 
     assert last_texts(model.requests[1]) == ["dug"], "none of it is attached to the turn that runs"
-    said_last = [last_texts(one) for one in model.requests[2:]]
+    said_last = [last_texts(request) for request in model.requests[2:]]
     assert ["Do one." in said_last[0][0], "Do two." in said_last[1][0], said_last[2]] == [True, True, ["And then?"]]
     assert [len(texts) for texts in said_last] == [1, 1, 1]
 
@@ -294,13 +294,13 @@ async def test_an_interrupt_keeps_what_waits_and_sends_it_at_once(tmp_path: Path
         await trio.sleep(0.5)
         assert session.inbox.queued() == ()
         assert session.main.is_busy
-        assert all(one.ref.is_busy for one in mates), "what runs beside it goes on"
+        assert all(mate.ref.is_busy for mate in mates), "what runs beside it goes on"
         await session.wait_quiet()
         assert trio.current_time() > before
         texts = [block.text for message in said(session) for block in message.content if hasattr(block, "text")]
         assert "Heard." in texts
-        for one in mates:
-            assert one.ref.statistics().died == 0
+        for each_mate in mates:
+            assert each_mate.ref.statistics().died == 0
 
 
 async def test_an_interrupt_may_take_back_what_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -526,7 +526,7 @@ async def test_the_end_of_what_was_lost_begins_no_turn_while_an_answer_is_waited
         await session.wait_quiet()
         await session.run("Is that all?")
 
-    first, second = (str([message.content for message in one.messages]) for one in model.requests)
+    first, second = (str([message.content for message in request.messages]) for request in model.requests)
     assert "deployed to a" in first
     assert second.count("<task-notification>") == 1
 
@@ -591,7 +591,7 @@ async def test_a_question_of_now_is_answered_by_the_calls_id_too(tmp_path: Path,
         (question,) = session.permissions.approvals.waiting()
         assert session.inbox.answer(question.call_id, Allow()) is Receipt.TAKEN
         await session.wait_quiet()
-        assert [one.content for one in results(session)] == ["deployed to a"]
+        assert [result.content for result in results(session)] == ["deployed to a"]
 
 
 # --- with agents in the background ------------------------------------------------------------------------------------------
@@ -617,7 +617,7 @@ async def test_an_interrupt_ends_the_agent_that_is_waited_for_and_spares_those_i
     """RC-01; Behaviours (9), line 3. Mechanism: the turn's link is to the child that it waits for, and to no other."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said_before = [one for one in request.messages if one.role == "assistant"]
+        said_before = [message for message in request.messages if message.role == "assistant"]
         if not said_before:
             return [start(number, background=True) for number in range(3)]
         return start(9, background=False) if len(said_before) == 1 else "Heard."

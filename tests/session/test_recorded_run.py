@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from greenroom.core import Ports, TurnFailed
+from greenroom.core import TurnFailed
+from greenroom.core.ports import Ports
 from greenroom.models import Call, Model, ModelRequest, PlaybookModel
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording, recording
 from greenroom.session import open_session
@@ -49,7 +50,7 @@ def test_a_team_that_is_run_again_says_the_same(tmp_path: Path) -> None:
     again = run_virtual(run, replayed, "second").result
 
     assert again == first
-    assert len({one.agent for one in recorded.exchanges}) == 4
+    assert len({exchange.agent for exchange in recorded.exchanges}) == 4
     replayed.assert_done()
 
 

@@ -64,7 +64,7 @@ GATE_OPEN: dict[str, Any] = {"delegation": {"fork": "when_type_omitted", "intera
 
 def statuses(session: Session) -> list[str]:
     """Return how main's calls went, as programs read it, in order."""
-    return [one.get("status", "") for one in structured(session)]
+    return [result.get("status", "") for result in structured(session)]
 
 
 async def test_a_review_is_waited_for(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -190,7 +190,7 @@ async def test_where_the_gate_is_open_all_run_in_the_background(tmp_path: Path, 
         await session.run("go")
         await session.wait_quiet()
 
-    (tool,) = (one for one in requests["main"][0].tools if one.name == "Agent")
+    (tool,) = (tool for tool in requests["main"][0].tools if tool.name == "Agent")
     assert "run_in_background" not in tool.input_schema["properties"]
     assert main_messages(session)[2].count("Async agent launched successfully") == 2
     assert "haiku" in requests["general-purpose"][0].model

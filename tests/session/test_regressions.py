@@ -1,4 +1,4 @@
-"""What happened to sessions elsewhere, and cannot here; each test names its row of `tests/regressions.py`."""
+"""Failures of sessions elsewhere that cannot happen here; each test names its row of `tests/regressions.py`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_rc_69_what_was_said_is_written_whenever_the_end_comes(
         session.runtime.recorder.listen(lambda one: session.kill() if one[2] is kind else None)
         with suppress(TurnKilled):  # the answer may be there already
             await session.run("Go.")
-    assert [one["message"]["content"][0]["text"] for one in lines_of(session)] == ["Go.", "This is the end."]
+    assert [line["message"]["content"][0]["text"] for line in lines_of(session)] == ["Go.", "This is the end."]
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ async def test_a_call_that_may_change_something_is_on_disk_before_it_runs(
         seen.append([block["input"]["name"] for block in blocks if block["type"] == "tool_use"])
         return "changed"
 
-    async with opened(project, [Call("Change", {"name": one}) for one in "ab"], tools=[change]) as session:
+    async with opened(project, [Call("Change", {"name": letter}) for letter in "ab"], tools=[change]) as session:
         await session.run("Go.")
 
     assert seen == [["a"], ["a", "b"]]
@@ -225,5 +225,5 @@ async def test_rc_88_going_on_repeats_no_call_whose_result_is_there(project: Pat
 
         assert done == list("abc")
         assert len(began) == 3 - kept
-        assert [one.content for one in results(second)] == ["did a", "did b", "did c"]
+        assert [result.content for result in results(second)] == ["did a", "did b", "did c"]
         assert said(second)[-1].text == "done"

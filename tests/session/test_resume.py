@@ -38,7 +38,7 @@ def main_file(session: Session) -> Path:
 
 def violations_of(session: Session) -> list[str]:
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+    return [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
 
 
 async def test_a_resumed_session_has_its_conversation_id_and_files(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -194,7 +194,7 @@ async def test_a_fork_goes_on_in_a_run_of_its_own(tmp_path: Path) -> None:
 
     assert second.id != first.id
     assert {path: path.read_bytes() for path in first.run_folder.rglob("*") if path.is_file()} == before
-    assert [one.text for one in model.requests[0].messages] == ["First.", "One.", "Second."]
+    assert [message.text for message in model.requests[0].messages] == ["First.", "One.", "Second."]
     lines = [json.loads(line) for line in (second.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
     assert {line["sessionId"] for line in lines} == {second.id}
     assert len(lines) == 4

@@ -80,12 +80,12 @@ async def test_files_go_back_to_any_message_and_forth_again(tmp_path: Path, auto
         await session.files.rewind(second)
         assert (folder / "a.txt").read_text(encoding="utf-8") == "two\nsame\n"
         assert (folder / "new.txt").read_text(encoding="utf-8") == "n\n"
-        events = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is FilesRewound]
+        events = [event_of(record) for record in session.runtime.recorder.latest() if record[2] is FilesRewound]
 
     assert (done.files, done.insertions, done.deletions) == ((folder / "a.txt",), 1, 1)
     assert (back.restored, back.removed) == ((folder / "a.txt",), (folder / "new.txt",))
     assert (back.insertions, back.deletions, back.changed_elsewhere, back.error) == (1, 2, (), "")
-    assert [(one.message, one.restored, one.removed) for one in events if isinstance(one, FilesRewound)] == [
+    assert [(event.message, event.restored, event.removed) for event in events if isinstance(event, FilesRewound)] == [
         ("second", 1, 0),
         (first, 1, 1),
         (second, 2, 0),
@@ -142,7 +142,9 @@ async def test_edits_of_sub_agents_count_to_the_message_during_which_they_happen
         return ""
 
     def child(request: ModelRequest) -> AnswerLike:
-        results = [one for message in request.messages for one in message.content if isinstance(one, ToolResultBlock)]
+        results = [
+            block for message in request.messages for block in message.content if isinstance(block, ToolResultBlock)
+        ]
         if not results:
             return [write("early.txt", "1\n")]
         if len(results) == 1:
@@ -188,7 +190,7 @@ async def test_a_message_that_was_sent_can_be_gone_back_to(tmp_path: Path, autoj
         await session.wait_quiet()
         sent = session.send("Second.", message_id="m2")
         await session.wait_quiet()
-        assert [one.uuid for one in heard if one.message.text == "Second."] == [sent]
+        assert [line.uuid for line in heard if line.message.text == "Second."] == [sent]
         await session.files.rewind(sent)
         assert (session.files.cwd / "a.txt").read_text(encoding="utf-8") == "1\n"
         await session.files.rewind("m1")

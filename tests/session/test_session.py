@@ -18,8 +18,7 @@ from greenroom.mailbox import Delivery
 from greenroom.models import Call, PlaybookModel, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
-from greenroom.teams import ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
-from greenroom.teams._board_messages import CreateItem
+from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, diff_runs, fold, read_journal
@@ -29,7 +28,7 @@ from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, s
 
 def violations_of(run_folder: Path) -> list[str]:
     journal = read_journal(run_folder / JOURNAL, EVENTS)
-    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+    return [f"{finding.id}: {finding.text}" for finding in check_journal(journal.entries, folds=FOLDS)]
 
 
 async def test_a_team_works_its_board_off_and_the_lead_reports(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -68,7 +68,7 @@ def place_of(project: Path, name: str) -> Path:
 
 
 async def play(folder: Path, *calls: AnswerLike, **more: Any) -> tuple[list[str], Session]:
-    """Let main make these calls, one a round; returns what each of them said, and the session."""
+    """Run a session whose main agent makes these calls, one a round; return the results and the session."""
     read: list[str] = []
     page = in_order(*calls, otherwise="Done.")
 
@@ -86,7 +86,7 @@ async def play(folder: Path, *calls: AnswerLike, **more: Any) -> tuple[list[str]
 
 def moves(session: Session) -> list[dict[str, Any]]:
     """Return what programs read of the calls of both tools that did something, in order."""
-    return [one for one in structured(session) if "worktreePath" in one]
+    return [result for result in structured(session) if "worktreePath" in result]
 
 
 # --- the tools ----------------------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ async def test_an_agent_that_works_there_holds_it(tmp_path: Path, project: Path)
             may_end.set()
             await session.wait_quiet()
             await session.run("remove")
-    (refused,) = [one for one in main_messages(session) if "nothing was removed" in one]
+    (refused,) = [message for message in main_messages(session) if "nothing was removed" in message]
     assert "wait for their end" in refused
     assert is_there
     assert where[1] == str(place_of(project, "x"))
@@ -490,9 +490,9 @@ async def test_where_a_sub_agent_is_can_be_read_while_it_runs(tmp_path: Path, pr
             await session.run("go")
 
     tree = str(place_of(project, "its"))
-    assert [one["worktree"] for one in records] == [tree, ""]
-    assert [one["cwd"] for one in records] == [tree, str(project)]
-    assert [one["roots"] for one in records] == [[tree], None]
+    assert [record["worktree"] for record in records] == [tree, ""]
+    assert [record["cwd"] for record in records] == [tree, str(project)]
+    assert [record["roots"] for record in records] == [[tree], None]
 
 
 async def test_a_teammate_joins_in_the_worktree_and_holds_it(tmp_path: Path, project: Path) -> None:
@@ -516,7 +516,7 @@ async def test_a_teammate_joins_in_the_worktree_and_holds_it(tmp_path: Path, pro
                 await session.run("remove")
 
     assert where[1] == str(place_of(project, "x"))
-    (refused,) = [one for one in main_messages(session) if "nothing was removed" in one]
+    (refused,) = [message for message in main_messages(session) if "nothing was removed" in message]
     assert "in use by ann" in refused
     assert not place_of(project, "x").exists()
 

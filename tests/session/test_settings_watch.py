@@ -35,7 +35,7 @@ TRUSTED: Final[dict[str, Any]] = {"sources": SOURCES, "is_trusted": True}
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be looked at often where commands run, which need real time."""
+    """Look at files often where commands run, which need real time."""
     monkeypatch.setattr("greenroom.session.settings._settings_watch.LOOK_S", 0.02)
 
 
@@ -94,7 +94,7 @@ def test_whatever_was_edited_in_between_rules_are_those_of_the_last_edit_and_an_
 
     assert policy.rules == (*before.rules, *mine)
     assert set(policy.directories) == {*before.directories, "/own"}
-    was_forbidden = any("disableBypassPermissionsMode" in one for one in edits[1:])
+    was_forbidden = any("disableBypassPermissionsMode" in edit for edit in edits[1:])
     assert policy.mode is (Mode.DEFAULT if mode is Mode.BYPASS and was_forbidden else mode)
 
 
@@ -134,7 +134,7 @@ def test_after_any_edits_what_counts_is_what_a_new_session_would_find_in_the_las
                     put(files[name], content)
                     await trio.sleep(SEEN_S)
                     if is_broken(name, content):
-                        assert any(str(files[name]) in one for one in notices(session)[-1:])
+                        assert any(str(files[name]) in notice for notice in notices(session)[-1:])
                     else:
                         usable[name] = content
                 now = in_force(session)
@@ -185,7 +185,7 @@ async def test_a_rule_that_is_added_or_taken_away_counts_for_the_next_call(
         await session.run("Go on.")
         read = notices(session)
 
-    assert [one.is_error for one in results(session)] == [False, True, False]
+    assert [result.is_error for result in results(session)] == [False, True, False]
     assert read[0] == f"{file} was edited: permissions in force; model from the next session on"
     assert len(read) == 2
 
@@ -214,7 +214,11 @@ async def test_hooks_and_variables_of_an_edit_are_those_of_the_next_call(project
             await session.run("Go on.")
         problems = session.problems
 
-    assert [one.content.strip().splitlines()[0] for one in results(session)] == ["it is", "it is first", "it is first"]
+    assert [result.content.strip().splitlines()[0] for result in results(session)] == [
+        "it is",
+        "it is first",
+        "it is first",
+    ]
     assert (project / "seen").read_text().split() == ["first", "first"]
     assert read[0] == f"{file} was edited: env, hooks, permissions in force"
     assert read[1].startswith(f"{file}: the file is no JSON")
@@ -241,7 +245,7 @@ async def test_a_hook_may_refuse_an_edit(project: Path) -> None:
         stream = session.events()
         write(file, {"permissions": {"allow": ["Write"]}})
         await next_notice(stream)
-        rules = [str(one) for one in session._composition.rules.policy.rules if one.source.scope is Scope.PROJECT]
+        rules = [str(rule) for rule in session._composition.rules.policy.rules if rule.source.scope is Scope.PROJECT]
         read = notices(session)
 
     assert rules == []
@@ -271,11 +275,11 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
         }
         await session._composition.rules.keep_updates(home, [read_update(update)])
         await trio.sleep(SEEN_S)
-        kept = [str(one) for one in session._composition.rules.policy.rules if one.source.scope is Scope.LOCAL]
+        kept = [str(rule) for rule in session._composition.rules.policy.rules if rule.source.scope is Scope.LOCAL]
         assert notices(session) == []
         write(file, {})
         await trio.sleep(SEEN_S)
-        left = [str(one) for one in session._composition.rules.policy.rules if one.source.scope is Scope.LOCAL]
+        left = [str(rule) for rule in session._composition.rules.policy.rules if rule.source.scope is Scope.LOCAL]
 
     assert kept == ["Write"]
     assert left == ([] if is_trusted else ["Write"])
@@ -313,11 +317,11 @@ async def test_agents_that_there_are_have_the_rules_and_hooks_of_an_edit_and_kee
         await trio.sleep(SEEN_S)
 
     homes = (plain, hooked, asked)
-    hooks = [one.profile.hooks.hooks for one in homes if one.profile.hooks is not None]
-    assert [len(one.find(HookEvent.STOP, "")) for one in hooks] == [2, 2, 1]
-    assert [one.has(HookEvent.PRE_TOOL_USE) for one in hooks] == [False, True, False]
+    hooks = [home.profile.hooks.hooks for home in homes if home.profile.hooks is not None]
+    assert [len(hook.find(HookEvent.STOP, "")) for hook in hooks] == [2, 2, 1]
+    assert [hook.has(HookEvent.PRE_TOOL_USE) for hook in hooks] == [False, True, False]
     denied = [
-        [str(rule) for rule in one.profile.policy.of(Effect.DENY)] for one in homes if one.profile.policy is not None
+        [str(rule) for rule in home.profile.policy.of(Effect.DENY)] for home in homes if home.profile.policy is not None
     ]
     assert denied == [["Edit"], ["Edit", "Write(x)"], ["Edit"]]
 
@@ -337,5 +341,5 @@ async def test_hooks_that_the_program_brought_hold_over_edits(project: Path, aut
         after.replace(hooks=composition.rules.hooks.of(after, ()))
 
     hooks = [one.profile.hooks.hooks for one in (before, after) if one.profile.hooks is not None]
-    assert [len(one.find(HookEvent.PRE_TOOL_USE, "Bash")) for one in hooks] == [1, 1]
-    assert [len(one.find(HookEvent.STOP, "")) for one in hooks] == [1, 1]
+    assert [len(hook.find(HookEvent.PRE_TOOL_USE, "Bash")) for hook in hooks] == [1, 1]
+    assert [len(hook.find(HookEvent.STOP, "")) for hook in hooks] == [1, 1]

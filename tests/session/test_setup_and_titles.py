@@ -40,11 +40,11 @@ async def test_setup_hooks_run_before_those_of_the_start_and_only_where_that_is_
 
     async with opening(project, settings=settings):
         pass
-    assert [one["hook_event_name"] for one in told(project)] == ["SessionStart"]
+    assert [payload["hook_event_name"] for payload in told(project)] == ["SessionStart"]
 
     async with opening(project, settings=settings, setup="maintenance"):
         pass
-    assert [one["hook_event_name"] for one in told(project)[1:]] == ["Setup", "SessionStart"]
+    assert [payload["hook_event_name"] for payload in told(project)[1:]] == ["Setup", "SessionStart"]
     assert told(project)[1]["trigger"] == "maintenance"
 
 
@@ -71,9 +71,9 @@ async def test_a_setup_hook_that_fails_is_a_notice_and_blocks_nothing(project: P
     settings = hook("Setup", "echo 'no network' >&2; exit 2")
     async with opening(project, "done", settings=settings, setup="init") as session:
         assert (await session.run("Go.")).text == "done"
-        (ran,) = [one for one in events_of(session, HookRan) if one.event == "Setup"]
+        (ran,) = [event for event in events_of(session, HookRan) if event.event == "Setup"]
         assert "no network" in ran.error
-        assert any("no network" in one.text for one in events_of(session, AgentNoticed))
+        assert any("no network" in event.text for event in events_of(session, AgentNoticed))
 
 
 async def test_a_setup_that_there_is_not_is_refused_before_anything_is_written(project: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_setup_that_there_is_not_is_refused_before_anything_is_written(p
 
 
 def titles(session: Any) -> list[str]:
-    return [one.title for one in events_of(session, SessionTitled)]
+    return [event.title for event in events_of(session, SessionTitled)]
 
 
 async def test_hooks_of_the_start_and_of_prompts_give_the_session_a_title(project: Path) -> None:
@@ -102,9 +102,9 @@ async def test_hooks_of_the_start_and_of_prompts_give_the_session_a_title(projec
         assert titles(session) == ["auth refactor", "repair the tests"]
 
     lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
-    written = [one for one in map(json.loads, lines) if one["type"] == "custom-title"]
-    assert [one["customTitle"] for one in written] == ["auth refactor", "repair the tests"]
-    assert all(one["sessionId"] == session.id for one in written)
+    written = [line for line in map(json.loads, lines) if line["type"] == "custom-title"]
+    assert [entry["customTitle"] for entry in written] == ["auth refactor", "repair the tests"]
+    assert all(entry["sessionId"] == session.id for entry in written)
     assert read_beginning(session.run_folder).title == "repair the tests"
 
 
@@ -141,7 +141,7 @@ async def test_a_title_after_a_compaction_is_passed_over(project: Path) -> None:
     async with opening(project, "done", "A summary.", settings=settings) as session:
         await session.run("Go.")
         await session.compact()
-        assert [one["source"] for one in told(project)] == ["compact"]
+        assert [payload["source"] for payload in told(project)] == ["compact"]
         assert session.title == ""
 
 

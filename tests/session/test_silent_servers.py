@@ -47,7 +47,7 @@ async def test_silent_servers_cost_the_session_their_limit_alone(
     async with open_teamwork(tmp_path, script, settings=settings, wait_s=0.0) as session:
         answer = await session.run("go")
         took_s = trio.current_time() - began_s
-        states = {one.name: one for one in session.servers.states()}
+        states = {state.name: state for state in session.servers.states()}
 
     assert answer.text == "I heard it."
     assert took_s <= min(limit_ms / 1000 + ENDS_IN_S, WAIT_S) + 0.1

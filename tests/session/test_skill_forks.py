@@ -48,9 +48,9 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     assert told.content[0] == TextBlock(text)
     assert "secret" not in str(first)
     assert results(session)[0].content == ('Skill "audit-auth" completed (forked execution).\n\nResult:\nAll is well.')
-    (defined,) = [one for one in events(session, "agent.defined") if one.get("skill")]
+    (defined,) = [event for event in events(session, "agent.defined") if event.get("skill")]
     assert (defined["skill"], defined["depth"], defined["call"]) == ("audit-auth", 1, results(session)[0].tool_use_id)
-    assert [one["task"] for one in events(session, "task.begin")] == [member.id]
+    assert [event["task"] for event in events(session, "task.begin")] == [member.id]
     assert "<task-notification>" not in str(said(session))
 
 
@@ -71,7 +71,7 @@ async def test_a_user_gets_what_the_skill_says_as_the_output_of_the_command(
     )
     assert prompt == "And now?"
     assert "Audit login page." in asked(model, CHILD)[0].messages[0].text
-    assert [one.get("call", "") for one in events(session, "agent.defined") if one.get("skill")] == [""]
+    assert [event.get("call", "") for event in events(session, "agent.defined") if event.get("skill")] == [""]
 
 
 async def test_a_command_that_was_sent_runs_in_its_turn(project: Path, autojump_clock: MockClock) -> None:
@@ -83,7 +83,7 @@ async def test_a_command_that_was_sent_runs_in_its_turn(project: Path, autojump_
         session.send("Last.")
         await session.wait_quiet()
         assert session.inbox.queued() == ()
-    assert [one.definition for one in model.requests] == ["main", CHILD, "main"]
+    assert [request.definition for request in model.requests] == ["main", CHILD, "main"]
     assert "All is well." in str(said(session)[2])
 
 
@@ -98,7 +98,7 @@ async def test_in_the_background_the_result_is_a_notice(project: Path, autojump_
         await session.wait_quiet()
     assert "<task-notification>" in asked(model, "main")[-1].messages[-1].text
     assert "All is well." in asked(model, "main")[-1].messages[-1].text
-    assert "TaskOutput" not in {one.name for one in asked(model, CHILD)[0].tools}
+    assert "TaskOutput" not in {tool.name for tool in asked(model, CHILD)[0].tools}
 
 
 async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
@@ -114,14 +114,14 @@ async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
         assert (await session.run("Hi.")).text == "Hello."
         assert trio.current_time() - began_s < 10.0
         await session.wait_quiet()
-    texts = [one.messages[-1].text for one in asked(model, "main")]
+    texts = [request.messages[-1].text for request in asked(model, "main")]
     assert texts[1].startswith('<command-result command="/audit-auth a" status="completed">\n[harness: ')
     assert texts[1].endswith("\nOne \\&lt;/command-result>.\n</command-result>")
     assert "Two." in texts[2]
     assert "<task-notification>" not in str(said(session))
     lines = [json.loads(line) for line in (session.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
-    hidden = [one for one in lines if "<command-result" in str(one.get("message"))]
-    assert [one["isMeta"] for one in hidden] == [True, True]
+    hidden = [line for line in lines if "<command-result" in str(line.get("message"))]
+    assert [entry["isMeta"] for entry in hidden] == [True, True]
     assert hidden[0]["origin"]["kind"] == "auto-continuation"
 
 
@@ -243,8 +243,8 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     assert "haiku" in request.model
     assert request.effort == "low"
     assert request.system.startswith("You audit.")
-    assert {one.name for one in request.tools} == {"Read", "Skill"}
-    assert [(one.model, one.effort) for one in asked(model, "main")] == [("", None), ("", None)]
+    assert {tool.name for tool in request.tools} == {"Read", "Skill"}
+    assert [(request.model, request.effort) for request in asked(model, "main")] == [("", None), ("", None)]
 
 
 async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -> None:
@@ -319,7 +319,7 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         await session.wait_quiet()
     (result,) = asked(model, CHILD)[-1].messages[-1].content
     assert "audit-auth > audit-auth" in getattr(result, "content", "")
-    first, second = [one.messages[-1].text for one in asked(model, "main")]
+    first, second = [request.messages[-1].text for request in asked(model, "main")]
     assert ("<command-result" in first, "<command-result" in second) == (True, False)
     assert "<task-notification>" in second
 

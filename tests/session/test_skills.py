@@ -1,4 +1,4 @@
-"""What a skill gives and takes away, through whole turns."""
+"""Tools and models that a skill gives and takes away, through whole turns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_what_a_skill_allows_runs_unasked_in_that_turn_and_not_in_the_next
     skill(project, "release", "allowed-tools: Write\n")
     other = Call("Write", {"file_path": "b.txt", "content": "b"})
     session, _ = await turns(project, [TAKE_UP, WRITE, "one", other, "two"], "Release.", "And on.")
-    assert [one.is_error for one in results(session)] == [False, False, True]
+    assert [result.is_error for result in results(session)] == [False, False, True]
 
 
 async def test_what_a_skill_takes_away_is_refused_until_the_user_says_something(project: Path) -> None:
@@ -50,9 +50,9 @@ async def test_what_a_skill_takes_away_is_refused_until_the_user_says_something(
     skill(project, "release", "disallowed-tools: Bash\n")
     bash = Call("Bash", {"command": "echo a"})
     session, model = await turns(project, [TAKE_UP, bash, "one", bash, "two"], "Release.", "And on.")
-    assert [one.is_error for one in results(session)] == [False, True, False]
+    assert [result.is_error for result in results(session)] == [False, True, False]
     assert "the skill release takes it away" in results(session)[1].content
-    assert len({tuple(one.name for one in request.tools) for request in model.requests}) == 1
+    assert len({tuple(tool.name for tool in request.tools) for request in model.requests}) == 1
 
 
 async def test_a_skill_chooses_model_and_effort_for_the_rest_of_the_turn(project: Path) -> None:
@@ -71,7 +71,7 @@ async def test_hooks_of_a_skill_run_from_then_on(project: Path) -> None:
     settings = {"permissions": {"allow": ["Skill", "Write"]}}
     script = [WRITE, TAKE_UP, WRITE, "one", WRITE, "two"]
     session, _ = await turns(project, script, "Release.", "And on.", settings=settings)
-    assert [one.is_error for one in results(session)] == [False, False, True, True]
+    assert [result.is_error for result in results(session)] == [False, False, True, True]
 
 
 async def test_a_user_calls_a_skill_by_its_name(project: Path) -> None:
@@ -79,7 +79,7 @@ async def test_a_user_calls_a_skill_by_its_name(project: Path) -> None:
     skill(project, "fix", "allowed-tools: Write\n", "Fix $0|$1|$2|$ARGUMENTS.")
     session, _ = await turns(project, [WRITE, "done"], '/fix 12 "a b"')
     assert 'Fix 12|a b|$2|12 "a b".' in said(session)[0].text
-    assert [one.is_error for one in results(session)] == [False]
+    assert [result.is_error for result in results(session)] == [False]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.models import Answer, AnswerLike, Call, Model, ModelRequest, ModelStream, Say
+from greenroom.models import AnswerLike, Call, Model, ModelRequest, ModelStream, Say, WrittenAnswer
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._types import Delta
 from greenroom.tools import tool
@@ -63,7 +63,7 @@ def digging() -> Page:
 
     def page(request: ModelRequest) -> AnswerLike:
         if len(request.messages) == 1:
-            return Answer([Say("Half of it is dug."), Call("Linger")])
+            return WrittenAnswer([Say("Half of it is dug."), Call("Linger")])
         return "All of it is dug."
 
     return page

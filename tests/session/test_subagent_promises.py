@@ -43,7 +43,7 @@ async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Pat
         await session.run("go")
         await trio.sleep(45)
         top = session.tasks.all()[0]
-        assert len([one for one in session.tasks.all() if one.state == "running"]) == 3
+        assert len([task for task in session.tasks.all() if task.state == "running"]) == 3
         session.tasks.kill(top.id)
         killed_at = trio.current_time()
         await trio.lowlevel.checkpoint()
@@ -52,7 +52,7 @@ async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Pat
         await trio.sleep(100)
 
     ends = [event async for event in events if isinstance(event, TaskEnded)]
-    assert [one.state for one in ends] == ["killed"] * 3
+    assert [end.state for end in ends] == ["killed"] * 3
     assert max(requests) <= killed_at
     assert violations(session) == []
 

@@ -11,7 +11,7 @@ from greenroom.models import Message, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
-from tests.agents.subagents.situations import TOOLS, ObedientModel, ordered, spawn, trouble
+from tools.soak.session_situations import TOOLS, ObedientModel, ordered, spawn, trouble
 
 
 async def test_children_that_all_failed_are_no_success(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -28,7 +28,7 @@ async def test_children_that_all_failed_are_no_success(tmp_path: Path, autojump_
     ) as session:
         await session.run(ordered([spawn([trouble("refused")]), spawn([trouble("broken")])]))
 
-        results = [block for one in heard for block in one.content if isinstance(block, ToolResultBlock)]
-        assert [one.is_error for one in results] == [True, True]
+        results = [block for line in heard for block in line.content if isinstance(block, ToolResultBlock)]
+        assert [result.is_error for result in results] == [True, True]
         handle = await session.spawn("general-purpose", ordered([trouble("refused")]))
         assert (await handle.wait_finished()).state is TaskState.FAILED

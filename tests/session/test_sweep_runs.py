@@ -39,7 +39,7 @@ def make_run(runs: Path, name: str, *, days_ago: float = 100) -> Path:
 
 
 def age(folder: Path, days_ago: float) -> None:
-    """Let everything below a folder be of that day."""
+    """Set the day of everything below a folder."""
     then = (NOW - timedelta(days=days_ago)).timestamp()
     for path in [*folder.rglob("*"), folder]:
         os.utime(path, (then, then), follow_symlinks=False)
@@ -69,7 +69,7 @@ def test_an_old_run_goes_with_all_that_is_in_it_and_nothing_else_does(tmp_path: 
 
     assert [one.run.id for one in report.removed] == [OLD]
     assert report.freed_bytes > 2_000
-    assert sorted(one.name for one in runs.iterdir()) == sorted([OTHER, "mine", "notes.md"])
+    assert sorted(path.name for path in runs.iterdir()) == sorted([OTHER, "mine", "notes.md"])
     assert (young / "transcripts" / "main.jsonl").is_file()
     assert memory.is_file()
 
@@ -291,7 +291,10 @@ def test_the_command_takes_worktrees_of_agents_that_are_no_more(
 
     assert main(["sweep", "--json"]) == 0
 
-    said = {one["path"]: (one["fate"], one["why"]) for one in json.loads(capsys.readouterr().out)["worktrees"]}
+    said = {
+        worktree["path"]: (worktree["fate"], worktree["why"])
+        for worktree in json.loads(capsys.readouterr().out)["worktrees"]
+    }
     assert said == {str(trees[0]): ("removed", ""), str(trees[1]): ("kept", "uncommitted changes: new.txt")}
     assert [tree.exists() for tree in trees] == [False, True]
 

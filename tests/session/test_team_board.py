@@ -42,14 +42,14 @@ COMPLETE = Call("TaskUpdate", {"taskId": "1", "status": "completed"})
 
 
 async def run(project: Path, settings: dict[str, Any], *calls: Call) -> tuple[list[str], tuple[Item, ...]]:
-    """Let a lead make calls; returns what it read, and the board."""
+    """Run a lead that makes these calls; return what it read, and the board."""
     model = PlaybookModel({"lead": calling(*calls), "mate": lambda _: "idle"})
     async with open_session(
         main=LEAD, model=model, cwd=project, runs=project.parent / "runs", settings=settings
     ) as session:
         async with session.open_team("crew") as team:
             await session.run("Go.")
-            return [one.content for one in results(session)], team.board.items()
+            return [result.content for result in results(session)], team.board.items()
 
 
 @pytest.mark.parametrize("command", ["echo 'not without a test' >&2; exit 2", None])
@@ -68,7 +68,7 @@ async def test_what_a_hook_lets_pass_is_created_with_the_id_that_it_was_told(pro
     texts, items = await run(project, hook("TaskCreated", answering(project, {})), CREATE, CREATE)
 
     assert texts[0] == '{"task":{"id":"1","subject":"one"}}'
-    assert [(one.id, one.subject) for one in items] == [("1", "one"), ("2", "one")]
+    assert [(item.id, item.subject) for item in items] == [("1", "one"), ("2", "one")]
     first = told(project)[0]
     assert (first["task_id"], first["task_subject"], first["task_description"]) == ("1", "one", "all of it")
     assert first["team_name"] == "crew"
@@ -202,7 +202,11 @@ async def test_a_mate_that_gives_its_item_back_is_not_handed_it_again_and_the_le
     turns: list[str] = []
 
     def mate(request: ModelRequest) -> AnswerLike:
-        asked = [text for one in request.messages if one.role == "user" and (text := one.text).startswith("Task #1")]
+        asked = [
+            text
+            for message in request.messages
+            if message.role == "user" and (text := message.text).startswith("Task #1")
+        ]
         if request.messages[-1].text == asked[-1]:
             turns.append(asked[-1])
             give_back = Call("TaskUpdate", {"taskId": "1", "status": "pending", **more})
@@ -210,7 +214,7 @@ async def test_a_mate_that_gives_its_item_back_is_not_handed_it_again_and_the_le
         return "That is all."
 
     def lead(request: ModelRequest) -> AnswerLike:
-        is_on = any(one.text == "Go on." for one in request.messages)
+        is_on = any(message.text == "Go on." for message in request.messages)
         say_more = Call("TaskUpdate", {"taskId": "1", "description": "all of it, with more", "owner": "ann"})
         return calling(CREATE, Call("TaskList"), *([say_more] if is_on else []))(request)
 

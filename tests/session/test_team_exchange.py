@@ -43,8 +43,8 @@ async def test_endless_exchange_of_teammates_ends_and_is_told_once(tmp_path: Pat
             await session.wait_quiet()
 
     lines = (find_run("last", tmp_path / "runs")).read_text(encoding="utf-8").splitlines()
-    between = [one for one in lines if '"mail.sent"' in one and '"sender":"team-lead"' not in one]
+    between = [line for line in lines if '"mail.sent"' in line and '"sender":"team-lead"' not in line]
     assert len(between) == LIMIT
-    assert sum('"mail.held"' in one for one in lines) == 1
+    assert sum('"mail.held"' in line for line in lines) == 1
     transcript = next((tmp_path / "runs").glob("2*/transcripts/main.jsonl")).read_text(encoding="utf-8")
     assert transcript.count("without any other work") == 1

@@ -71,7 +71,7 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
     assert heard["ann"] == ['<teammate-message teammate_id="team-lead">\nLook at the lexer.\n</teammate-message>']
     assert [text.splitlines()[1] for text in heard[LEAD]] == ["by team-lead", "by lead", "by main", "by Lead@t"]
     assert any('summary": "to bob: parser"' in text for text in idle), "what mates told each other (7.49)"
-    assert [one.mail for one in sent] == [1, 2, 3, 4, 5, 6]
+    assert [line.mail for line in sent] == [1, 2, 3, 4, 5, 6]
     assert sorted(one.mail for one in read) == [1, 2, 3, 4, 5, 6]
     assert violations(session) == []
 
@@ -178,7 +178,7 @@ async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, auto
         heard = {name: len(mail_texts(team, name)) for name in ("ann", "bob", "cid", LEAD)}
         sent = told(session, MailSent)
 
-    assert [(one.text, one.text_of) for one in sent] == [("All is well.", 0), ("", 1), ("", 1)], "the text once"
+    assert [(line.text, line.text_of) for line in sent] == [("All is well.", 0), ("", 1), ("", 1)], "the text once"
     world = World(FOLDS)
     for event in sent:
         world.apply(Entry(seq=1, t=0.0, kind=event.kind, event=event))
@@ -247,7 +247,7 @@ async def test_bad_entries_of_an_inbox_are_put_aside_and_reported_once(
         heard, aside = mail_texts(team, "ann"), told(session, MailQuarantined)
 
     assert [text.splitlines()[1] for text in heard] == ["first", "second"]
-    assert [one.text for one in problems] == [one.problem for one in aside]
+    assert [problem.text for problem in problems] == [one.problem for one in aside]
     assert [one.problem for one in aside] == ["entry 1: text is not text", "entry 2: 'nonsense' is not an object"]
     assert violations(session) == []
 
@@ -330,8 +330,8 @@ async def _race(folder: Path, ways: list[tuple[str, int]], wait_s: float) -> Non
                             nursery.start_soon(send_as, member(team, way), "ann", text)
         await session.wait_quiet()
         heard = mail_texts(team, "ann")
-        read = [one.mail for one in told(session, MailRead)]
-        by_number = {one.mail: one.text for one in told(session, MailSent)}
+        read = [event.mail for event in told(session, MailRead)]
+        by_number = {event.mail: event.text for event in told(session, MailSent)}
         path = member(team, "ann").home.conversation.path
 
     lines = list(read_transcript(path)) if path.exists() else []
@@ -403,7 +403,7 @@ async def test_an_interrupted_send_reaches_nobody(tmp_path: Path, autojump_clock
 
     assert scope.cancelled_caught
     assert [text.splitlines()[1] for text in heard] == ["second"]
-    assert [(one.mail, one.why) for one in told(session, MailReturned)] == [(1, "its sender was interrupted")]
+    assert [(event.mail, event.why) for event in told(session, MailReturned)] == [(1, "its sender was interrupted")]
     assert violations(session) == []
 
 
@@ -437,8 +437,8 @@ async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_s
         await session.wait_quiet()
         heard, returned = mail_texts(team, "bob"), told(session, MailReturned)
 
-    one = next(one for one in results if isinstance(one, SendRefused))
-    other = next(one for one in results if not isinstance(one, SendRefused))
+    one = next(result for result in results if isinstance(result, SendRefused))
+    other = next(result for result in results if not isinstance(result, SendRefused))
     assert one.kind == "ended"
     assert other["message"] == "Message sent to bob. Not to ann: it has ended and reads nothing any more."
     assert len(heard) == 1
@@ -458,7 +458,7 @@ async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock
             team.teammates["ann"].tell("More.")
         with pytest.raises(SendRefused) as caught:
             await send_as(member(team, LEAD), "ann", "hello")
-        assert [one.to for one in told(session, MailReturned)] == ["ann"]
+        assert [event.to for event in told(session, MailReturned)] == ["ann"]
         team.teammates["ann"].kill()
 
     assert caught.value.kind == "full"
@@ -485,5 +485,5 @@ def test_a_message_comes_to_one_end_on_record(ends: list[type[MailRead | MailRet
     for number, end in enumerate(ends):
         event = end(team="t", mail=1, to="b") if end is MailRead else end(team="t", mail=1, sender="a", to="b", why="")
         world.apply(Entry(seq=2 + number, t=0.0, kind=event.kind, event=event))
-    assert [one.seq for one in world.faults] == list(range(3, 2 + len(ends)))
+    assert [fault.seq for fault in world.faults] == list(range(3, 2 + len(ends)))
     assert unread(world.section("mail"), "t") == ([] if ends else list(world.section("mail").values()))

@@ -87,7 +87,7 @@ async def test_what_a_planning_mate_starts_changes_nothing_either(
     def ann(request: ModelRequest) -> AnswerLike:
         if request.definition == "fork" or "Write it" in last_texts(request):
             return "Done." if "is not approved yet" in last_texts(request) else write("early.txt")
-        said = sum(one.role == "assistant" for one in request.messages)
+        said = sum(message.role == "assistant" for message in request.messages)
         kind_of = {"subagent_type": "fork"} if fork else {}
         return "Done." if said else agent("Write it", **kind_of)
 
@@ -101,7 +101,9 @@ async def test_what_a_planning_mate_starts_changes_nothing_either(
     ):
         await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
         await session.wait_quiet()
-        children = [one for one in session.agents.all() if one.definition in {"general-purpose", "fork"}]
+        children = [
+            each_agent for each_agent in session.agents.all() if each_agent.definition in {"general-purpose", "fork"}
+        ]
 
     assert len(children) == 1
     assert not (tmp_path / "project/early.txt").exists()
@@ -230,19 +232,19 @@ async def test_who_waits_for_the_answer_to_a_plan_is_handed_no_item(tmp_path: Pa
         await put(team)
         with trio.fail_after(60):
             await session.wait_quiet()
-        assert [one.owner for one in team.board.items()] == [""]
+        assert [item.owner for item in team.board.items()] == [""]
         await team.spawn("bob", definition=kind("bob"))
         await session.wait_quiet()
         await put(team)
         await session.wait_quiet()
-        assert [one.owner for one in team.board.items()] == ["bob", "bob"]
+        assert [item.owner for item in team.board.items()] == ["bob", "bob"]
         bob = team.teammates["bob"]
         bob.kill()
         await bob.wait_ended()
         (plan,) = team.plans.requests
         await team.plans.answer(plan, approve=True)
         await session.wait_quiet()
-        assert [one.owner for one in team.board.items()] == ["ann", "ann"]
+        assert [item.owner for item in team.board.items()] == ["ann", "ann"]
 
     assert violations(session) == []
 
@@ -263,7 +265,7 @@ async def test_an_item_that_was_handed_over_before_the_plan_waits_with_its_mate(
             with trio.fail_after(60):
                 await session.wait_quiet()
             assert member(team, "ann").status is MemberStatus.AWAITING_PLAN
-            assert [one.owner for one in team.board.items()] == ["ann", ""]
+            assert [item.owner for item in team.board.items()] == ["ann", ""]
 
     assert violations(session) == []
 

@@ -32,7 +32,7 @@ def planning(*more: Call) -> Page:
 
 
 async def hand_in(team: Team) -> str:
-    """Let a mate hand in a plan, and return the id of the request."""
+    """Have a teammate hand in a plan; return the id of the request."""
     home = member(team, "ann").home
     await home.profile.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
     home.workspace.attachments.pop("c")
@@ -112,7 +112,7 @@ def test_whatever_is_closed_in_between_a_plan_waits_until_it_is_answered(acts: l
                     while await _open_once(session, life, left) == "close":
                         pass
                 journal = read_journal(run / JOURNAL, EVENTS)
-                assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == []
+                assert [finding.text for finding in check_journal(journal.entries, folds=FOLDS)] == []
 
     run_virtual(run)
 
@@ -224,9 +224,9 @@ async def test_a_plan_waits_wherever_the_crash_was(tmp_path: Path, autojump_cloc
         run = disk.restore(count, first.run_folder, tmp_path / "crashed")
         if not (run / "transcripts/main.jsonl").is_file():
             continue
-        entries = [one.event for one in read_journal(run / JOURNAL, EVENTS).entries]
-        submitted = {one.request for one in entries if isinstance(one, PlanSubmitted)}
-        answered = {one.request for one in entries if isinstance(one, PlanAnswered)}
+        entries = [entry.event for entry in read_journal(run / JOURNAL, EVENTS).entries]
+        submitted = {entry.request for entry in entries if isinstance(entry, PlanSubmitted)}
+        answered = {entry.request for entry in entries if isinstance(entry, PlanAnswered)}
         tried += 1
         async with open_teamwork(
             tmp_path, in_order(), pages={"Explore": in_order()}, resume=run, ports=virtual_ports(count)
@@ -235,7 +235,7 @@ async def test_a_plan_waits_wherever_the_crash_was(tmp_path: Path, autojump_cloc
                 assert set(team.plans.requests) == submitted - answered
                 await _answer_all(again, team)
         journal = read_journal(run / JOURNAL, EVENTS)
-        assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count
+        assert [finding.text for finding in check_journal(journal.entries, folds=FOLDS)] == [], count
     assert tried > 5
 
 
@@ -245,7 +245,7 @@ async def _answer_all(session: Session, team: Team) -> None:
         await team.plans.answer(request, approve=True)
     with trio.fail_after(1_000):
         await session.wait_quiet()
-    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
+    assert {teammate.status for teammate in team.roster.teammates} <= {MemberStatus.IDLE}
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def answering(*, approve: bool, reason: str = "", otherwise: AnswerLike = "Done.
 
 def outcomes(session: Session) -> list[tuple[str, str]]:
     """Return how requests ended, as the record says: mate and outcome."""
-    return [(one.to, one.outcome) for one in told(session, ShutdownSettled)]
+    return [(event.to, event.outcome) for event in told(session, ShutdownSettled)]
 
 
 async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(

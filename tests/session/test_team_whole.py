@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from greenroom.testing import Search, explore, pct, replay
-from tests.agents.subagents.machine import own_folder
-from tests.session.team_machine import MAX_STEPS, Plan, scenario
-from tests.session.team_programs import plans
+from tools.soak.session_machine import own_folder
+from tools.soak.team_machine import MAX_STEPS, Plan, scenario
+from tools.soak.team_programs import plans
 
 HISTORIES = Path(__file__).parent / "histories"
 

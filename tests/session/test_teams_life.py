@@ -43,7 +43,7 @@ class Scene:
 
     def of(self, kind: type[Event]) -> list[Any]:
         """Return the events of a kind so far."""
-        return [one for one in self.events if isinstance(one, kind)]
+        return [event for event in self.events if isinstance(event, kind)]
 
     @property
     def lead_read(self) -> str:
@@ -52,10 +52,10 @@ class Scene:
 
     @property
     def notices(self) -> list[Mapping[str, Any]]:
-        """What the lead has read of mates that are idle or have ended."""
+        """Return what the lead has read of mates that are idle or have ended."""
         lines = self.lead_read.splitlines()
         found = [json.loads(line) for line in lines if line.startswith('{"type": "')]
-        return [{"idleReason": "available", **one} if one["type"] == "idle_notification" else one for one in found]
+        return [{"idleReason": "available", **line} if line["type"] == "idle_notification" else line for line in found]
 
     async def item(self, subject: str = "one") -> None:
         """Put an item on the board."""
@@ -112,7 +112,7 @@ async def test_the_end_of_a_turn_is_one_notice_without_what_was_said(tmp_path: P
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()
 
-        assert [(one["from"], one["idleReason"]) for one in scene.notices] == [("ann", "available")]
+        assert [(notice["from"], notice["idleReason"]) for notice in scene.notices] == [("ann", "available")]
         assert "SECRET OUTPUT" not in scene.lead_read
         assert mate.status is MemberStatus.IDLE
         assert [(one.name, one.reason) for one in scene.of(TeammateIdled)] == [("ann", "available")]
@@ -141,7 +141,7 @@ async def test_who_goes_on_with_the_next_item_is_not_idle_in_between(tmp_path: P
         await scene.team.spawn("ann", definition=MATE)
         await scene.session.wait_quiet()
 
-        assert {one.status for one in scene.team.board.items()} == {ItemStatus.COMPLETED}
+        assert {item.status for item in scene.team.board.items()} == {ItemStatus.COMPLETED}
         (notice,) = scene.notices
         assert (notice["completedTaskId"], notice["idleReason"]) == ("3", "available")
 
@@ -153,7 +153,7 @@ async def test_notices_of_many_mates_are_one_turn_of_the_lead(tmp_path: Path, au
             await scene.team.spawn(f"m{number}", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()
 
-        assert sorted(one["from"] for one in scene.notices) == [f"m{number}" for number in range(5)]
+        assert sorted(notice["from"] for notice in scene.notices) == [f"m{number}" for number in range(5)]
         assert len(main_messages(scene.session)) - asked <= 4, (
             "one turn for the first, one for those that came meanwhile"
         )
@@ -182,7 +182,7 @@ async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autoj
             await scene.session.wait_quiet()
 
         assert scene.session.teams.working == 0
-        assert {one.state for one in scene.session.tasks.all()} == {TaskState.RUNNING}
+        assert {task.state for task in scene.session.tasks.all()} == {TaskState.RUNNING}
 
 
 async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
@@ -195,7 +195,7 @@ async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
         await trio.sleep(1)
         await scene.item()
 
-        assert [one.owner for one in scene.team.board.items()] == ["bob"]
+        assert [item.owner for item in scene.team.board.items()] == ["bob"]
 
 
 async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -230,7 +230,7 @@ async def test_an_abort_ends_the_turn_and_a_kill_the_mate(tmp_path: Path, autoju
         assert (await mate.abort_turn("enough").wait_ended()).state is State.KILLED
         await scene.session.wait_quiet()
         assert (mate.state, mate.status) == (State.RUNNING, MemberStatus.IDLE)
-        assert [one["idleReason"] for one in scene.notices] == ["interrupted"]
+        assert [notice["idleReason"] for notice in scene.notices] == ["interrupted"]
 
         mate.kill("no longer needed")
         await mate.wait_ended()
@@ -238,7 +238,7 @@ async def test_an_abort_ends_the_turn_and_a_kill_the_mate(tmp_path: Path, autoju
 
         assert mate.status is MemberStatus.ENDED
         assert mate.tell("hello?") is Delivery.CLOSED
-        assert [one["type"] for one in scene.notices] == ["idle_notification", "teammate_terminated"]
+        assert [notice["type"] for notice in scene.notices] == ["idle_notification", "teammate_terminated"]
         assert "no longer needed" in scene.notices[-1]["message"]
         assert [one.state for one in scene.of(TeammateLeft)] == ["killed"]
 
@@ -251,8 +251,8 @@ async def test_the_name_of_one_that_has_ended_is_not_given_again(tmp_path: Path,
         await first.wait_ended()
         others = [await scene.team.spawn("writer", definition=MATE) for _ in range(2)]
 
-        assert [one.name for one in others] == ["writer-2", "writer-3"]
-        assert [one.id for one in others] == ["writer-2@crew", "writer-3@crew"]
+        assert [other.name for other in others] == ["writer-2", "writer-3"]
+        assert [other.id for other in others] == ["writer-2@crew", "writer-3@crew"]
         assert [one.color for one in (first, *others)] == ["blue", "green", "yellow"]
 
 
@@ -270,7 +270,7 @@ async def test_a_mate_is_a_task_that_taskstop_ends_by_name_and_by_id(
         await scene.session.wait_quiet()
 
         assert mate.state is State.KILLED
-        assert [one.state for one in scene.session.tasks.all()] == [TaskState.KILLED]
+        assert [task.state for task in scene.session.tasks.all()] == [TaskState.KILLED]
         assert "Successfully stopped task: ann@crew" in scene.lead_read
         assert "task-notification" not in scene.lead_read
 
@@ -280,7 +280,7 @@ async def test_kill_all_ends_mates_too(tmp_path: Path, autojump_clock: MockClock
         mates = [await scene.team.spawn(name, definition=MATE) for name in ("ann", "bob")]
 
         assert sorted(scene.session.tasks.kill_all()) == ["ann@crew", "bob@crew"]
-        assert {(await one.wait_ended()).state for one in mates} == {State.KILLED}
+        assert {(await mate.wait_ended()).state for mate in mates} == {State.KILLED}
 
 
 async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_with_it(
@@ -291,14 +291,14 @@ async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_
     async with opened(tmp_path, mate_page, settings={"permissions": {"allow": ["Bash"]}}) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()
-        shells = [one for one in scene.session.tasks.all() if one.kind == "local_bash"]
-        assert [one.state for one in shells] == [TaskState.RUNNING]
+        shells = [task for task in scene.session.tasks.all() if task.kind == "local_bash"]
+        assert [shell.state for shell in shells] == [TaskState.RUNNING]
 
         mate.kill()
         await mate.wait_ended()
         for task in scene.session.tasks.table.all():
             await task.wait_finished()
-        assert {one.state for one in scene.session.tasks.all()} == {TaskState.KILLED}
+        assert {task.state for task in scene.session.tasks.all()} == {TaskState.KILLED}
 
 
 async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -331,7 +331,7 @@ async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path
     async with opened(tmp_path, in_order(agent("what is here?"), otherwise="Done."), wait_s=500.0) as scene:
         await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(900)
-        (child,) = [one for one in scene.session.tasks.all() if one.kind == "local_agent"]
+        (child,) = [task for task in scene.session.tasks.all() if task.kind == "local_agent"]
         assert (child.state, child.is_background) == (TaskState.RUNNING, False)
         await scene.session.wait_quiet()
 
@@ -346,14 +346,14 @@ async def test_an_agent_of_a_mate_ends_with_it(
     async with opened(tmp_path, in_order(agent("what is here?"), "Done."), wait_s=10.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(15)
-        assert sorted(one.kind for one in scene.session.tasks.all()) == ["in_process_teammate", "local_agent"]
+        assert sorted(task.kind for task in scene.session.tasks.all()) == ["in_process_teammate", "local_agent"]
         assert len(scene.session.tasks.background_all() if is_let_go else []) == is_let_go
         await trio.sleep(1)
         mate.kill()
         await mate.wait_ended()
         await scene.session.wait_quiet()
 
-        assert {one.state for one in scene.session.tasks.all()} == {TaskState.KILLED}
+        assert {task.state for task in scene.session.tasks.all()} == {TaskState.KILLED}
 
 
 # --- failures and crashes -----------------------------------------------------------------------------------------------
@@ -374,13 +374,15 @@ async def test_the_lead_is_told_of_a_turn_that_failed_and_a_message_wakes_the_ma
     async with opened(tmp_path, mate) as scene:
         ann = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await scene.session.wait_quiet()
-        assert [(one["idleReason"], "too much" in one["failureReason"]) for one in scene.notices] == [("failed", True)]
+        assert [(notice["idleReason"], "too much" in notice["failureReason"]) for notice in scene.notices] == [
+            ("failed", True)
+        ]
         assert ann.status is MemberStatus.IDLE
 
         ann.tell("Once more.")
         await scene.session.wait_quiet()
 
-        assert [one["idleReason"] for one in scene.notices] == ["failed", "available"]
+        assert [notice["idleReason"] for notice in scene.notices] == ["failed", "available"]
         assert not answers
 
 
@@ -400,8 +402,11 @@ async def test_the_lead_is_told_of_a_failure_also_where_the_item_is_tried_again_
         await scene.item()
         await scene.session.wait_quiet()
 
-        assert [(one["from"], one["idleReason"]) for one in scene.notices] == [("ann", "failed"), ("ann", "available")]
-        assert {one.status for one in scene.team.board.items()} == {ItemStatus.COMPLETED}
+        assert [(notice["from"], notice["idleReason"]) for notice in scene.notices] == [
+            ("ann", "failed"),
+            ("ann", "available"),
+        ]
+        assert {item.status for item in scene.team.board.items()} == {ItemStatus.COMPLETED}
 
 
 def crashing(times: int, rest: Page) -> tuple[Page, Callable[[], int]]:
@@ -441,7 +446,7 @@ async def test_a_mate_that_crashed_comes_back_with_its_conversation_and_its_item
         assert "Task #1 is yours" in seen[0]
         assert seen[0].count("Continue from where you left off.") == 1
         assert ann.state is State.RUNNING
-        assert [(one["from"], one["completedTaskId"]) for one in scene.notices] == [("ann", "1")]
+        assert [(notice["from"], notice["completedTaskId"]) for notice in scene.notices] == [("ann", "1")]
 
 
 async def test_one_that_crashes_too_often_is_ended_and_the_lead_is_told_why(
@@ -458,7 +463,7 @@ async def test_one_that_crashes_too_often_is_ended_and_the_lead_is_told_why(
         assert asked() == 4
         assert scene.notices[0]["type"] == "teammate_terminated"
         assert "a promise does not hold" in scene.notices[0]["message"]
-        assert [one.owner for one in scene.team.board.items()] == ["bob"]
+        assert [item.owner for item in scene.team.board.items()] == ["bob"]
 
 
 async def test_one_that_never_comes_back_is_ended_by_its_first_crash(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -517,7 +522,7 @@ async def test_a_hook_keeps_a_mate_going_with_what_it_says(tmp_path: Path) -> No
 
         assert len(seen) == 2
         assert "Look once more." in seen[1]
-        assert [one["idleReason"] for one in scene.notices] == ["available"]
+        assert [notice["idleReason"] for notice in scene.notices] == ["available"]
         told = json.loads(once.read_text())
         assert (told["teammate_name"], told["team_name"]) == ("ann", "crew")
 

@@ -28,6 +28,7 @@ from greenroom.teams import (
 )
 from greenroom.teams._board_messages import CreateItem
 from greenroom.teams._teammate_events import TeammateEvent
+from greenroom.teams._teammate_status import Availability
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, read_journal
 from tests.session.teamwork import in_order, open_teamwork, violations
@@ -87,11 +88,12 @@ async def act(team: Team, step: Step) -> None:
 
 def check_rest(team: Team) -> None:
     """Everybody who lives is idle, on the board as such, and has no item that it would have to be handed again."""
-    waiting = {*team.roster.home.waiting, *team.roster.home.holding}
-    assert {one.name for one in team.roster.teammates} <= waiting
-    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
-    assert all(not one.item for one in team.roster.teammates)
-    there = {one.name for one in team.roster.teammates}
+    known = team.roster.home.availability
+    waiting = {name for name, now in known.items() if now in {Availability.READY, Availability.HOLDING}}
+    assert {teammate.name for teammate in team.roster.teammates} <= waiting
+    assert {teammate.status for teammate in team.roster.teammates} <= {MemberStatus.IDLE}
+    assert all(not teammate.item for teammate in team.roster.teammates)
+    there = {teammate.name for teammate in team.roster.teammates}
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", *there}
 

@@ -32,7 +32,7 @@ IMPLICIT: dict[str, Any] = {"teams": {"enabled": True, "implicit": True}, "deleg
 
 def events_of(session: Session, *kinds: type) -> list[Any]:
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
-    return [one.event for one in journal.entries if isinstance(one.event, kinds)]
+    return [entry.event for entry in journal.entries if isinstance(entry.event, kinds)]
 
 
 def create(name: str = "crew", **more: Any) -> Call:
@@ -60,7 +60,7 @@ async def test_a_model_makes_a_team_and_closes_it(tmp_path: Path, autojump_clock
     assert made == {"team_name": "crew", "lead_agent_id": "team-lead@crew"}
     assert (joined["status"], joined["agent_id"], joined["name"]) == ("teammate_spawned", "ann@crew", "ann")
     assert closed["success"]
-    assert [one.team for one in events_of(session, TeamOpened, TeamClosed)] == ["crew", "crew"]
+    assert [event.team for event in events_of(session, TeamOpened, TeamClosed)] == ["crew", "crew"]
     assert violations(session) == []
 
 
@@ -87,7 +87,7 @@ async def test_a_teammate_is_there_within_the_call_and_knows_nothing_of_the_lead
     assert "SECRET" not in str(seen[0].messages) + str(seen[0].system)
     assert "You are ann, a teammate in the team crew" in str(seen[0].system)
     assert "haiku" in (seen[0].model or "")
-    assert "REPORT" not in "\n".join(text for text in (str(one) for one in structured(session)))
+    assert "REPORT" not in "\n".join(text for text in (str(result) for result in structured(session)))
 
 
 async def test_without_teams_a_name_is_only_a_name(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -108,7 +108,7 @@ async def test_a_name_that_was_taken_comes_back_as_another(tmp_path: Path, autoj
     async with open_teamwork(tmp_path, main, settings=ON) as session:
         await session.run("Go.")
 
-    names = [one["team_name"] for one in structured(session) if "lead_agent_id" in one]
+    names = [result["team_name"] for result in structured(session) if "lead_agent_id" in result]
     assert names == ["my-crew", "my-crew-2"]
     assert any("you lead the team 'my-crew' already" in text for text in main_messages(session))
 
@@ -135,8 +135,8 @@ async def test_a_team_whose_members_work_is_not_closed(tmp_path: Path, autojump_
     (refusal,) = refusals
     names = ("ann, bob", "bob, ann")
     assert refusal in {
-        f"Cannot cleanup team with 2 active member(s): {one}. Use requestShutdown to gracefully terminate teammates first."
-        for one in names
+        f"Cannot cleanup team with 2 active member(s): {name}. Use requestShutdown to gracefully terminate teammates first."
+        for name in names
     }
 
 
@@ -186,7 +186,7 @@ async def test_a_session_that_is_a_team_by_itself(tmp_path: Path, autojump_clock
             async with session.open_team("another"):
                 pass
 
-    assert [one.name for one in events_of(session, TeammateJoined)] == ["ann"]
+    assert [event.name for event in events_of(session, TeammateJoined)] == ["ann"]
     assert violations(session) == []
 
 

@@ -37,7 +37,9 @@ def remembers(request: ModelRequest) -> AnswerLike:
     handed = re.findall(r"Task #(\d+) is ", request.messages[-1].text)
     if handed:
         return Call("TaskUpdate", {"taskId": handed[-1], "status": "completed"})
-    return "I know: " + " / ".join(one.text for one in request.messages if one.role == "user" and one.text)
+    return "I know: " + " / ".join(
+        message.text for message in request.messages if message.role == "user" and message.text
+    )
 
 
 def said_by(session: Session, name: str) -> str:
@@ -77,8 +79,8 @@ async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump
             assert other.name == "bob-2", "the name of one that has ended is nobody else's"
             await put(team, "two")
             await session.wait_quiet()
-            assert [one.id for one in team.board.items()] == ["1", "2"]
-            assert {one.id: one for one in session.agents.all()}.keys() >= {agent}
+            assert [item.id for item in team.board.items()] == ["1", "2"]
+            assert {agent.id: agent for agent in session.agents.all()}.keys() >= {agent}
         usage = session.usage
 
     assert usage.total > 0
@@ -116,7 +118,7 @@ async def test_a_process_that_goes_on_with_a_run_has_the_team_again(tmp_path: Pa
             assert "Read me later." in read[1]
             await put(team, "two")
             await second.wait_quiet()
-            assert [(one.id, one.owner) for one in team.board.items()] == [("1", "ann"), ("2", "ann")]
+            assert [(item.id, item.owner) for item in team.board.items()] == [("1", "ann"), ("2", "ann")]
 
     assert violations(second) == []
 
@@ -153,13 +155,13 @@ async def test_who_was_cut_off_at_an_item_goes_on_with_it(
                         assert team.board.items()[0].owner == "ann"
                     else:
                         await session.wait_quiet()
-                        assert [one.status for one in team.board.items()] == [ItemStatus.COMPLETED]
+                        assert [item.status for item in team.board.items()] == [ItemStatus.COMPLETED]
                         assert team.teammates["ann"].status is MemberStatus.IDLE
         assert violations(session) == []
         if not is_resumed:
             break
 
-    assert [one.count(" yours: one") for one in turns] == ([1, 2] if begins else [1])
+    assert [turn.count(" yours: one") for turn in turns] == ([1, 2] if begins else [1])
     assert turns[-1].endswith("go on with it.")
 
 
@@ -198,7 +200,7 @@ async def test_a_mate_of_a_definition_that_nobody_knows_waits_for_its_name(
         async with second.open_team("crew") as team:
             assert not team.teammates
             assert [one.name for one in team.parked] == ["ann"]
-            assert any("ann of the team crew is not back" in one for one in second.problems)
+            assert any("ann of the team crew is not back" in problem for problem in second.problems)
             ann = await team.spawn("ann", definition=private, prompt="What is the word?")
             await second.wait_quiet()
             assert ann.name == "ann"
@@ -268,14 +270,14 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
             async with again.open_team("crew") as team:
                 await again.wait_quiet()
                 there = {*team.teammates, ""}
-                assert {one.owner for one in team.board.items() if one.status is not ItemStatus.COMPLETED} <= there
-                assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}, count
-                left = {one.status for one in team.board.items()} - {ItemStatus.COMPLETED}
+                assert {item.owner for item in team.board.items() if item.status is not ItemStatus.COMPLETED} <= there
+                assert {teammate.status for teammate in team.roster.teammates} <= {MemberStatus.IDLE}, count
+                left = {item.status for item in team.board.items()} - {ItemStatus.COMPLETED}
                 assert left <= (set() if team.teammates else {ItemStatus.PENDING}), count
-                ids = [one.home.profile.id for one in team.roster.teammates]
+                ids = [teammate.home.profile.id for teammate in team.roster.teammates]
                 assert len(set(ids)) == len(ids)
         journal = read_journal(run / JOURNAL, EVENTS)
-        assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count
+        assert [finding.text for finding in check_journal(journal.entries, folds=FOLDS)] == [], count
     assert tried > 20
 
 
@@ -345,7 +347,7 @@ def test_a_team_outlives_the_kill_of_its_process(tmp_path: Path) -> None:
         with trio.fail_after(60):
             async with open_session(model=model, cwd=cwd, runs=runs, resume=session_id) as session:
                 async with session.open_team("crew") as team:
-                    items = [(one.id, one.owner) for one in team.board.items()]
+                    items = [(item.id, item.owner) for item in team.board.items()]
                     team.teammates["ann"].tell("What is the word?")
                     await session.wait_quiet()
                     return list(team.teammates), items, said_by(session, "ann")
@@ -356,7 +358,7 @@ def test_a_team_outlives_the_kill_of_its_process(tmp_path: Path) -> None:
     assert items == [("1", "ann")]
     assert "The word is BLUE." in said
     journal = read_journal(runs / session_id / JOURNAL, EVENTS)
-    assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == []
+    assert [finding.text for finding in check_journal(journal.entries, folds=FOLDS)] == []
 
 
 async def test_a_new_run_knows_nothing_of_the_teams_of_another(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -1,4 +1,4 @@
-"""What a program can wait for, and how it sees who has ended."""
+"""Waiting for agents and teams, and how a program sees who has ended."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ async def test_agents_of_a_closed_team_are_listed_as_ended(tmp_path: Path, autoj
         async with session.open_team("crew") as team:
             await team.spawn("ann", definition=kind("mate"))
             await session.wait_quiet()
-            during = [(one.definition, one.state, one.has_ended) for one in session.agents.all()]
-        after = [(one.definition, one.state, one.has_ended) for one in session.agents.all()]
+            during = [(agent.definition, agent.state, agent.has_ended) for agent in session.agents.all()]
+        after = [(agent.definition, agent.state, agent.has_ended) for agent in session.agents.all()]
 
     assert during == [("main", State.RUNNING, False), ("mate", State.RUNNING, False)]
     assert after == [("main", State.RUNNING, False), ("mate", State.COMPLETED, True)]

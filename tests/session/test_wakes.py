@@ -12,7 +12,8 @@ import trio
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Note, Prompt
 from greenroom.agents.subagents import MainAgent
-from greenroom.core import InlineBlocking, TurnKilled, point
+from greenroom.core import TurnKilled, point
+from greenroom.core.ports import InlineBlocking
 from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
@@ -49,7 +50,7 @@ def make_home() -> AgentState:
 
 def told(home: AgentState) -> list[str]:
     assert home.conversation is not None
-    blocks = [block for one in home.conversation.messages if one.role == "user" for block in one.content]
+    blocks = [block for message in home.conversation.messages if message.role == "user" for block in message.content]
     return [block.text for block in blocks if isinstance(block, TextBlock)]
 
 

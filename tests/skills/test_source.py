@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.core.sources import Kind, Plugin, find_places
 from greenroom.skills import InvokedSkills, RenderPorts, Skills, SkillSource, listing, read_command_line, render_skill
 from greenroom.skills._command_line import STACKED
@@ -82,7 +83,7 @@ def test_a_malformed_one_takes_only_itself_out(tmp_path: Path, line: str) -> Non
 
     assert ("bad" in found) is line.startswith(("arguments", "context"))
     assert "good" in found
-    assert [one.kind for one in found.diagnostics if one.is_problem] != []
+    assert [diagnostic.kind for diagnostic in found.diagnostics if diagnostic.is_problem] != []
 
 
 def test_names_come_from_folders_and_files(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_skill_beats_a_command_and_the_users_beats_the_projects(tmp_path: Path
     found = load(tmp_path)
 
     assert (found["fix"].body, found["two"].body) == ("user's skill", "ours")
-    assert [one.kind for one in found.diagnostics] == [Kind.SHADOWED] * 3
+    assert [diagnostic.kind for diagnostic in found.diagnostics] == [Kind.SHADOWED] * 3
 
 
 def test_a_plugins_carry_its_name_and_are_found_without_it(tmp_path: Path) -> None:
@@ -180,8 +181,8 @@ def test_a_listing_keeps_to_its_budget_and_names_all_while_names_fit(lengths: li
     text = listing(skills, most=most)
 
     assert len(text) <= most
-    if len("\n".join(f"- {one.name}" for one in skills)) <= most:
-        assert all(f"- {one.name}" in text for one in skills)
+    if len("\n".join(f"- {each_skill.name}" for each_skill in skills)) <= most:
+        assert all(f"- {each_skill.name}" in text for each_skill in skills)
     elif skills:
         assert text.splitlines()[-1].endswith(" more")
 
@@ -192,7 +193,7 @@ def test_a_listing_keeps_to_its_budget_and_names_all_while_names_fit(lengths: li
 def called(text: str, *names: str, forks: str = "") -> list[tuple[str, str]] | None:
     skills = resolve_skills(skill(name=name, path=HERE / name, is_fork=name == forks) for name in names)
     line = read_command_line(text, skills)
-    return None if line is None else [(one.skill.name, one.arguments) for one in line.invocations]
+    return None if line is None else [(invocation.skill.name, invocation.arguments) for invocation in line.invocations]
 
 
 def test_what_a_user_types() -> None:

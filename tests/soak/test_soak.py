@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.soak.running import HISTORIES, Plan, run
-from tests.soak.scenarios import SCENARIOS
+from tools.soak.running import HISTORIES, Plan, run
+from tools.soak.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core import SettingsError, UsageError
+from greenroom.core.validation import read_settings
 from greenroom.store import RetentionSettings, StoredRun, decide_retention
 
 DAY_S = 24 * 3600.0
@@ -44,10 +45,10 @@ def test_only_what_is_too_old_or_too_much_goes_and_never_what_is_in_doubt(
 ) -> None:
     verdicts = decide_retention(runs, settings, now_s=NOW_S)
 
-    assert sorted(one.run.id for one in verdicts) == sorted(one.id for one in runs)
-    assert all(one.why for one in verdicts)
-    gone = [one.run for one in verdicts if one.is_due]
-    kept = [one.run for one in verdicts if not one.is_due]
+    assert sorted(verdict.run.id for verdict in verdicts) == sorted(each_run.id for each_run in runs)
+    assert all(verdict.why for verdict in verdicts)
+    gone = [verdict.run for verdict in verdicts if verdict.is_due]
+    kept = [verdict.run for verdict in verdicts if not verdict.is_due]
     assert not any(one.doubt or one.changed_s > NOW_S + 3600 for one in gone)
     newest = sorted(runs, key=lambda one: (one.changed_s, one.id))[max(0, len(runs) - settings.keep_newest) :]
     assert not set(newest) & set(gone)

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import JournalError, SeededIds, SystemIds
+from greenroom.core import JournalError
+from greenroom.core.ports import SeededIds, SystemIds
 from greenroom.store import Transcript, TranscriptHeader, encode_line, new_uuid
 
 PATH = Path("transcripts/main.jsonl")
@@ -102,7 +103,7 @@ def test_each_line_says_its_own_time(offsets_us: list[int]) -> None:
         log.append("user", HELLO)
 
     said = [orjson.loads(line)["timestamp"] for line in out]
-    assert said == [f"{one.isoformat('T', 'milliseconds')[:23]}Z" for one in times]
+    assert said == [f"{time.isoformat('T', 'milliseconds')[:23]}Z" for time in times]
 
 
 def test_each_line_is_linked_to_the_one_before() -> None:

@@ -63,7 +63,7 @@ def tied_to(child: int, children: list[tuple[set[int], bool, bool]], strategy: S
     def reaches(one: int) -> bool:
         return one == child or any(reaches(on) for on in children[one][0] if on < one)
 
-    return {one for one in range(len(children)) if reaches(one)}
+    return {number for number in range(len(children)) if reaches(number)}
 
 
 @pytest.mark.promise("I-36", "I-38", "I-40")
@@ -95,7 +95,9 @@ def test_exactly_those_that_build_on_it_are_restarted_with_a_child(
                 if not ref.is_gone:
                     node = next(node for node in opened.tree().children if node.id == ref.id)
                     assert node.incarnation == 1 + is_touched
-            assert [one.is_requested for one in events(opened, ChildRestarted)] == [is_requested] * entered_worktrees
+            assert [event.is_requested for event in events(opened, ChildRestarted)] == [
+                is_requested
+            ] * entered_worktrees
 
     run_virtual(scenario, choices=choices)
 
@@ -206,7 +208,7 @@ async def test_a_requested_restart_lets_the_turn_finish_keeps_the_mail_and_costs
 
         assert seen == ["waits"] * 3
         assert opened.tree().children[0].incarnation == 4
-        assert [one.cause.why for one in events(opened, StopRequested)][:3] == ["restarted on request"] * 3
+        assert [event.cause.why for event in events(opened, StopRequested)][:3] == ["restarted on request"] * 3
 
 
 @virtually

@@ -61,7 +61,7 @@ async def test_a_supervisor_that_gives_up_ends_its_children_in_reverse_order_and
             gate.opened.set()
         down = await team.join()
 
-        ends = [one.actor for one in events(opened, ActorExited)]
+        ends = [event.actor for event in events(opened, ActorExited)]
         assert ends == [fragile.id, last.id, first.id, team.id]
         assert [gate.is_through for gate in gates] == [True, True]
         assert down.state is State.FAILED
@@ -167,6 +167,7 @@ async def test_a_letter_to_a_supervisor_is_a_dead_letter_and_no_failure(lane: La
         assert opened.dead_letters.latest()[0].lane is lane
 
 
+@pytest.mark.slow
 async def test_a_plain_actor_that_fails_again_and_again_does_not_nest() -> None:
     made = 0
 
@@ -203,7 +204,7 @@ async def test_an_error_of_the_clean_up_is_not_lost_behind_that_of_the_handler(e
             actor.tell(fail)
             down = await actor.wait_ended()
             assert isinstance(down.error, BaseExceptionGroup)
-            assert [type(one) for one in down.error.exceptions] == [Oops, type(error)]
+            assert [type(exception) for exception in down.error.exceptions] == [Oops, type(error)]
             raise ValueError
 
 

@@ -189,6 +189,7 @@ async def test_one_restart_too_many_in_the_window_makes_the_supervisor_give_up()
     assert len(events(opened, ChildRestarted)) == 2
 
 
+@pytest.mark.slow
 async def test_very_many_restarts_are_no_mistake() -> None:
     spec = SupervisorSpec(intensity=5_000, backoff=AT_ONCE)
     async with open_runtime(ports=virtual_ports(), spec=spec) as opened:

@@ -49,13 +49,13 @@ async def test_the_first_or_the_last_of_them_ends_their_supervisor_in_order() ->
                     ended_after = number
 
             assert ended_after == expected
-            assert [one.child for one in events(opened, SupervisorFinished)] == (
+            assert [event.child for event in events(opened, SupervisorFinished)] == (
                 [] if not expected else [(first.id, second.id)[expected - 1]]
             )
             if expected:
                 assert team.ref.state is State.COMPLETED
-                ends = [one.actor for one in events(opened, ActorExited)]
-                order = [ends.index(one.id) for one in reversed(helpers)]
+                ends = [event.actor for event in events(opened, ActorExited)]
+                order = [ends.index(helper.id) for helper in reversed(helpers)]
                 assert order == sorted(order)
 
 
@@ -98,7 +98,7 @@ def test_it_ends_exactly_when_those_that_it_ends_with_have_ended_by_themselves(
 
 
 def end(ref: Any, how: str, *, is_plain: bool) -> None:
-    """Let an actor end in one of four ways."""
+    """Make an actor end in one of four ways."""
     match how:
         case "itself":
             ref.tell((lambda ctx: ctx.ref.stop(why="done")) if is_plain else finish)

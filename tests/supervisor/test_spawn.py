@@ -326,7 +326,7 @@ async def test_two_living_actors_never_have_one_id(behavior: Any) -> None:
             with pytest.raises(UsageError, match="first"):
                 await supervisor.spawn(behavior, name="second", spec=spec)
 
-        assert (first.id, [one.id for one in opened.root.children()]) == ("earlier", [below.id, "earlier"])
+        assert (first.id, [child.id for child in opened.root.children()]) == ("earlier", [below.id, "earlier"])
         assert below.children() == []
 
 

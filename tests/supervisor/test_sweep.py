@@ -10,6 +10,8 @@ from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from tests.actors.invariants import violations
 from tests.actors.situations import AT_ONCE, Doer, PlainDoer, fail, runtime
 
+pytestmark = pytest.mark.slow  # they are run again and again, each time cut at another moment
+
 
 async def live(at: CancelAt) -> tuple[list[str], float]:
     """Open a runtime with a team, let somebody crash, and close it; return what is wrong and when it ended."""

@@ -15,7 +15,16 @@ import attrs
 import pytest
 import trio
 
-from greenroom.models import Answer, Call, Message, ModelRequest, TextBlock, ToolResultBlock, ToolUseBlock, as_answer
+from greenroom.models import (
+    Call,
+    Message,
+    ModelRequest,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    WrittenAnswer,
+    as_answer,
+)
 from greenroom.swarm.survey import play_lead, play_mate
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
 from greenroom.testing._messages_script import ReplyLike
@@ -51,7 +60,7 @@ class PlaybookServer:
         self.ids = count(1)
         self.tools: set[tuple[str, ...]] = set()
 
-    def __call__(self, received: ReceivedRequest) -> Answer:
+    def __call__(self, received: ReceivedRequest) -> WrittenAnswer:
         self.tools.add(tuple(tool["name"] for tool in received.body["tools"]))
         is_lead = "You lead a small team" in json.dumps(received.body["system"])
         answer = as_answer((play_lead if is_lead else play_mate)(request_of(received.body)))
@@ -119,7 +128,7 @@ class TroubledServer:
         answer = self.playbook(received)
         if self.cuts and self.asked % 2 and isinstance(answer.parts[0], Call):
             self.cuts -= 1
-            return StreamReply(answer=Answer(answer.parts[:1]), ending="cut", events=3)
+            return StreamReply(answer=WrittenAnswer(answer.parts[:1]), ending="cut", events=3)
         return answer
 
 

@@ -20,7 +20,7 @@ from greenroom.cli import main
 from greenroom.models import AnswerLike, ModelRequest
 from greenroom.swarm.recipes import SURVEY
 from greenroom.swarm.survey import play_mate
-from greenroom.swarm.survey._conversation import read_conversation
+from greenroom.swarm.survey._survey_conversation import read_conversation
 from tests.cli.forked import run_afresh, run_forked
 from tests.swarm.small_repo import make_small_repo
 

@@ -1,7 +1,7 @@
 """Many claimers on one board: each looks at the list, takes what it saw free, works, completes; under any schedule.
 
 What a claimer sees may be somebody else's by the time its claim is read, which is the point: of those that saw the same, one gets
-it, and the others are told whose it is. Used by the tests, and by `python -m tests.soak.claims` for very many schedules.
+it, and the others are told whose it is. Used by the tests, and by `python -m tools.soak.claims` for very many schedules.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def first_free(state: BoardState, number: int) -> str | None:
     item = state.claimable()
     if item is None:
         return None
-    for one in range(item.number + number, item.number, -1):
-        other = state.items.get(str(one))
+    for each_number in range(item.number + number, item.number, -1):
+        other = state.items.get(str(each_number))
         if other is not None and other.status is ItemStatus.PENDING:
             return other.id
     return item.id
@@ -96,8 +96,8 @@ def crowd(claimers: int = CLAIMERS, items: int = ITEMS) -> Callable[[Sim], Await
 def check(sim: Sim, home: BoardHome, items: int) -> None:
     """Look at the record: one claim and one completion of each item, both by its owner."""
     events = [event_of(record) for record in sim.records() if issubclass(record[2], ItemEvent)]
-    claims = {one.item: one.owner for one in events if isinstance(one, ItemClaimed)}
-    ends = {one.item: one.by for one in events if isinstance(one, ItemCompleted)}
+    claims = {event.item: event.owner for event in events if isinstance(event, ItemClaimed)}
+    ends = {event.item: event.by for event in events if isinstance(event, ItemCompleted)}
     assert len(events) == 2 * items, "no item is claimed or completed twice"
-    assert claims == ends == {one.id: one.owner for one in home.state.in_order()}
+    assert claims == ends == {item.id: item.owner for item in home.state.in_order()}
     assert len(claims) == items

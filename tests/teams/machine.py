@@ -35,6 +35,7 @@ from greenroom.teams import (
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._board_messages import CreateItem, GiveBack, Idle, Join, Occupied, TurnOver
 from greenroom.teams._item_events import ItemEvent
+from greenroom.teams._teammate_status import Availability
 from greenroom.testing import Sim
 from greenroom.trace import Entry, fold
 
@@ -60,7 +61,7 @@ Operation: TypeAlias = tuple[str, int, int]
 @final
 @attrs.frozen
 class Plan:
-    """What is done to a board."""
+    """An operation on a board."""
 
     hosts: tuple[tuple[Operation, ...], ...]
     """Each does one operation after the other, all side by side."""
@@ -188,7 +189,7 @@ class World:
                 await trio.sleep(one / 10)
 
     async def end(self) -> None:
-        """Let somebody who completes everything be given what is left: nothing may be lost."""
+        """Give what is left to somebody who completes everything: nothing may be lost."""
         await trio.sleep(100)
         self.check_rest()
         await self.spawn("closer", ["complete"])
@@ -196,18 +197,23 @@ class World:
             if item.status is not ItemStatus.COMPLETED:
                 await self.edit(item.id, LEAD, owner="closer")
         await trio.sleep(100)
-        left = [one for one in self.home.state.in_order() if one.status is not ItemStatus.COMPLETED]
+        left = [item for item in self.home.state.in_order() if item.status is not ItemStatus.COMPLETED]
         assert left == []
 
     def check_rest(self) -> None:
         """Look at a board where nothing happens any more: nobody waits for what there is, nothing is owned by the dead."""
         state, home = self.home.state, self.home
         alive = {name for name, ref in self.refs.items() if not ref.is_gone}
-        assert {one.owner for one in state.in_order() if one.status is not ItemStatus.COMPLETED} <= {"", LEAD, *alive}
+        assert {item.owner for item in state.in_order() if item.status is not ItemStatus.COMPLETED} <= {
+            "",
+            LEAD,
+            *alive,
+        }
         assert set(home.members) == alive, "all that live are known, and nobody else"
-        assert not [name for name in home.waiting if state.claimable(name)]
-        assert not [name for name in home.waiting if state.startable(name)]
-        assert not set(home.waiting) & set(home.holding)
+        assert not [name for name in home.ready if state.claimable(name)]
+        assert not [name for name in home.ready if state.startable(name)]
+        ready = {name for name, known in home.availability.items() if known is Availability.READY}
+        assert set(home.ready) == ready
 
 
 def scenario(plan: Plan) -> Callable[[Sim], Awaitable[object]]:

@@ -23,6 +23,7 @@ from greenroom.teams._board_messages import (
     TurnOver,
 )
 from greenroom.teams._edits import EditRefused
+from greenroom.teams._teammate_status import Availability
 from tests.teams.situations import open_scene
 
 
@@ -121,8 +122,8 @@ async def test_a_board_that_comes_back_hands_out_what_waits(autojump_clock: Mock
     async with open_scene() as scene:
         await scene.create("first")
         await scene.join("ann")
-        scene.home.waiting.clear()  # as if the crash had come between the two
-        scene.home.waiting["ann"] = scene.refs["ann"]
+        scene.home.ready.clear()  # as if the crash had come between the two
+        scene.home.set_availability("ann", Availability.READY)
         await settle()
         await scene.create("second")
         with pytest.raises(TurnFailed):
@@ -252,7 +253,7 @@ async def test_what_a_member_that_ends_had_comes_back_and_the_lead_hears_of_all_
         scene.refs["ann"].kill()
         await settle()
 
-        assert [(one.status.value, one.owner) for one in scene.items] == [
+        assert [(item.status.value, item.owner) for item in scene.items] == [
             ("completed", "ann"),
             ("pending", ""),
             ("pending", ""),
@@ -341,7 +342,7 @@ async def test_an_id_that_was_reserved_is_nobody_elses(autojump_clock: MockClock
         late = await scene.create("late", id=first)
 
         assert (first, refused, other.id, late.id) == ("1", "2", "3", "1")
-        assert [one.id for one in scene.items] == ["1", "3"]
+        assert [item.id for item in scene.items] == ["1", "3"]
         assert (await scene.create("next")).id == "4"
 
 

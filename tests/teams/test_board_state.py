@@ -58,7 +58,7 @@ class Boards(RuleBasedStateMachine):
             assert {place_of(self.state.items[one]) for one in freed} == self.startable() - could
 
     def startable(self) -> set[tuple[str, str, tuple[str, ...]]]:
-        return {place_of(one) for one in self.state.items.values() if is_startable(self.state, one)}
+        return {place_of(item) for item in self.state.items.values() if is_startable(self.state, item)}
 
     @rule(links=LINKS)
     def create(self, links: tuple[str, ...]) -> None:
@@ -66,7 +66,7 @@ class Boards(RuleBasedStateMachine):
         assert item_id not in self.ids
         self.ids.append(item_id)
         self.record(ItemCreated(item=item_id, subject="s", description="d", by=LEAD))
-        self.edit(Edit(item=item_id, by=LEAD, add_blocked_by=tuple(one for one in links if one in self.state.items)))
+        self.edit(Edit(item=item_id, by=LEAD, add_blocked_by=tuple(link for link in links if link in self.state.items)))
 
     @rule(
         edit=st.builds(
@@ -92,7 +92,7 @@ class Boards(RuleBasedStateMachine):
         assert before is not None
         if before.owner and edit.by not in {before.owner, LEAD} and before.status is not ItemStatus.COMPLETED:
             assert not any(isinstance(one, ItemCompleted | ItemClaimed | ItemReleased) for one in plan)
-        if any(isinstance(one, ItemClaimed) for one in plan):
+        if any(isinstance(claimed, ItemClaimed) for claimed in plan):
             assert not by_hand_blocked(self.state, before)
         self.record(*plan)
 
@@ -119,24 +119,28 @@ class Boards(RuleBasedStateMachine):
     def answers_are_those_of_a_search(self) -> None:
         items = sorted(self.state.items.values(), key=lambda one: int(one.id))
         for owner in ("", *MEMBERS, LEAD):
-            found = [one for one in items if one.owner == owner and is_startable(self.state, one)]
+            found = [item for item in items if item.owner == owner and is_startable(self.state, item)]
             answer = self.state.startable(owner) if owner else self.state.claimable()
             assert answer == (found[0] if found else None)
-            free = [one for one in items if not one.owner and is_startable(self.state, one, owner)]
+            free = [item for item in items if not item.owner and is_startable(self.state, item, owner)]
             assert self.state.claimable(owner) == (free[0] if free else None)
         for member in (*MEMBERS, LEAD):
-            mine = [one for one in items if one.owner == member and one.status is not ItemStatus.COMPLETED]
+            mine = [item for item in items if item.owner == member and item.status is not ItemStatus.COMPLETED]
             assert list(self.state.owned(member)) == mine
         for item in items:
-            assert list(self.state.blocks(item.id)) == [one.id for one in items if item.id in one.blocked_by]
+            assert list(self.state.blocks(item.id)) == [
+                each_item.id for each_item in items if item.id in each_item.blocked_by
+            ]
             assert list(self.state.open_blockers(item)) == by_hand_blocked(self.state, item)
-        assert self.state.is_done == (bool(items) and all(one.status is ItemStatus.COMPLETED for one in items))
+        assert self.state.is_done == (bool(items) and all(item.status is ItemStatus.COMPLETED for item in items))
 
     @invariant()
     def items_are_sound(self) -> None:
         for item in self.state.items.values():
             assert item.owner or item.status is not ItemStatus.IN_PROGRESS
-            assert all(one in self.state.items for one in item.blocked_by), "what is deleted is nowhere referred to"
+            assert all(blocker in self.state.items for blocker in item.blocked_by), (
+                "what is deleted is nowhere referred to"
+            )
             assert item.id not in reachable(self.state, item)
         assert len(self.completed) == len(set(self.completed)), "nothing is done twice"
 
@@ -152,7 +156,7 @@ class Boards(RuleBasedStateMachine):
 
 def read_back(entry: Entry) -> Entry:
     event: Event = entry.event
-    fields = (getattr(event, one.name) for one in attrs.fields(type(event)))
+    fields = (getattr(event, field.name) for field in attrs.fields(type(event)))
     return CODEC.decode(orjson.loads(CODEC.encode((entry.seq, entry.t, type(event), *fields), 0.0)))
 
 
@@ -166,7 +170,7 @@ def is_startable(state: BoardState, item: Item, member: str = "") -> bool:
 
 
 def by_hand_blocked(state: BoardState, item: Item) -> list[str]:
-    found = [state.items.get(one) for one in item.blocked_by]
+    found = [state.items.get(blocker) for blocker in item.blocked_by]
     return [one.id for one in found if one is not None and one.status is not ItemStatus.COMPLETED]
 
 

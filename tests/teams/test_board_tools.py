@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 @attrs.define(eq=False)
 class Desk:
-    """Who has which tools, at a board."""
+    """The tools of each member at a board."""
 
     scene: Scene
     roster: Roster
@@ -34,7 +34,7 @@ class Desk:
     is_full: bool = False
 
     def tools(self, me: str) -> dict[str, Tool]:
-        return {one.name: one for one in board_tools(self.roster, me)}
+        return {board_tool.name: board_tool for board_tool in board_tools(self.roster, me)}
 
     async def say(self, me: str, name: str, **values: Any) -> str:
         return await self.tools(me)[name].call(values, self.context)
@@ -166,7 +166,7 @@ async def test_a_list_of_many_is_in_the_order_of_numbers_with_open_blockers_only
 
         tasks = (await desk.call("ann", "TaskList"))["tasks"]
 
-        assert [one["id"] for one in tasks] == [str(number) for number in range(1, 12)]
+        assert [task["id"] for task in tasks] == [str(number) for number in range(1, 12)]
         assert tasks[-1]["blockedBy"] == ["10"]
         assert (await desk.call("ann", "TaskGet", taskId="11"))["task"]["blockedBy"] == ["10"]
         assert (await desk.call("ann", "TaskGet", taskId="2"))["task"]["blocks"] == ["11"]

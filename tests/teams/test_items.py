@@ -1,4 +1,4 @@
-"""What may be done to an item, by whom, and what becomes of it: the board's rules as pure functions."""
+"""Edits of an item, who may make them, and their effect: the board's rules as pure functions."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def test_what_waits_for_something_open_cannot_be_begun() -> None:
     assert (no.reason, no.items) == ("blocked", ("2",))
     assert refused(state, "1", LEAD, status="in_progress").reason == "blocked"
     assert refused(state, "1", "ann", status="completed").reason == "blocked"
-    assert [one.id for one in claims(state)] == ["2"]
+    assert [claim.id for claim in claims(state)] == ["2"]
 
     state = edited(state, "2", "bob", status="completed")
-    assert [one.id for one in claims(state)] == ["1"]
+    assert [claim.id for claim in claims(state)] == ["1"]
 
 
 def claims(state: BoardState) -> list[Item]:
@@ -111,8 +111,8 @@ def test_links_go_both_ways_and_end_with_what_they_lead_to() -> None:
     assert state.blocks("1") == ("2", "3")
     assert state.items["2"].blocked_by == ("1",)
     state = edited(state, "1", LEAD, status="deleted")
-    assert [one.blocked_by for one in state.in_order()] == [(), ()]
-    assert [one.id for one in claims(state)] == ["2"]
+    assert [item.blocked_by for item in state.in_order()] == [(), ()]
+    assert [claim.id for claim in claims(state)] == ["2"]
 
 
 def test_nothing_comes_to_wait_for_itself() -> None:
@@ -239,9 +239,9 @@ def test_items_are_listed_by_number() -> None:
     for number in (3, *range(4, 12), 2):
         state.fold(ItemCreated(item=str(number), subject="", description="", by=LEAD))
 
-    assert [one.id for one in state.in_order()] == [str(number) for number in range(2, 12)]
-    assert [one.id for one in BoardState(state.items.values()).in_order()] == [str(n) for n in range(2, 12)]
-    assert [one.id for one in claims(state)] == ["2"]
+    assert [item.id for item in state.in_order()] == [str(number) for number in range(2, 12)]
+    assert [item.id for item in BoardState(state.items.values()).in_order()] == [str(n) for n in range(2, 12)]
+    assert [claim.id for claim in claims(state)] == ["2"]
 
 
 @given(st.lists(st.booleans(), max_size=20))

@@ -91,7 +91,7 @@ def test_without_what_is_needed_nothing_is_read_and_what_is_optional_never_matte
 ) -> None:
     wire = write(message)
     key = data.draw(st.sampled_from(sorted(set(wire) - {"type"})))
-    names = {one.name: one for one in attrs.fields(type(message))}
+    names = {field.name: field for field in attrs.fields(type(message))}
     field = names.get(key) or names.get("".join(f"_{c.lower()}" if c.isupper() else c for c in key)) or names["sender"]
 
     found = read({**wire, key: object()})
@@ -235,7 +235,7 @@ ENTRIES = st.builds(
 @given(st.lists(ENTRIES.map(write_entry) | JSON, max_size=8))
 def test_one_bad_entry_keeps_nothing_from_the_others(entries: list[Any]) -> None:
     """CL-26."""
-    alone = [read_inbox([one]) for one in entries]
+    alone = [read_inbox([entry]) for entry in entries]
 
     good, bad = read_inbox(entries)
 
@@ -246,7 +246,7 @@ def test_one_bad_entry_keeps_nothing_from_the_others(entries: list[Any]) -> None
 
 @given(st.lists(ENTRIES, max_size=4))
 def test_an_inbox_that_is_written_is_read(entries: list[InboxEntry]) -> None:
-    assert read_inbox([write_entry(one) for one in entries]) == (tuple(entries), ())
+    assert read_inbox([write_entry(entry) for entry in entries]) == (tuple(entries), ())
 
 
 @given(JSON.filter(lambda value: not isinstance(value, list)))

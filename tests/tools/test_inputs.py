@@ -75,7 +75,7 @@ def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
         whole = st.integers(low, high)
         return whole | whole.filter(lambda n: abs(n) < 2**53).map(float)
     if kinds == "array" and "prefixItems" in schema:
-        return st.tuples(*[fitting(one) for one in schema["prefixItems"]]).map(list)
+        return st.tuples(*[fitting(item) for item in schema["prefixItems"]]).map(list)
     if kinds == "array":
         return st.lists(fitting(schema["items"]), max_size=3)
     if kinds == "object" and "properties" in schema:

@@ -50,25 +50,26 @@ class MessagePutPinned(Event):
 
 
 def with_grace(entries: Entries, *, late_s: float = 0.0) -> Entries:
-    """Let kills tell a quarter of a second of grace, and let what they end end later."""
+    """Record kills with a quarter of a second of grace, and a later end of what they ended."""
     told = [
         attrs.evolve(
-            one, event=KillRequestedWithGrace(**same(one, parent=one.event.parent, cause=one["cause"], grace_s=0.25))
+            entry,
+            event=KillRequestedWithGrace(**same(entry, parent=entry.event.parent, cause=entry["cause"], grace_s=0.25)),
         )
-        if one.kind == "actor.kill_requested"
-        else one
-        for one in entries
+        if entry.kind == "actor.kill_requested"
+        else entry
+        for entry in entries
     ]
     where = place(told, "actor.end", state="killed")
     return [*told[:where], *(attrs.evolve(one, t=one.t + late_s) for one in told[where:])]
 
 
 def told(path: str, **fields: Any) -> Mutation:
-    """Let the supervisor at a path say what it was told, and nothing else."""
+    """Make the supervisor at a path say what it was told, and nothing else."""
 
     def mutate(entries: Entries) -> Entries:
         actor = entries[place(entries, "actor.new", path=path)].event.actor
-        silent = [one for one in entries if (one.kind, one.event.actor) != ("supervisor.opened", actor)]
+        silent = [entry for entry in entries if (entry.kind, entry.event.actor) != ("supervisor.opened", actor)]
         opened = insert("actor.begin", lambda one: SupervisorOpened(**same(one, **fields)), actor=actor)
         return opened(numbered(silent))
 
@@ -76,7 +77,7 @@ def told(path: str, **fields: Any) -> Mutation:
 
 
 def stop_the_oldest_first(entries: Entries) -> Entries:
-    """Let the root ask its first child to stop before its last one."""
+    """Make the root ask its first child to stop before its last one."""
     opened = told("")(entries)
     stops = [number for number, one in enumerate(opened) if one.kind == "actor.stop_requested"]
     return move(opened, stops[-1], stops[1])
@@ -89,9 +90,9 @@ def crowd_out(_: Entries) -> Entries:
 
 def crowded() -> list[Event]:
     """An actor that has had a turn, and has mail, while another one begins turn after turn."""
-    begun = [ActorBegan(actor=one, inc=1) for one in ("a1", "a2")]
+    begun = [ActorBegan(actor=text, inc=1) for text in ("a1", "a2")]
     crowd = [event for number in range(1, 300) for event in (put("a2", number), *turn("a2", number))]
-    created = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
+    created = [ActorCreated(**NEW, actor=text) for text in ("a1", "a2")]
     return [*created, *begun, put("a1", 1), put("a1", 2), *turn("a1", 1), *crowd]
 
 

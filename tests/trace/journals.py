@@ -135,7 +135,9 @@ class Maker:
         if self.draw(st.booleans()) and seq:
             self.incarnations[actor] += 1
             above = next(
-                one["supervisor"] for one in self.entries if one.kind == "actor.new" and one.event.actor == actor
+                entry["supervisor"]
+                for entry in self.entries
+                if entry.kind == "actor.new" and entry.event.actor == actor
             )
             self.create(actor, above)
 

@@ -73,7 +73,7 @@ def test_what_is_emitted_on_the_hot_path_fits_its_class() -> None:
         event = event_of(record)  # refuses another number of fields
         hints = get_type_hints(type(event))
         for name in field_names(type(event)):
-            kinds = [get_origin(one) or one for one in get_args(hints[name])] or [hints[name]]
+            kinds = [get_origin(option) or option for option in get_args(hints[name])] or [hints[name]]
             if get_origin(hints[name]) is tuple:
                 kinds = [tuple]
             assert type(getattr(event, name)) in {*kinds, *([int] if float in kinds else [])}, (name, event)
@@ -82,7 +82,7 @@ def test_what_is_emitted_on_the_hot_path_fits_its_class() -> None:
 
 def test_every_record_of_a_run_comes_back() -> None:
     codec = Codec(EVENTS)
-    for record in (one for scenario in SCENARIOS for one in run_records(scenario) if one[0] > 0):
+    for record in (run_record for scenario in SCENARIOS for run_record in run_records(scenario) if run_record[0] > 0):
         assert codec.decode(orjson.loads(codec.encode(record, 0.0))).event == event_of(record)
 
 

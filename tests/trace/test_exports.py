@@ -28,7 +28,7 @@ LASTING: Final = ("actor", "turn", "model", "tool")
 
 @attrs.frozen
 class Facts:
-    """What has to survive an export."""
+    """The records that have to survive an export."""
 
     lasted: dict[int, tuple[str, str, int]]
     """Number of each begin to what began, its outcome and how many microseconds it took; of what is open, to the end."""
@@ -52,25 +52,26 @@ def journal_facts(entries: Entries) -> Facts:
         key = [begin.event.actor, begin.event.inc, *(begin[name] for name in names)]
         end = next(
             (
-                one
-                for one in entries[place:]
-                if one.kind == f"{what}.end" and [one.event.actor, one.event.inc, *(one[name] for name in names)] == key
+                entry
+                for entry in entries[place:]
+                if entry.kind == f"{what}.end"
+                and [entry.event.actor, entry.event.inc, *(entry[name] for name in names)] == key
             ),
             None,
         )
         took = micro(end.t if end else last_t) - micro(begin.t)
         lasted[begin.seq] = what, end["state"] if end else "open", took
-    return Facts(lasted, {one.seq: one.event.parent for one in entries})
+    return Facts(lasted, {entry.seq: entry.event.parent for entry in entries})
 
 
 def chrome_facts(trace: dict[str, Any]) -> Facts:
     events = trace["traceEvents"]
-    slices = [one for one in events if one["ph"] == "X"]
+    slices = [event for event in events if event["ph"] == "X"]
     lasted = {
         one["args"]["seq"]: (one["cat"], one["args"]["outcome"], one["dur"]) for one in slices if one["cat"] in LASTING
     }
-    shown = [one["args"] for one in events if one["ph"] in {"X", "i"}]
-    return Facts(lasted, {one["seq"]: one.get("parent", 0) for one in shown})
+    shown = [event["args"] for event in events if event["ph"] in {"X", "i"}]
+    return Facts(lasted, {entry["seq"]: entry.get("parent", 0) for entry in shown})
 
 
 def attributes(one: dict[str, Any]) -> dict[str, Any]:
@@ -104,8 +105,8 @@ def otlp_facts(traces: dict[str, Any]) -> Facts:
         took = (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) // 1_000
         if own["actor.span"] in LASTING:
             lasted[own["actor.seq"]] = own["actor.span"], own["actor.outcome"], took
-        for one in (own, *map(attributes, span.get("events", ()))):
-            causes[one["actor.seq"]] = one.get("actor.parent_seq", 0)
+        for entry in (own, *map(attributes, span.get("events", ()))):
+            causes[entry["actor.seq"]] = entry.get("actor.parent_seq", 0)
     return Facts(lasted, causes)
 
 
@@ -122,7 +123,7 @@ def compare(entries: Entries) -> None:
         assert facts.lasted == meant.lasted
         assert facts.causes.items() <= meant.causes.items()
         assert facts.causes.keys() >= meant.lasted.keys()
-    check_chrome(chrome, meant, {one.seq: one.event.actor for one in entries})
+    check_chrome(chrome, meant, {entry.seq: entry.event.actor for entry in entries})
     check_otlp(otlp, meant)
 
 
@@ -130,11 +131,11 @@ def check_chrome(trace: dict[str, Any], meant: Facts, actors: dict[int, str]) ->
     """Slices nest on each thread, each arrow has both of its ends, and each end is on the slice that it should be on."""
     threads = defaultdict(list)
     at: dict[int, dict[str, Any]] = {}
-    for one in trace["traceEvents"]:
-        if one["ph"] == "X":
-            assert one["ts"] >= 0 <= one["dur"]
-            threads[one["pid"], one["tid"]].append(one)
-            at[one["args"]["seq"]] = one
+    for trace_event in trace["traceEvents"]:
+        if trace_event["ph"] == "X":
+            assert trace_event["ts"] >= 0 <= trace_event["dur"]
+            threads[trace_event["pid"], trace_event["tid"]].append(trace_event)
+            at[trace_event["args"]["seq"]] = trace_event
     for slices in threads.values():
         open_until: list[int] = []
         for one in sorted(slices, key=lambda one: (one["ts"], -one["dur"])):
@@ -143,17 +144,17 @@ def check_chrome(trace: dict[str, Any], meant: Facts, actors: dict[int, str]) ->
             assert not open_until or one["ts"] + one["dur"] <= open_until[-1]
             open_until.append(one["ts"] + one["dur"])
     arrows = defaultdict(list)
-    for one in trace["traceEvents"]:
-        if one["ph"] in {"s", "f"}:
-            arrows[one["id"]].append(one)
+    for trace_event in trace["traceEvents"]:
+        if trace_event["ph"] in {"s", "f"}:
+            arrows[trace_event["id"]].append(trace_event)
     for seq, ends in arrows.items():
         start, finish = ends if ends[0]["ph"] == "s" else ends[::-1]
         assert (start["ph"], finish["ph"], finish["bp"]) == ("s", "f", "e")
         assert meant.causes[seq]
         assert [finish[name] for name in ("pid", "tid", "ts")] == [at[seq][name] for name in ("pid", "tid", "ts")]
         row = threads[start["pid"], start["tid"]]
-        assert any(one["ts"] <= start["ts"] <= one["ts"] + one["dur"] for one in row)
-        assert {actors[one["args"]["seq"]] for one in row} == {actors[meant.causes[seq]]}
+        assert any(entry["ts"] <= start["ts"] <= entry["ts"] + entry["dur"] for entry in row)
+        assert {actors[entry["args"]["seq"]] for entry in row} == {actors[meant.causes[seq]]}
     between = {seq for seq in at if meant.causes[seq] and actors[meant.causes[seq]] != actors[seq]}
     assert between <= arrows.keys()
 
@@ -214,7 +215,11 @@ def test_the_same_journal_gives_the_same_spans() -> None:
 
 def test_each_supervisor_is_a_process_and_each_actor_a_thread() -> None:
     chrome, _ = exported(run_entries(SCENARIOS[1]))
-    names = [(one["name"], one["pid"], one["args"]) for one in chrome["traceEvents"] if one["ph"] == "M"]
+    names = [
+        (trace_event["name"], trace_event["pid"], trace_event["args"])
+        for trace_event in chrome["traceEvents"]
+        if trace_event["ph"] == "M"
+    ]
     processes = {pid: args["name"] for name, pid, args in names if name == "process_name"}
     threads = {args["name"]: processes[pid] for name, pid, args in names if name == "thread_name"}
 
@@ -229,17 +234,25 @@ def test_each_supervisor_is_a_process_and_each_actor_a_thread() -> None:
 
 def test_a_message_is_one_arrow_from_the_turn_that_sent_it() -> None:
     chrome, _ = exported(run_entries(work))
-    turns = {one["args"]["seq"]: one for one in chrome["traceEvents"] if one.get("cat") == "turn"}
-    asked = next(one for one in turns.values() if one["name"].endswith("Down"))
+    turns = {
+        trace_event["args"]["seq"]: trace_event
+        for trace_event in chrome["traceEvents"]
+        if trace_event.get("cat") == "turn"
+    }
+    asked = next(turn for turn in turns.values() if turn["name"].endswith("Down"))
 
-    [start] = [one for one in chrome["traceEvents"] if one["ph"] == "s" and one["id"] == asked["args"]["seq"]]
+    [start] = [
+        trace_event
+        for trace_event in chrome["traceEvents"]
+        if trace_event["ph"] == "s" and trace_event["id"] == asked["args"]["seq"]
+    ]
 
     assert start["tid"] != asked["tid"]
 
 
 def test_aborts_kills_and_restarts_are_instants_on_their_actors_thread() -> None:
     chrome, otlp = exported(run_entries(work))
-    instants = Counter(one["name"] for one in chrome["traceEvents"] if one["ph"] == "i")
+    instants = Counter(trace_event["name"] for trace_event in chrome["traceEvents"] if trace_event["ph"] == "i")
     events = Counter(event["name"] for span in spans_of(otlp) for event in span.get("events", ()))
 
     for kind in ("turn.abort_requested", "actor.kill_requested", "child.restarted", "message.died"):
@@ -249,7 +262,7 @@ def test_aborts_kills_and_restarts_are_instants_on_their_actors_thread() -> None
 def test_an_abort_is_an_event_of_the_turn_that_it_ends() -> None:
     _, otlp = exported(run_entries(work))
     aborted = [
-        span for span in spans_of(otlp) for one in span.get("events", ()) if one["name"] == "turn.abort_requested"
+        span for span in spans_of(otlp) for event in span.get("events", ()) if event["name"] == "turn.abort_requested"
     ]
 
     assert {attributes(span)["actor.span"] for span in aborted} == {"turn"}
@@ -257,9 +270,13 @@ def test_an_abort_is_an_event_of_the_turn_that_it_ends() -> None:
 
 def test_what_waits_is_a_counter_for_each_lane() -> None:
     chrome, _ = exported(run_entries(work))
-    depths = [one for one in chrome["traceEvents"] if one["ph"] == "C" and one["name"] == "mail of worker"]
+    depths = [
+        trace_event
+        for trace_event in chrome["traceEvents"]
+        if trace_event["ph"] == "C" and trace_event["name"] == "mail of worker"
+    ]
 
-    assert max(one["args"]["next"] for one in depths) >= 3
+    assert max(depth["args"]["next"] for depth in depths) >= 3
     assert depths[-1]["args"] == {"now": 0, "next": 0, "later": 0}
 
 
@@ -267,7 +284,7 @@ AGENT: Final[dict[str, Any]] = {"actor": "a1", "inc": 1, "turn": 1}
 
 
 def span_named(otlp: dict[str, Any], name: str) -> dict[str, Any]:
-    [span] = [one for one in spans_of(otlp) if one["name"] == name]
+    [span] = [span for span in spans_of(otlp) if span["name"] == name]
     return span
 
 

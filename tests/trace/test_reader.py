@@ -122,14 +122,14 @@ def test_reading_changes_nothing(whole: bytes, tmp_path: Path) -> None:
 
     assert read_journal(path, EVENTS).torn_bytes == 7
 
-    assert [one.name for one in tmp_path.iterdir()] == [JOURNAL]
+    assert [path.name for path in tmp_path.iterdir()] == [JOURNAL]
     assert path.read_bytes() == whole + b'{"seq":'
 
 
 def test_events_of_kinds_that_were_not_handed_in_are_kept_and_not_folded(whole: bytes) -> None:
     disk = MemoryDisk()
     disk.files[FILE] = whole
-    known = tuple(one for one in EVENTS if not one.kind.startswith("message."))
+    known = tuple(event for event in EVENTS if not event.kind.startswith("message."))
 
     text = read_journal(FILE, known, disk=disk)
 

@@ -9,7 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.actors import AbortRequested, Behavior, Context, KillOverran, TurnEnded
+from greenroom.actors import AbortRequested, Behavior, Context, TurnEnded
+from greenroom.actors._events import KillOverran
 from greenroom.agents.events import ToolBegan, ToolEnded
 from greenroom.cli import main
 from greenroom.core import Cause, Event, Record, Recorder, event_of
@@ -64,7 +65,9 @@ async def test_a_kill_beyond_its_grace_is_an_event_and_a_finding(
     if verb == "kill":
         assert [(round(one.seconds, 2), one.grace_s) for one in found] == ([(deaf_s, grace_s)] if is_late else [])
         assert [f"{deaf_s:g} s after the kill" in one for one in slow] == ([True] if is_late else [])
-    assert {one.id for one in check_journal(entries_of(records))} <= {"I-26"}, "without turns on record that counts all"
+    assert {finding.id for finding in check_journal(entries_of(records))} <= {"I-26"}, (
+        "without turns on record that counts all"
+    )
 
 
 @pytest.mark.parametrize("took_s", [0.5, 6.7])
@@ -117,10 +120,12 @@ def test_a_session_puts_a_blocked_loop_on_record(
             await session.run("go")
 
     trio.run(go)
-    (folder,) = [one for one in (tmp_path / "r").iterdir() if one.is_dir()]
+    (folder,) = [path for path in (tmp_path / "r").iterdir() if path.is_dir()]
     entries = read_journal(folder / JOURNAL, EVENTS).entries
-    (blocked,) = [one for one in entries if one.kind == "step.blocked"]
-    main_agent = next(one.event.actor for one in entries if one.kind == "actor.new" and one["path"] == "session/main")
+    (blocked,) = [entry for entry in entries if entry.kind == "step.blocked"]
+    main_agent = next(
+        entry.event.actor for entry in entries if entry.kind == "actor.new" and entry["path"] == "session/main"
+    )
     assert (blocked["seconds"], blocked["who"]) == (2.5, main_agent)
 
     assert main(["replay", str(folder), "--check"]) == 0

@@ -1,4 +1,4 @@
-"""What is created, begun, ended and dropped finds each other by what they have in common, whatever lies in between."""
+"""Spans: what is created, begun, ended and dropped is joined by what it has in common, whatever lies in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from greenroom.trace import check_journal, open_spans, spans
 from tests.trace.planting import BEGIN, END, Entries, run
 
 LIVES: Final = (("new", "begin", "end"), ("new", "dropped"), ("new", "end"), ("begin", "end"))
-"""How the run of a task goes; journals of earlier versions begin with its work."""
+"""The events of a task's run, in order; journals of earlier versions begin with its work."""
 
 
 def step_of(step: str, task: str, run: int = 1) -> Event:
@@ -30,7 +30,7 @@ def step_of(step: str, task: str, run: int = 1) -> Event:
 
 
 def ids_of(entries: Entries) -> set[str]:
-    return {one.id for one in check_journal(run(BEGIN, *(entry.event for entry in entries), END))}
+    return {finding.id for finding in check_journal(run(BEGIN, *(entry.event for entry in entries), END))}
 
 
 @given(st.lists(st.sampled_from(LIVES), min_size=1, max_size=5), st.randoms(use_true_random=False))
@@ -43,7 +43,7 @@ def test_what_is_open_is_what_has_neither_ended_nor_been_dropped(lives: list[tup
 
     for cut in range(len(entries) + 1):
         latest = {entry["run"]: entry for entry in entries[:cut]}
-        opened = [one for one in latest.values() if one.kind in {"task.new", "task.begin"}]
+        opened = [record for record in latest.values() if record.kind in {"task.new", "task.begin"}]
         assert open_spans(entries[:cut]) == sorted(opened, key=lambda one: one.seq)
     pairs = [(one.seq, other["run"]) for one, other in spans(entries)]
     begins = {entry["run"]: entry.seq for entry in entries if entry.kind == "task.begin"}
@@ -63,10 +63,10 @@ def test_what_is_open_is_what_has_neither_ended_nor_been_dropped(lives: list[tup
     ],
 )
 def test_nothing_is_dropped_or_ended_that_is_not_there(steps: list[tuple[str, str]]) -> None:
-    assert "I-48" in ids_of(run(*(step_of(*one) for one in steps)))
+    assert "I-48" in ids_of(run(*(step_of(*step) for step in steps)))
 
 
 def test_a_task_that_was_neither_begun_nor_dropped_is_open_when_its_session_has_ended() -> None:
     steps = [("new", "b1"), ("new", "b2"), ("begin", "b2"), ("end", "b2")]
 
-    assert ids_of(run(*(step_of(*one) for one in steps))) == {"I-9"}
+    assert ids_of(run(*(step_of(*step) for step in steps))) == {"I-9"}

@@ -19,8 +19,8 @@ from greenroom.actors import (
     StopRequested,
     TurnBegan,
     TurnEnded,
-    WatchFailed,
 )
+from greenroom.actors._events import WatchFailed
 from greenroom.agents.events import AgentDefined
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessageLeased
@@ -97,11 +97,11 @@ def death_at_a_restart(*, put_in: int, is_pinned: bool = True) -> Entries:
 
 def three_siblings(*stops: str) -> Entries:
     """A supervisor with three children decides to restart all, and stops two of them in this order."""
-    new: list[Event] = [ActorCreated(**{**NEW, "supervisor": "s"}, actor=one) for one in ("a1", "a2", "a3")]
+    new: list[Event] = [ActorCreated(**{**NEW, "supervisor": "s"}, actor=text) for text in ("a1", "a2", "a3")]
     asked: list[Event] = []
-    for one in stops:
-        asked.append(StopRequested(actor=one, inc=1, cause=Cause("s", "together"), grace_s=5.0))
-        asked.append(ActorExited(actor=one, inc=1, **ended("completed")))
+    for stop in stops:
+        asked.append(StopRequested(actor=stop, inc=1, cause=Cause("s", "together"), grace_s=5.0))
+        asked.append(ActorExited(actor=stop, inc=1, **ended("completed")))
     return run(*new, ActorExited(actor="a1", inc=1, **ended("failed")), restart_of_all(), *asked)
 
 
@@ -284,7 +284,7 @@ def test_the_decision_of_a_supervisor_is_aborted_as_soon_as_it_is_to_end() -> No
 
 
 def test_a_neighbour_is_stopped_only_when_the_one_before_it_has_ended() -> None:
-    new = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2", "a3")]
+    new = [ActorCreated(**NEW, actor=text) for text in ("a1", "a2", "a3")]
     begun: list[Event] = [*new, exited("a1", "failed"), restart_of_all()]
     stops = [asked_to_stop("a3"), asked_to_stop("a2")]
 
@@ -293,18 +293,18 @@ def test_a_neighbour_is_stopped_only_when_the_one_before_it_has_ended() -> None:
 
 
 def test_decisions_about_single_children_do_not_wait_for_each_other() -> None:
-    new: list[Event] = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
+    new: list[Event] = [ActorCreated(**NEW, actor=text) for text in ("a1", "a2")]
     decided = [
         ChildRestarted(actor="s", inc=1, child=one, together=(one,), delay_s=0.0, restarts=number)
         for number, one in enumerate(("a1", "a2"), 1)
     ]
-    again = [ActorCreated(**{**NEW, "inc": 2}, actor=one) for one in ("a2", "a1")]
+    again = [ActorCreated(**{**NEW, "inc": 2}, actor=text) for text in ("a2", "a1")]
 
     assert "I-38" not in ids(run(*new, exited("a1", "failed"), exited("a2", "failed"), *decided, *again))
 
 
 def test_the_next_child_may_be_stopped_when_one_was_given_up_on() -> None:
-    new = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
+    new = [ActorCreated(**NEW, actor=text) for text in ("a1", "a2")]
     opened = SupervisorOpened(actor="s", inc=1, stop_order="reverse")
     stops = [asked_to_stop("s", "host"), asked_to_stop("a2")]
     begun: list[Event] = [opened, *new, *stops]
@@ -329,9 +329,9 @@ def test_what_was_for_one_incarnation_may_die_with_it() -> None:
 
 def test_a_picked_lease_may_overtake() -> None:
     """A drain of one class leaves the others where they are, also those in `now`."""
-    picked = [one for one in SOUND[edges] if one.kind == "message.leased" and one["is_picked"]]
+    picked = [entry for entry in SOUND[edges] if entry.kind == "message.leased" and entry["is_picked"]]
 
-    assert [one["msg"] for one in picked] == [3, 5]
+    assert [entry["msg"] for entry in picked] == [3, 5]
     assert ids(SOUND[edges]) == set()
 
 
@@ -348,8 +348,8 @@ def places(scenario: Scenario) -> list[int]:
 def hides(entries: Entries, where: int) -> bool:
     """Whether a journal without this event is that of another sound run: one in which a kill came before the begin."""
     begin = entries[where]
-    rest = [one for one in entries if (one.event.actor, one.event.inc) == (begin.event.actor, begin.event.inc)]
-    is_killed = any(one.kind == "actor.end" and one["state"] == "killed" for one in rest)
+    rest = [entry for entry in entries if (entry.event.actor, entry.event.inc) == (begin.event.actor, begin.event.inc)]
+    is_killed = any(entry.kind == "actor.end" and entry["state"] == "killed" for entry in rest)
     return begin.kind == "actor.begin" and is_killed and not any(one.kind == "turn.begin" for one in rest)
 
 
@@ -385,7 +385,7 @@ def test_two_events_of_a_machine_that_change_places_are_always_found(scenario: S
 
 def test_what_was_not_checked_is_told_with_what_it_would_take() -> None:
     silent = [one for one in SOUND[work] if one.kind not in {"supervisor.opened", "actor.kill_requested"}]
-    lifecycle = [one for one in silent if one.kind.startswith("actor.") and one.get("journal") != "full"]
+    lifecycle = [entry for entry in silent if entry.kind.startswith("actor.") and entry.get("journal") != "full"]
 
     assert unchecked(silent).keys() == {"I-26", "I-39"}
     assert unchecked(silent[:-3]).keys() == {"I-9", "I-26", "I-39"}

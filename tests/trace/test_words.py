@@ -19,19 +19,19 @@ NAMES: Final = {"state", "outcome", "status", "action", "decision", "answer", "t
 """Fields with these names hold one of a set of words."""
 OPEN: Final = {("actor.entered", "state")}
 """Those whose words are the program's own."""
-WORDS: Final = [(one, field, words) for one in EVENTS for field, words in words_of(one).items()]
+WORDS: Final = [(event, field, words) for event in EVENTS for field, words in words_of(event).items()]
 
 
 def found(event: Event) -> list[str]:
-    return [one.text for one in check_journal([Entry(1, 0.0, event.kind, event)]) if one.id == "I-55"]
+    return [finding.text for finding in check_journal([Entry(1, 0.0, event.kind, event)]) if finding.id == "I-55"]
 
 
 def test_fields_named_like_states_declare_their_words() -> None:
     named = {
-        (one.kind, field.name)
-        for one in EVENTS
-        for field in attrs.fields(one)
-        if field.name in NAMES and get_type_hints(one)[field.name] is str
+        (event.kind, field.name)
+        for event in EVENTS
+        for field in attrs.fields(event)
+        if field.name in NAMES and get_type_hints(event)[field.name] is str
     }
 
     assert sorted(named - {(one.kind, field) for one, field, _ in WORDS}) == sorted(OPEN)
@@ -45,7 +45,7 @@ def test_a_word_outside_the_declared_set_is_found_in_every_event(data: Any) -> N
     word = data.draw(st.one_of(st.sampled_from(["exploded", "pending", "running", ""]), st.text(max_size=9)))
     event = attrs.evolve(data.draw(events_of(event_class)), **{field: word})
 
-    said = [one for one in found(event) if one.startswith(f"{field} of {event_class.kind} ")]
+    said = [text for text in found(event) if text.startswith(f"{field} of {event_class.kind} ")]
 
     assert len(said) == (word not in words)
 
@@ -60,7 +60,7 @@ def test_a_new_event_is_checked_by_its_own_declaration() -> None:
     codec = Codec([DoorMoved])
     entries = [codec.decode({"seq": 1, "t": 0.0, "ev": "door.moved", "state": word}) for word in ("shut", "ajar")]
 
-    assert [found(one.event) for one in entries] == [
+    assert [found(entry.event) for entry in entries] == [
         [],
         ["state of door.moved must be one of 'open', 'shut', got 'ajar'"],
     ]
@@ -68,4 +68,4 @@ def test_a_new_event_is_checked_by_its_own_declaration() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_runs_write_only_declared_words(scenario: Scenario) -> None:
-    assert [one.text for one in check_journal(run_entries(scenario)) if one.id == "I-55"] == []
+    assert [finding.text for finding in check_journal(run_entries(scenario)) if finding.id == "I-55"] == []

@@ -15,13 +15,13 @@ import pytest
 import trio
 
 from greenroom.containment import GitCalls
-from greenroom.core import Event, Ports, SystemClock, UsageError
+from greenroom.core import Event, UsageError
+from greenroom.core.ports import Ports, SystemClock
 from greenroom.worktrees import (
     BaseRef,
     Fate,
     Hold,
     NoRepository,
-    ProgramResult,
     UnsafeWorktree,
     WorktreeBusy,
     WorktreeError,
@@ -35,6 +35,7 @@ from greenroom.worktrees import (
     WouldLoseWork,
     run_process,
 )
+from greenroom.worktrees._run_process import ProgramResult
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed, make_repository
 
 pytestmark = NEEDS_GIT
@@ -399,9 +400,9 @@ async def test_the_worktree_of_a_killed_process_is_unlocked_and_swept_when_it_is
     old = Worktrees(HEAD, ports=Ports(clock=LaterClock(days=31)))
     path = repository / ".greenroom" / "worktrees" / "agent-a0123456"
     (path / "new.txt").write_text("work")
-    assert [one.fate for one in await old.sweep(cwd=repository)] == [Fate.KEPT]
+    assert [result.fate for result in await old.sweep(cwd=repository)] == [Fate.KEPT]
     (path / "new.txt").unlink()
-    assert [one.fate for one in await old.sweep(cwd=repository)] == [Fate.REMOVED]
+    assert [result.fate for result in await old.sweep(cwd=repository)] == [Fate.REMOVED]
     assert nothing_left(repository)
 
 
@@ -415,9 +416,9 @@ async def test_a_sweep_takes_what_was_pushed_and_leaves_sessions_alone(repositor
     assert (await session.release()).fate is Fate.KEPT
     old = Worktrees(HEAD, ports=Ports(clock=LaterClock(days=31)))
 
-    assert [one.why for one in await old.sweep(cwd=repository)] == ["1 new commit"]
+    assert [result.why for result in await old.sweep(cwd=repository)] == ["1 new commit"]
     git(hold.worktree.path, "push", "--quiet", "origin", hold.worktree.branch)
-    assert [one.fate for one in await old.sweep(cwd=repository)] == [Fate.REMOVED]
+    assert [result.fate for result in await old.sweep(cwd=repository)] == [Fate.REMOVED]
     assert session.worktree.path.exists()
 
 

@@ -34,12 +34,12 @@ def figures(tree: Tree, limits: dict[str, int]) -> Iterator[Figure]:
         found = counted(product, pattern, tree.root)
         yield Figure(6, name, sum(found.values()), limits.get(name, 0), places(found))
     tests = counted(
-        python_files(tree.root / "tests"), re.compile("|".join(one.pattern for one in WORDS.values())), tree.root
+        python_files(tree.root / "tests"), re.compile("|".join(word.pattern for word in WORDS.values())), tree.root
     )
     yield Figure(6, "all of these in tests", sum(tests.values()), limits.get("tests", 0), places(tests))
-    modules = Counter(one.path.stem for one in tree.modules.values() if not one.is_face)
+    modules = Counter(module.path.stem for module in tree.modules.values() if not module.is_face)
     classes = Counter(
-        each.name for one in tree.modules.values() for each in one.tree.body if isinstance(each, ast.ClassDef)
+        each.name for module in tree.modules.values() for each in module.tree.body if isinstance(each, ast.ClassDef)
     )
     for what, names in (("modules", modules), ("classes", classes)):
         twice = Counter({name: n for name, n in names.items() if n > 1})

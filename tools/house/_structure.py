@@ -304,9 +304,9 @@ def _command_line(tree: Tree) -> Iterator[Figure]:
     yield Figure(4, "lines of cli", sum(n for n, _ in lines), 3_000, _ranked(lines))
     doors = tree.within("cli", "headless", "swarm")
     reaches = [
-        f"{one.name}:{number}"
-        for one in doors
-        for number, line in enumerate(one.text.splitlines(), 1)
+        f"{door.name}:{number}"
+        for door in doors
+        for number, line in enumerate(door.text.splitlines(), 1)
         if CLI_REACHES.search(line)
     ]
     yield Figure(4, "places where a door reaches into the session", len(reaches), 0, tuple(reaches))
@@ -318,7 +318,7 @@ def _command_line(tree: Tree) -> Iterator[Figure]:
 
 def _kernel(tree: Tree) -> Iterator[Figure]:
     modules = tree.within(*KERNEL)
-    counts = [(statements(one.nodes), one.name) for one in modules]
+    counts = [(statements(module.nodes), module.name) for module in modules]
     yield Figure(5, "statements of the kernel", sum(n for n, _ in counts), 2_900, _ranked(counts))
     yield Figure(5, "modules of the kernel", len(modules), 36)
     page = tree.root / "docs" / "explanation" / "kernel.md"
@@ -368,7 +368,11 @@ def _reads_of_faces(module: Module, faces: Mapping[str, list[str]]) -> Iterator[
 
 
 def _faces(tree: Tree) -> Iterator[Figure]:
-    faces = {one.name: names for one in tree.modules.values() if one.is_face and (names := public_names(one.tree))}
+    faces = {
+        module.name: names
+        for module in tree.modules.values()
+        if module.is_face and (names := public_names(module.tree))
+    }
     used: dict[str, set[str]] = defaultdict(set)
     for module in tree.modules.values():
         for node in module.nodes:
@@ -379,9 +383,13 @@ def _faces(tree: Tree) -> Iterator[Figure]:
     # What a guide imports is used by its readers, whether the reference lists it or not.
     reference = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
     guides = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs").rglob("*.md"))
+    # A class that the glossary names has to be public, and a test holds it to that.
+    glossary = tree.root / "docs" / "explanation" / "glossary.md"
+    named = re.findall(r"`(\w+)` \|$", glossary.read_text(encoding="utf-8"), re.MULTILINE) if glossary.is_file() else []
     imported = re.findall(r"^from greenroom[\w.]* import (\([^)]*\)|.*)", guides, re.MULTILINE)
     known = (
         set(re.findall(r"\w+", reference))
+        | set(named)
         | set(re.findall(r"\w+", " ".join(imported)))
         | set(public_names(tree.modules["greenroom"].tree))
     )
@@ -404,7 +412,7 @@ def public_names(tree: ast.Module) -> list[str]:
             and ast.unparse(node.targets[0]) == "__all__"
             and isinstance(node.value, ast.List)
         ):
-            return [str(one.value) for one in node.value.elts if isinstance(one, ast.Constant)]
+            return [str(elt.value) for elt in node.value.elts if isinstance(elt, ast.Constant)]
     return []
 
 
@@ -414,14 +422,14 @@ def _splinters(tree: Tree) -> Iterator[Figure]:
         for one in needed:
             importers[one].add(name)
     small = [
-        f"{one.name} ({one.code_lines})"
-        for one in tree.modules.values()
-        if one.code_lines <= 30 and len(importers[one.name]) == 1 and not one.is_face
+        f"{module.name} ({module.code_lines})"
+        for module in tree.modules.values()
+        if module.code_lines <= 30 and len(importers[module.name]) == 1 and not module.is_face
     ]
     yield Figure(8, "modules of at most 30 lines of code with one importer", len(small), 0, tuple(small))
-    long = [(n, one.name) for one in tree.modules.values() if (n := len(one.text.splitlines())) > 450]
+    long = [(n, module.name) for module in tree.modules.values() if (n := len(module.text.splitlines())) > 450]
     yield Figure(8, "modules of more than 450 lines", len(long), 4, _ranked(long))
-    single = [one for one in single_protocols(tree) if one not in tree.exceptions.get(8, frozenset())]
+    single = [protocol for protocol in single_protocols(tree) if protocol not in tree.exceptions.get(8, frozenset())]
     yield Figure(8, "protocols with at most one implementor that are not excepted", len(single), 0, tuple(single))
 
 
@@ -435,6 +443,10 @@ def single_protocols(tree: Tree) -> Iterator[str]:
     for each in classes:
         wanted = members[id(each)]
         if is_protocol(each) and wanted and "__call__" not in {getattr(node, "name", "") for node in each.body}:
-            found = [one for one in classes if not is_protocol(one) and wanted <= members[id(one)]]
+            found = [
+                each_class
+                for each_class in classes
+                if not is_protocol(each_class) and wanted <= members[id(each_class)]
+            ]
             if len(found) <= 1:
                 yield each.name

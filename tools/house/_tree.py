@@ -64,7 +64,7 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.modules: Mapping[str, Module] = {one.name: one for one in self._modules()}
+        self.modules: Mapping[str, Module] = {module.name: module for module in self._modules()}
 
     def _modules(self) -> Iterator[Module]:
         for path in python_files(self.root / "greenroom"):
@@ -73,7 +73,7 @@ class Tree:
 
     def within(self, *folders: str) -> list[Module]:
         """Return the modules of some folders of the package."""
-        return [one for one in self.modules.values() if one.folder in folders]
+        return [module for module in self.modules.values() if module.folder in folders]
 
     @cached_property
     def pages(self) -> tuple[Path, ...]:

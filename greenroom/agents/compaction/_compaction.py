@@ -15,7 +15,8 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Request
-from greenroom.core import PeerError, UsageError, checked, read_switch
+from greenroom.core import PeerError, UsageError
+from greenroom.core.validation import checked, read_switch
 from greenroom.models import Message, TextBlock
 
 WINDOW_TOKENS: Final = 200_000
@@ -194,7 +195,7 @@ Put it between <summary> and </summary>, under these headings, and leave out tho
 6. What is left to be done.
 7. What was being done in this moment, and the next step."""
 
-_FOCUS: Final = "What to look at in particular, as whoever asked for the summary said it:"
+_FOCUS: Final = "What to look at in particular, as the summary was asked for:"
 
 _BEGINNING: Final = "This conversation goes on from an earlier one, which had become too long. This is its summary:"
 _GOING_ON: Final = (

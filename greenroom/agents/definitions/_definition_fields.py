@@ -14,6 +14,7 @@ import attrs
 
 from greenroom.agents._definition import AgentDefinition, AgentMcpServer, DefinitionOrigin, MemoryScope
 from greenroom.core.sources import (
+    EFFORT_VALUES,
     BadFrontmatter,
     Diagnostic,
     Field,
@@ -21,6 +22,7 @@ from greenroom.core.sources import (
     Kind,
     Misfit,
     Scope,
+    effort,
     entries_of,
     flag,
     mapping,
@@ -34,7 +36,6 @@ from greenroom.core.sources import (
 )
 
 PERMISSION_MODES: Final = ("default", "acceptEdits", "auto", "dontAsk", "bypassPermissions", "plan", "manual")
-EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 COLORS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan")
 NAME_CHARACTERS: Final = 64
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -52,16 +53,6 @@ def _tools(entry: FieldEntry) -> tuple[str, ...] | None:
 def _permission_mode(entry: FieldEntry) -> str:
     mode: str = one_of(*PERMISSION_MODES)(entry)
     return "default" if mode == "manual" else mode
-
-
-def _effort(entry: FieldEntry) -> str | int:
-    word = text(entry).lower()
-    if word in EFFORTS:
-        return word
-    try:
-        return positive(entry)
-    except Misfit:
-        raise Misfit(f"one of {', '.join(EFFORTS)}, or a whole number") from None
 
 
 def _servers(entry: FieldEntry) -> tuple[AgentMcpServer, ...]:
@@ -219,8 +210,8 @@ _TABLE: Final = (
     Field(
         key="effort",
         attribute="effort",
-        read=_effort,
-        takes=", ".join(f"`{each}`" for each in EFFORTS) + ", or a number",
+        read=effort,
+        takes=EFFORT_VALUES,
         default="the session's",
         note="how hard the model thinks",
     ),
@@ -287,7 +278,7 @@ def read_json(values: object, *, origin: DefinitionOrigin) -> list[Reading]:
     """Return what a JSON object of definitions by name holds; one definition with its own name is taken as well."""
     source = origin.source
     if not isinstance(values, Mapping):
-        text_ = "this is no JSON object of definitions by their names"
+        text_ = "expected a JSON object of definitions by name"
         return [(None, [Diagnostic(kind=Kind.BROKEN, source=source, text=text_)])]
     if isinstance(values.get("name") or values.get("agentType"), str):
         return [read_definition(entries_of(values), origin=origin)]

@@ -18,7 +18,8 @@ from greenroom.agents._definition import AgentDefinition, DefinitionOrigin
 from greenroom.agents.definitions._builtin_definitions import BUILTINS
 from greenroom.agents.definitions._definition_catalog import Definitions, Given, resolve_definitions
 from greenroom.agents.definitions._definition_fields import Reading, read_json, read_markdown, with_prefix
-from greenroom.core import Blocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Blocking
 from greenroom.core.sources import (
     SKILL_FILE,
     Diagnostic,
@@ -234,6 +235,6 @@ def _read_json_file(content: str, origin: DefinitionOrigin) -> _Parsed:
     try:
         values = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        text = f"this is no JSON: {error.msg}"
+        text = f"invalid JSON: {error.msg}"
         return [(None, [Diagnostic(kind=Kind.BROKEN, source=origin.source, line=error.lineno, text=text)])]
     return read_json(values, origin=origin)

@@ -8,17 +8,10 @@ from greenroom.agents.delegation._coordinator import (
     session_mode,
 )
 from greenroom.agents.delegation._input import AgentCall, read_call
-from greenroom.agents.delegation._results import SpawnResult, TeammateSpawned
-from greenroom.agents.delegation._routing import (
-    DelegationLimits,
-    RemoteRoute,
-    SpawnRefused,
-    TeammateRoute,
-    Teams,
-    route,
-    route_skill,
-)
+from greenroom.agents.delegation._results import TeammateSpawned
+from greenroom.agents.delegation._routing import SpawnRefused, TeammateRoute, route, route_skill
 from greenroom.agents.delegation._send_message_call import SendMessageCall, read_letter, shortened
+from greenroom.agents.delegation._situation import Teams
 from greenroom.agents.delegation._tool_pool import (
     COORDINATOR_TOOLS,
     ZeroTools,
@@ -32,11 +25,8 @@ __all__ = [
     "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
     "AgentCall",
-    "DelegationLimits",
-    "RemoteRoute",
     "SendMessageCall",
     "SpawnRefused",
-    "SpawnResult",
     "TeammateRoute",
     "TeammateSpawned",
     "Teams",

@@ -151,7 +151,7 @@ def call_text(history: ReviewedHistory, tool: str, values: Mapping[str, Any]) ->
     """Return what a reviewer of one call reads.
 
     Raises:
-        Unreviewable: The call is too long to be shown whole, or is no JSON.
+        Unreviewable: The call is too long to be shown whole, or its input is not valid JSON.
     """
     try:
         line = _line(review={"tool": tool, "input": values})

@@ -19,18 +19,8 @@ from greenroom.agents._state import AgentState
 from greenroom.agents.definitions import EXPLORE, PLAN, Definitions, agent_listing
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._results import AsyncLaunched, Completed, SpawnResult, stats_of, text_for_model
-from greenroom.agents.delegation._routing import (
-    Caller,
-    DelegationLimits,
-    ForkRoute,
-    NamedRoute,
-    RemoteRoute,
-    Route,
-    Situation,
-    TeammateRoute,
-    Teams,
-    route,
-)
+from greenroom.agents.delegation._routing import ForkRoute, NamedRoute, RemoteRoute, Route, TeammateRoute, route
+from greenroom.agents.delegation._situation import Caller, DelegationLimits, Situation, Teams
 from greenroom.agents.subagents._fork import FORK, fork_home, is_told_to_be_a_fork
 from greenroom.agents.subagents._linked_wait import wait_linked
 from greenroom.agents.subagents._reports import whole_or_part

@@ -13,20 +13,22 @@ from typing import final
 
 import attrs
 
+from greenroom.agents._call_batches import summarize
 from greenroom.agents._definition import INHERIT, AgentDefinition
 from greenroom.agents._profile import Lineage
 from greenroom.agents._state import AgentState
-from greenroom.agents._tool_calls import summarize
 from greenroom.agents.delegation._carriers import Carrier, SkillSituation, choose_carrier
 from greenroom.agents.delegation._results import NO_OUTPUT, worktree_lines
-from greenroom.agents.delegation._routing import Caller, Situation, SpawnRefused, route_skill
+from greenroom.agents.delegation._routing import SpawnRefused, route_skill
+from greenroom.agents.delegation._situation import Caller, Situation
 from greenroom.agents.subagents._agent_tool import denied_types, limits_of
 from greenroom.agents.subagents._linked_wait import wait_linked
 from greenroom.agents.subagents._reports import whole_or_part
 from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentSpec
 from greenroom.agents.subagents._subagent import Subagent
 from greenroom.agents.subagents._subagent_pool import SubagentPool
-from greenroom.core import PeerError, UsageError, frame
+from greenroom.core import PeerError, UsageError
+from greenroom.core.texts import frame
 from greenroom.inbox import SCHEDULE
 from greenroom.skills import Rendered
 from greenroom.tasks import Task, TaskState

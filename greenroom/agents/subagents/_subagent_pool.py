@@ -34,10 +34,11 @@ from greenroom.agents.subagents._notice_router import NoticeRouter
 from greenroom.agents.subagents._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentHost, lineage_of
 from greenroom.agents.subagents._start_queue import StartQueue
-from greenroom.agents.subagents._subagent import Subagent, describe_run
-from greenroom.agents.subagents._subagent_names import SubagentNames
+from greenroom.agents.subagents._subagent import Subagent, SubagentNames, describe_run
 from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
-from greenroom.core import Cause, Event, JournalError, Ports, Stopping, actor_id, escape_text, message_of
+from greenroom.core import Cause, Event, JournalError, Stopping, actor_id
+from greenroom.core.ports import Ports
+from greenroom.core.texts import escape_text, message_of
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import SHELL, NoticeMode, Task, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees

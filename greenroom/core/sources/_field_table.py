@@ -17,6 +17,11 @@ import attrs
 from greenroom.core.sources._diagnostics import Diagnostic, Kind
 from greenroom.core.sources._frontmatter import FieldEntry
 
+EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
+"""The levels of effort, from the lowest."""
+EFFORT_VALUES: Final = ", ".join(f"`{level}`" for level in EFFORTS) + ", or a number"
+"""The values of a field for effort, for tables of reference."""
+
 
 @final
 class Misfit(Exception):
@@ -126,6 +131,17 @@ def positive(entry: FieldEntry) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", word) or int(word) < 1:
         raise Misfit("a whole number from 1")
     return int(word)
+
+
+def effort(entry: FieldEntry) -> str | int:
+    """Read how hard a model thinks: a level, or a whole number from 1."""
+    word = text(entry).lower()
+    if word in EFFORTS:
+        return word
+    try:
+        return positive(entry)
+    except Misfit:
+        raise Misfit(f"one of {', '.join(EFFORTS)}, or a whole number") from None
 
 
 def one_of(*allowed: str) -> Reader:

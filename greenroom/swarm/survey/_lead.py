@@ -12,7 +12,6 @@ from typing import Final
 import attrs
 
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.swarm.survey._conversation import SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._documents import is_document
 from greenroom.swarm.survey._facts import Facts, parse_findings
 from greenroom.swarm.survey._items import SurveyItem, describe
@@ -25,6 +24,7 @@ from greenroom.swarm.survey._report import write_report
 from greenroom.swarm.survey._review import plan_review, write_review
 from greenroom.swarm.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
 from greenroom.swarm.survey._survey import Survey
+from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._tool_answers import parse_items
 
 MAX_DOCUMENTS: Final = 400

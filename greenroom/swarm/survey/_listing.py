@@ -13,8 +13,8 @@ from typing import Any, Final
 import attrs
 
 from greenroom.models import Call
-from greenroom.swarm.survey._conversation import SurveyConversation, ToolCall
 from greenroom.swarm.survey._paths import DATA_SUFFIXES, PYTHON, language_of
+from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall
 from greenroom.swarm.survey._tool_answers import GrepAnswer, SkippedFiles, parse_counts, parse_names
 
 MAX_FILES: Final = 2_000

@@ -13,12 +13,12 @@ from typing import Any, Final
 import attrs
 
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.swarm.survey._conversation import Received, SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._documents import is_document, survey_document
 from greenroom.swarm.survey._facts import Facts, FileFacts, Hit, SearchFacts, TextFacts, write_findings
 from greenroom.swarm.survey._items import FileToRead, SurveyItem, SurveySearch, item_number, parse_item
 from greenroom.swarm.survey._python import shortened, survey_python
 from greenroom.swarm.survey._searches import KEYS, may_be_key
+from greenroom.swarm.survey._survey_conversation import Received, SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._tool_answers import next_offset_of, parse_matches, parse_page
 
 SIDE_BY_SIDE: Final = 6

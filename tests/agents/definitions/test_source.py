@@ -16,7 +16,8 @@ from greenroom.agents.definitions import (
     load_definitions,
 )
 from greenroom.agents.definitions._builtin_definitions import find_manual
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.core.sources import Kind, Plugin, Scope, find_places
 from tests.agents.definitions.samples import JSON, agent, places_in, write
 
@@ -30,7 +31,7 @@ def source_in(folder: Path) -> DefinitionSource:
 
 
 def kinds(found: Definitions) -> list[Kind]:
-    return [one.kind for one in found.diagnostics]
+    return [diagnostic.kind for diagnostic in found.diagnostics]
 
 
 def test_the_projects_beats_the_users_and_the_command_lines_beats_both(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_plugins_are_called_after_it(tmp_path: Path) -> None:
     found = load_definitions(places, builtins=())
 
     assert set(found) == {"p:x", "p:sub:y", "p:bare"}
-    assert [Path(one.source).name for one in found.problems] == ["bad.md"], "skipped and named, as in a project"
+    assert [Path(problem.source).name for problem in found.problems] == ["bad.md"], "skipped and named, as in a project"
 
 
 def test_a_file_replaces_a_built_in_one(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_a_file_replaces_a_built_in_one(tmp_path: Path) -> None:
 
 def test_built_in_ones_can_be_switched_off() -> None:
     def names(environ: dict[str, str], *, is_headless: bool = False) -> set[str]:
-        return {one.name for one in builtin_definitions(environ, is_headless=is_headless)}
+        return {builtin_definition.name for builtin_definition in builtin_definitions(environ, is_headless=is_headless)}
 
     assert {"Explore", "Plan"} <= names({})
     assert "Explore" not in names({"GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS": "1"})
@@ -172,7 +173,11 @@ def test_built_in_ones_can_be_switched_off() -> None:
 
 def test_the_guide_is_told_where_the_documentation_lies() -> None:
     """Mechanism: the package's own copy, else the checkout that it lies in."""
-    guide = next(one for one in builtin_definitions({}) if one.name == "claude-code-guide")
+    guide = next(
+        builtin_definition
+        for builtin_definition in builtin_definitions({})
+        if builtin_definition.name == "claude-code-guide"
+    )
     manual = find_manual()
 
     assert manual is not None
@@ -181,7 +186,10 @@ def test_the_guide_is_told_where_the_documentation_lies() -> None:
 
 
 def test_the_helper_for_the_status_line_gets_to_one_file(tmp_path: Path) -> None:
-    found = {one.name: one for one in builtin_definitions({"CLAUDE_CONFIG_DIR": str(tmp_path)})}
+    found = {
+        builtin_definition.name: builtin_definition
+        for builtin_definition in builtin_definitions({"CLAUDE_CONFIG_DIR": str(tmp_path)})
+    }
     helper = found["statusline-setup"]
 
     assert helper.more_roots == (tmp_path / "settings.json",)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.delegation import SpawnResult, TeammateSpawned
+from greenroom.agents.delegation import TeammateSpawned
 from greenroom.agents.delegation._results import (
     AsyncLaunched,
     Completed,
     RemoteLaunched,
+    SpawnResult,
     ToolStats,
     text_for_model,
     truncate_report,

@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import GENERAL_PURPOSE, Definitions
 from greenroom.agents.definitions._builtin_definitions import BUILTINS
-from greenroom.agents.delegation import (
-    AgentCall,
-    DelegationLimits,
-    RemoteRoute,
-    SpawnRefused,
-    TeammateRoute,
-    Teams,
-    route,
-)
-from greenroom.agents.delegation._routing import Caller, ForkRoute, NamedRoute, Situation
+from greenroom.agents.delegation import AgentCall, SpawnRefused, TeammateRoute, Teams, route
+from greenroom.agents.delegation._routing import ForkRoute, NamedRoute, RemoteRoute
+from greenroom.agents.delegation._situation import Caller, DelegationLimits, Situation
 from greenroom.core.sources import Diagnostic, Kind
 
 REVIEWER = AgentDefinition(name="code-reviewer")

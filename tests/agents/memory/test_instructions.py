@@ -22,7 +22,7 @@ def load(folder: Path, cwd: str = "project") -> Instructions:
 
 
 def texts(found: Instructions) -> list[str]:
-    return [one.text.strip() for one in found.files]
+    return [file.text.strip() for file in found.files]
 
 
 def put(folder: Path, files: dict[str, str]) -> None:
@@ -71,7 +71,7 @@ def test_imports_go_four_hops_and_each_file_counts_once(tmp_path: Path) -> None:
     found = load(tmp_path)
 
     assert [text.split()[0] for text in texts(found)] == ["start", *names[:HOPS], "agents"]
-    assert [one.kind for one in found.files] == ["project", *["imported"] * 5]
+    assert [file.kind for file in found.files] == ["project", *["imported"] * 5]
 
 
 def test_imports_from_elsewhere_are_left_out(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_imports_from_elsewhere_are_left_out(tmp_path: Path) -> None:
 
     found = load(tmp_path)
 
-    assert [one.path for one in found.files] == [tmp_path / "project/CLAUDE.md", mine]
-    assert [one.kind for one in found.diagnostics] == [Kind.IGNORED] * 3
+    assert [file.path for file in found.files] == [tmp_path / "project/CLAUDE.md", mine]
+    assert [diagnostic.kind for diagnostic in found.diagnostics] == [Kind.IGNORED] * 3
 
 
 def test_code_imports_nothing() -> None:
@@ -106,10 +106,10 @@ def test_rules_with_paths_wait_for_their_files(tmp_path: Path) -> None:
     found = load(tmp_path)
 
     assert texts(found) == ["always"]
-    assert [one.text for one in found.rules_for(tmp_path / "project/src/a/b.py")] == ["python"]
+    assert [rule.text for rule in found.rules_for(tmp_path / "project/src/a/b.py")] == ["python"]
     assert found.rules_for(tmp_path / "project/src/gen/b.py") == ()
     assert found.rules_for(tmp_path / "elsewhere/src/b.py") == ()
-    assert [one.kind for one in found.diagnostics] == [Kind.BROKEN]
+    assert [diagnostic.kind for diagnostic in found.diagnostics] == [Kind.BROKEN]
 
 
 def test_the_searchers_read_no_instructions(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a reviewer is shown and how its answer is read."""
+"""The text for a reviewer, and how its answer is read."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_no_text_passes_for_another_line(user: list[str], tasks: list[str], valu
     text = call_text(ReviewedHistory(cwd="/p", user=user, tasks=tasks), "Tool", values)
 
     lines = [json.loads(line) for line in text.splitlines()]
-    assert [one["user"] for one in lines if "user" in one] == user
-    assert [one["task"] for one in lines if "task" in one] == tasks
+    assert [line["user"] for line in lines if "user" in line] == user
+    assert [line["task"] for line in lines if "task" in line] == tasks
     assert lines[-1] == {"review": {"tool": "Tool", "input": values}}
     assert len(lines) == len(user) + len(tasks) + 2
 
@@ -51,7 +51,7 @@ def test_of_a_long_history_the_latest_is_shown_and_what_is_left_out_is_said() ->
 
 def test_of_a_long_input_of_an_earlier_call_the_beginning_is_shown() -> None:
     call = ToolUseBlock("1", "Write", {"content": "y" * 10_000})
-    (_, line) = (json.loads(one) for one in handoff_text(ReviewedHistory(cwd="/p", calls=[call])).splitlines())
+    (_, line) = (json.loads(line) for line in handoff_text(ReviewedHistory(cwd="/p", calls=[call])).splitlines())
 
     assert line["call"]["input_begins"].startswith('{"content": "yyy')
     assert line["call"]["left_out_characters"] > 5_000

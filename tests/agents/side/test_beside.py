@@ -20,14 +20,14 @@ from greenroom.agents.events import ForkBegan, ForkEnded, ModelBegan, ModelEnded
 from greenroom.agents.events._agent_view import model_began, model_ended, tool_began
 from greenroom.agents.side import SideRun, ask_aside, open_side_run
 from greenroom.core import ProviderError, UsageError, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, ToolResultBlock, Usage
+from greenroom.models import Call, Say, ScriptedModel, ToolResultBlock, Usage, WrittenAnswer
 from greenroom.models._scripted import ScriptStep
 from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.testing import check_cache_prefixes, run_virtual
 from tests.agents.situations import Bytes, Stage, assert_acceptable, open_stage
 
 USED = Usage(input_tokens=100, output_tokens=10)
-LOOKS = Answer([Say("I look."), Call("Look", {"place": "a"}), Call("Look", {"place": "b"})])
+LOOKS = WrittenAnswer([Say("I look."), Call("Look", {"place": "a"}), Call("Look", {"place": "b"})])
 
 
 def place_of(stage: Stage) -> SideRun:
@@ -35,7 +35,7 @@ def place_of(stage: Stage) -> SideRun:
 
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
-    return [one for one in map(event_of, stage.runtime.recorder.latest()) if isinstance(one, kinds)]
+    return [event for event in map(event_of, stage.runtime.recorder.latest()) if isinstance(event, kinds)]
 
 
 async def prompt(stage: Stage, text: str) -> Any:
@@ -47,7 +47,7 @@ async def test_a_run_in_the_middle_of_calls_shares_the_prefix_and_nothing_else(
 ) -> None:
     """It answers before the turn ends; the turn goes on as if nothing had been."""
     disk = Bytes(tmp_path / "main.jsonl")
-    model = ScriptedModel([LOOKS, Answer([Say("Two places.")], usage=USED), "Done."])
+    model = ScriptedModel([LOOKS, WrittenAnswer([Say("Two places.")], usage=USED), "Done."])
     answers: list[Any] = []
 
     async with open_stage(model, open_transcript=disk.open) as stage, trio.open_nursery() as nursery:
@@ -67,7 +67,7 @@ async def test_a_run_in_the_middle_of_calls_shares_the_prefix_and_nothing_else(
     assert aside.messages[:2] == after.messages[:2]
     assert faults_of(aside.messages) == []
     results = [block for block in aside.messages[2].content if isinstance(block, ToolResultBlock)]
-    assert [one.content for one in results] == ["This call is still running; it has no result yet."] * 2
+    assert [result.content for result in results] == ["This call is still running; it has no result yet."] * 2
     assert "How many?" in aside.messages[2].text
     assert "How many?" not in str(after.messages)
     assert b"still running" not in disk.content
@@ -75,7 +75,7 @@ async def test_a_run_in_the_middle_of_calls_shares_the_prefix_and_nothing_else(
 
 
 async def test_it_is_on_record_beside_all_turns_and_counts_as_the_agents(autojump_clock: MockClock) -> None:
-    model = ScriptedModel(["Done.", Answer([Say("Yes.")], usage=USED)])
+    model = ScriptedModel(["Done.", WrittenAnswer([Say("Yes.")], usage=USED)])
     budget = Budget(Limits(calls=2))
     async with open_stage(budgeted(model, budget)) as stage:
         await prompt(stage, "Go.")
@@ -85,7 +85,7 @@ async def test_it_is_on_record_beside_all_turns_and_counts_as_the_agents(autojum
         (began,), (ended,) = events(stage, ForkBegan), events(stage, ForkEnded)
         assert {(one.actor, one.inc, one.turn) for one in (began, ended)} == {(stage.agent.id, 0, 0)}
         assert (ended.state, ended.rounds, ended.tokens) == ("completed", 1, USED.total)
-        assert [(one.inc, one.turn, one.round) for one in events(stage, ModelBegan)] == [(1, 1, 1), (0, 0, 2)]
+        assert [(event.inc, event.turn, event.round) for event in events(stage, ModelBegan)] == [(1, 1, 1), (0, 0, 2)]
 
 
 def test_what_runs_beside_a_turn_is_not_what_the_agent_does() -> None:
@@ -111,13 +111,13 @@ async def test_a_model_that_only_calls_tools_fails_it_and_text_beside_calls_is_a
     autojump_clock: MockClock,
 ) -> None:
     calls = Call("Change", {"thing": "x"})
-    model = ScriptedModel(["Done.", calls, Answer([Say("Three."), calls])])
+    model = ScriptedModel(["Done.", calls, WrittenAnswer([Say("Three."), calls])])
     async with open_stage(model) as stage:
         await prompt(stage, "Go.")
         with pytest.raises(ForkFailed):
             await ask_aside(place_of(stage), "How many?")
         assert await ask_aside(place_of(stage), "How many?") == "Three."
-        assert not [one for one in stage.runtime.recorder.latest() if event_of(one).kind.startswith("tool.")]
+        assert not [record for record in stage.runtime.recorder.latest() if event_of(record).kind.startswith("tool.")]
 
 
 async def test_a_blank_question_is_refused_before_anything_is_asked(autojump_clock: MockClock) -> None:
@@ -207,8 +207,8 @@ def test_at_any_moment_it_asks_what_a_provider_accepts_and_reads_what_is_cached(
                 await trio.lowlevel.checkpoint()
 
             stage.agent.tell(Note("Go."))
-            for one in times:
-                nursery.start_soon(at, one, lambda: ask_aside(place_of(stage), "How many?"))
+            for time in times:
+                nursery.start_soon(at, time, lambda: ask_aside(place_of(stage), "How many?"))
             if abort_s is not None:
                 nursery.start_soon(at, abort_s, abort)
             await trio.sleep(30)

@@ -20,7 +20,8 @@ from greenroom.agents._repair import faults_of
 from greenroom.agents.events import ForkEnded, ToolBegan, ToolEnded
 from greenroom.agents.memory import MemoryFolder, NotesUnavailable, hold_notes
 from greenroom.agents.side import NoteKeeper
-from greenroom.core import InlineBlocking, JournalError, ProviderError, UsageError, event_of
+from greenroom.core import JournalError, ProviderError, UsageError, event_of
+from greenroom.core.ports import InlineBlocking
 from greenroom.models import Call, ScriptedModel, ToolResultBlock, Usage
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, parse_rule
@@ -55,7 +56,7 @@ async def foreign_write(file_path: str, content: str) -> str:
     return f"{len(content)} characters to {file_path}"
 
 
-FILE_TOOLS = tuple(one for one in STANDARD_TOOLS if one.name in {"Read", "Write", "Edit"})
+FILE_TOOLS = tuple(standard_tool for standard_tool in STANDARD_TOOLS if standard_tool.name in {"Read", "Write", "Edit"})
 
 
 @asynccontextmanager
@@ -71,7 +72,7 @@ async def noting(
 
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
-    return [one for one in map(event_of, stage.runtime.recorder.latest()) if isinstance(one, kinds)]
+    return [event for event in map(event_of, stage.runtime.recorder.latest()) if isinstance(event, kinds)]
 
 
 def results(model: ScriptedModel) -> list[ToolResultBlock]:
@@ -97,7 +98,7 @@ async def test_what_was_learned_is_noted_and_nobody_in_the_conversation_knows(
         assert changes is not None
         assert (changes.written, changes.removed, changes.text) == ((index, folder / "sub/tabs.md"), (), "Noted.")
         assert index.read_text() == "- tabs\n"
-        assert [(one.inc, one.turn, one.tool) for one in events(stage, ToolBegan)] == [(0, 0, "Write")] * 2
+        assert [(event.inc, event.turn, event.tool) for event in events(stage, ToolBegan)] == [(0, 0, "Write")] * 2
         (ended,) = events(stage, ForkEnded)
         assert (ended.purpose, ended.state, ended.rounds) == ("memory extraction", "completed", 2)
         assert len(stage.home.workspace.seen) == 0
@@ -150,7 +151,7 @@ async def test_notes_are_merged_and_what_is_left_empty_is_removed(autojump_clock
     async with noting(folder, [reads, [edit, write("b.md", "\n")], "Dropped b."]) as (_, keeper, _model):
         changes = await keeper.consolidate()
     assert (changes.written, changes.removed) == ((folder / "MEMORY.md",), (folder / "b.md",))
-    assert sorted(one.name for one in folder.iterdir()) == ["MEMORY.md", "blank.md"]
+    assert sorted(path.name for path in folder.iterdir()) == ["MEMORY.md", "blank.md"]
     assert (folder / "MEMORY.md").read_text() == "- a\n"
 
 
@@ -170,7 +171,7 @@ async def test_a_run_that_comes_to_no_end_says_what_it_wrote_or_fails(
         stage.home.conversation.say(["More."])  # type: ignore[union-attr]
         with pytest.raises(ForkFailed):
             await NoteKeeper(stage.home, stage.agent.id, stage.runtime.recorder.emit_fields).extract()
-        assert [one.state for one in events(stage, ForkEnded)] == ["failed", "failed"]
+        assert [event.state for event in events(stage, ForkEnded)] == ["failed", "failed"]
 
 
 async def test_an_agent_without_notes_or_without_the_tools_is_refused(
@@ -179,7 +180,7 @@ async def test_an_agent_without_notes_or_without_the_tools_is_refused(
     for tools in (
         (bash,),
         (*FILE_TOOLS[:2], bash),
-        (foreign_write, *(one for one in FILE_TOOLS if one.name != "Write")),
+        (foreign_write, *(file_tool for file_tool in FILE_TOOLS if file_tool.name != "Write")),
     ):
         async with noting(tmp_path / "notes", [], tools=tools) as (stage, keeper, _):
             with pytest.raises(UsageError, match="Read, Write and Edit"):
@@ -202,9 +203,9 @@ async def test_what_the_rules_deny_or_want_asked_about_is_refused(autojump_clock
         changes = await keeper.extract()
         assert changes is not None
         assert [one.name for one in changes.written] == ["yes.md"]
-        assert [one.state for one in events(stage, ToolEnded)] == ["failed", "failed", "completed"]
+        assert [event.state for event in events(stage, ToolEnded)] == ["failed", "failed", "completed"]
         assert stage.home.run.denials == ()
-    assert [one.is_error for one in results(model)] == [True, True, False]
+    assert [result.is_error for result in results(model)] == [True, True, False]
 
 
 async def test_what_cannot_be_put_on_record_is_not_written(autojump_clock: MockClock, tmp_path: Path) -> None:
@@ -231,8 +232,8 @@ async def test_two_runs_never_overlap_in_a_process_or_across(autojump_clock: Moc
         async with trio.open_nursery() as nursery:
             for one in (keeper, keeper, other):
                 nursery.start_soon(one.consolidate)
-        kinds = [event_of(one).kind for one in stage.runtime.recorder.latest()]
-        assert [one for one in kinds if one.startswith("fork.")] == ["fork.begin", "fork.end"] * 3
+        kinds = [event_of(record).kind for record in stage.runtime.recorder.latest()]
+        assert [kind for kind in kinds if kind.startswith("fork.")] == ["fork.begin", "fork.end"] * 3
 
 
 async def test_somebody_who_does_not_let_go_is_not_waited_for_for_ever(
@@ -244,7 +245,7 @@ async def test_somebody_who_does_not_let_go_is_not_waited_for_for_ever(
             async with hold_notes(memory, InlineBlocking()):
                 pass
     async with hold_notes(memory, InlineBlocking()):
-        assert [one.name for one in memory.folder.iterdir()] == [".lock"]
+        assert [path.name for path in memory.folder.iterdir()] == [".lock"]
     assert list(memory.folder.iterdir()) == []
     (tmp_path / "file").write_text("")
     with pytest.raises(NotesUnavailable):
@@ -275,14 +276,14 @@ def test_no_call_outside_the_folder_is_ever_performed(calls: list[tuple[str, lis
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve()
         folder, outside = root / "notes", root / "project"
-        for one in (folder / "in", outside):
-            one.mkdir(parents=True)
+        for each_path in (folder / "in", outside):
+            each_path.mkdir(parents=True)
         (outside / "secret.txt").write_text("the secret")
         (folder / "MEMORY.md").write_text("- a\n")
         (folder / "out").symlink_to(outside)  # a link that leads outside
         (folder / "in" / "back").symlink_to(folder)
         (folder / "secret.txt").symlink_to(outside / "secret.txt")
-        script = [[_call(root, *one) for one in calls], "Done."]
+        script = [[_call(root, *call) for call in calls], "Done."]
 
         async def scenario() -> list[ToolResultBlock]:
             async with noting(folder, script, tools=(*FILE_TOOLS, bash)) as (stage, keeper, model):

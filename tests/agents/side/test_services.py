@@ -27,7 +27,7 @@ async def prompt(stage: Stage, text: str) -> Any:
 
 
 def notices(stage: Stage) -> list[AgentNoticed]:
-    return [one for one in map(event_of, stage.runtime.recorder.latest()) if isinstance(one, AgentNoticed)]
+    return [event for event in map(event_of, stage.runtime.recorder.latest()) if isinstance(event, AgentNoticed)]
 
 
 # --- suggestions -----------------------------------------------------------------------------------------------------
@@ -131,5 +131,5 @@ async def test_a_summary_that_fails_ends_nothing_and_is_noticed_once(autojump_cl
             await prompt(stage, text)
             await trio.sleep(30)
         assert progress.summary == "Speaking for the third time"
-        assert [one.source for one in notices(stage)] == ["progress summary"]
+        assert [notice.source for notice in notices(stage)] == ["progress summary"]
         nursery.cancel_scope.cancel()

@@ -100,8 +100,8 @@ async def measure(folder: Path) -> Phases:
             await session.run("Fork now.")
             await session.wait_quiet()
             billed = _billed(server)
-            forks = tuple(one for one in billed if one.agent != "main")
-            woken = tuple(one for one in billed if one.agent == "main")
+            forks = tuple(bill for bill in billed if bill.agent != "main")
+            woken = tuple(bill for bill in billed if bill.agent == "main")
             await session.run("Go on with it.")
             await session.wait_quiet()
             folds.append(_billed(server)[len(billed) :])
@@ -169,7 +169,7 @@ def _reply(request: ReceivedRequest) -> AnswerLike:
             for number in range(FORKS)
         ]
     if text == "Go on with it.":
-        told = next(one for one in _blocks(messages) if "Async agent launched" in str(one.get("content")))
+        told = next(block for block in _blocks(messages) if "Async agent launched" in str(block.get("content")))
         agent_id = re.search(r"agentId: (\w+)", str(told["content"]))
         assert agent_id is not None
         return Call("SendMessage", {"to": agent_id[1], "message": "And now?"}, id=f"s{len(messages)}")

@@ -1,4 +1,4 @@
-"""Every cell of the matrix of `tests/agents/subagents/fire.py`, and kills at any moment."""
+"""Every cell of the matrix of `tools/fire`, and kills at any moment."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from greenroom.core import JournalError
 from greenroom.models import PlaybookModel
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
-from tests.agents.subagents.fire import CELLS, MARK, Cell, FireModel, Stage, faults_on_disk, play_virtually
-from tests.agents.subagents.fire_expected import Fault, Moment, Work, expected
 from tests.trace.disks import FillingDisk
+from tools.fire.expected import Fault, Moment, Work, expected
+from tools.fire.stage import CELLS, MARK, Cell, FireModel, Stage, faults_on_disk, play_virtually
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(cell).replace(" ", "_"))
 def test_what_comes_of_work_under_fire_is_told_once_and_as_it_is(cell: Cell, tmp_path: Path) -> None:
-    """RC-04, RC-50: one end, one notice or result with all that was said, conversations that can be gone on with."""
+    """RC-04, RC-50: one end, one notice or result with all that was said, conversations that can be resumed."""
     seen = play_virtually(cell, tmp_path)
 
     assert seen.problems(expected(*cell)) == []
 
 
 @settings(max_examples=25)
-@given(work=st.sampled_from([one for one in Work if one is not Work.SHELL]), tenths=st.integers(0, 90))
+@given(work=st.sampled_from([work for work in Work if work is not Work.SHELL]), tenths=st.integers(0, 90))
 def test_a_kill_at_any_moment_wins_or_loses_and_is_told_once(work: Work, tenths: int) -> None:
     """RC-04, RC-10: whether the work had ended is decided once, and the one notice or result says so."""
     with tempfile.TemporaryDirectory() as folder:

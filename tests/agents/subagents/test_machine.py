@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from greenroom.testing import Search, explore, pct, replay
-from tests.agents.subagents.machine import Plan, own_folder, scenario
-from tests.agents.subagents.plans import plans
+from tools.soak.session_machine import Plan, own_folder, scenario
+from tools.soak.session_plans import plans
 
 HISTORIES = Path(__file__).parent / "histories"
 
@@ -21,7 +21,7 @@ def test_no_plan_and_no_schedule_break_a_promise(strategy: Search | str, plan: P
     """RC-01, RC-04, RC-06, RC-10, RC-24, RC-37, RC-65, RC-80, RC-81; `make soak` runs 100,000 schedules of it.
 
     One terminal state and one report for each run, to the right reader; nobody ends whom nobody asked to; sums of usage
-    are exact; conversations are sound; no place, task or actor is left (`tests/agents/subagents/invariants.py`).
+    are exact; conversations are sound; no place, task or actor is left (`tools/soak/session_invariants.py`).
     """
     with own_folder() as folder:
         explore(scenario(plan, folder), schedules=2, strategy=strategy, shrinks=0)

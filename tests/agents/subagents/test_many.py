@@ -41,7 +41,7 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
 
     def work(_: object) -> str:
         nonlocal most
-        running = sum(one.is_running and one.ref is not None for one in pool.subagents.values())
+        running = sum(subagent.is_running and subagent.ref is not None for subagent in pool.subagents.values())
         most = max(most, running)
         assert pool.running == running
         return "done"
@@ -64,9 +64,9 @@ async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_rele
         services = session.agents.composition.services  # other tests may have left homes of theirs to the collector
         gc.collect()
         assert [
-            one.profile.id
-            for one in gc.get_objects()
-            if isinstance(one, AgentState) and one.profile.is_child and one.services is services
+            get_object.profile.id
+            for get_object in gc.get_objects()
+            if isinstance(get_object, AgentState) and get_object.profile.is_child and get_object.services is services
         ] == []
 
 

@@ -11,7 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import InvalidInput, OutsideRoots, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
@@ -31,7 +31,7 @@ async def write(ctx: ToolContext, content: str, name: str = "f") -> str:
 
 
 def left_beside(path: Path) -> list[str]:
-    return [one.name for one in path.parent.iterdir() if one != path]
+    return [each_path.name for each_path in path.parent.iterdir() if each_path != path]
 
 
 async def test_an_edit_replaces_the_one_place_and_shows_it(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_of_agents_that_save_at_the_same_time_one_wins_and_the_others_are_
 
     assert done
     assert sorted(done) == [n for n in range(20) if f"LINE {n};" in file.read_text()]
-    assert all("changed" in one for one in refused)
+    assert all("changed" in refusal for refusal in refused)
     assert left_beside(file) == []
 
 
@@ -312,7 +312,7 @@ async def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
         with pytest.raises(OutsideRoots):
             await write(ctx, "x", name)
 
-    assert [one.name for one in (tmp_path / "out").iterdir()] == ["f"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["f"]
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

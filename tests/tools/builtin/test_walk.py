@@ -15,7 +15,7 @@ from tests.tools.calls import make
 
 def walked(top: Path, *roots: Path) -> list[str]:
     walk = Walk(top, roots or (top,))
-    return [one.relative_to(top).as_posix() for one in walk.files() if not isinstance(one, int)]
+    return [file.relative_to(top).as_posix() for file in walk.files() if not isinstance(file, int)]
 
 
 def test_files_come_sorted_by_their_whole_path(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_what_cannot_be_listed_is_noted(tmp_path: Path, deny: Callable[[Path], N
     deny(tmp_path / "b/.gitignore")
     walk = Walk(tmp_path, (tmp_path,))
 
-    found = [one for one in walk.files() if not isinstance(one, int)]
+    found = [file for file in walk.files() if not isinstance(file, int)]
 
     assert found == [tmp_path / "b/.gitignore", tmp_path / "b/y"]
     assert walk.unreadable == [(tmp_path / "a", "permission denied")]
@@ -154,5 +154,5 @@ def test_a_walk_has_an_end(
     monkeypatch.setattr(_walk, name, value + (name == "MAX_ENTRIES"))
     walk = Walk(tmp_path, (tmp_path,))
 
-    assert [one.relative_to(tmp_path).as_posix() for one in walk.files() if not isinstance(one, int)] == found
+    assert [file.relative_to(tmp_path).as_posix() for file in walk.files() if not isinstance(file, int)] == found
     assert walk.is_cut

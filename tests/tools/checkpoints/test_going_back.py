@@ -12,7 +12,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import Disk, InlineBlocking, SystemDisk
+from greenroom.core.ports import Disk, InlineBlocking, SystemDisk
 from greenroom.tools import Tool, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 from greenroom.tools.checkpoints import FileCheckpoints, FileRewind
@@ -123,7 +123,7 @@ class World:
             expected |= {name: before[name]} if name in before else {}
         assert self.files() == expected
         assert kept or tried == done
-        assert {str(one.relative_to(self.folder)) for one in done.files} == {
+        assert {str(file.relative_to(self.folder)) for file in done.files} == {
             name for name in NAMES if before.get(name) != expected.get(name)
         }
         if isinstance(self.disk, FillingDisk):

@@ -1,0 +1,196 @@
+"""Running the tool calls of one assistant message.
+
+Every call gets exactly one result, whatever happens. Read-only calls that follow each other run side by
+side, the rest one by one; a failing call never takes a result from its sibling. An error of a tool is text for
+the model; a bug in a tool is too, and is on record as such. A call that may change something is durable before it
+is run: a later process then knows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import trio
+from trio.lowlevel import checkpoint_if_cancelled
+
+from greenroom.actors import decide_outcome, describe
+from greenroom.agents._agent_turn import AgentTurn
+from greenroom.agents._guard import Deferred, Guard
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn_hooks import StoppedByHook
+from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
+from greenroom.agents.review import AutoModeEnded
+from greenroom.core import Image, JournalError
+from greenroom.core.texts import error_text
+from greenroom.models import ToolResultBlock, ToolUseBlock
+from greenroom.permissions import canonical_name
+from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself
+
+SUMMARY_CHARS: Final = 80
+_CHANGING: Final = frozenset(("Edit", "Write"))
+_NUMBER: Final = (int, float)
+"""A union would be made anew at each look."""
+
+
+async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
+    """Run calls and put each result into `results` as soon as there is one.
+
+    Cancelled, it leaves the results that were there; the caller gives the others theirs.
+
+    Raises:
+        StoppedByHook: A hook wants an end; the results of its batch are there.
+        Deferred: The only call is put off.
+        AutoModeEnded: Too many calls were not allowed, and nobody can be asked; the results are there.
+    """
+    tools = turn.home.profile.tools
+    for each in calls:
+        if each.name not in tools:
+            calls = [_by_todays_name(call, tools) for call in calls]
+            break
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.settings.side_by_side):
+        if len(batch) == 1:
+            results[batch[0].id] = await _run_call(batch[0], turn)
+        else:
+            async with trio.open_nursery() as nursery:
+                for call in batch:
+                    nursery.start_soon(_collect, call, turn, results)
+        # An abort that came during the batch ends the turn here, also where a tool swallowed it.
+        await checkpoint_if_cancelled()
+        if turn.stopped is not None:
+            raise turn.stopped
+
+
+def _by_todays_name(call: ToolUseBlock, tools: ToolSet) -> ToolUseBlock:
+    """Return a call by the name that its tool has today, if there is such a one; as it is where there is one of its name."""
+    name = call.name if call.name in tools else canonical_name(call.name)
+    return attrs.evolve(call, name=name) if name != call.name and name in tools else call
+
+
+async def _collect(call: ToolUseBlock, turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
+    results[call.id] = await _run_call(call, turn)
+
+
+async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
+    emit, home = turn.emit, turn.home
+    summary = summarize(call.input)
+    agent, incarnation, number = turn.agent, turn.incarnation, turn.round
+    began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
+    home.note_activity(f"{call.name} {summary}".rstrip())
+    if home.run.progress is not None:
+        home.run.progress.note_call(call.name, summary)
+    state, error = KILLED, ""
+    text = ""
+    try:
+        text = await _run_tool(call, turn)
+        state = COMPLETED
+        if home.run.progress is not None and call.name in _CHANGING:
+            home.run.progress.note_change(call.input)
+    except Deferred:
+        error = "deferred"
+        raise
+    except ToolError as problem:
+        state, error, text = FAILED, type(problem).__name__, str(problem)
+    except (StoppedByHook, AutoModeEnded) as stopped:
+        state, error, text = FAILED, type(stopped).__name__, str(stopped)
+        turn.stop(stopped)
+    except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
+        state, error = FAILED, error_text(bug)
+        text = _in_words(call.name, bug)
+    except BaseExceptionGroup as group:  # cancelled; what failed beside that is on record, and does not fail the turn
+        outcome = decide_outcome(group, requested=None, was_caught=False)
+        state, error = outcome.state.value, describe(outcome.error)
+        raise outcome.reraise or group from None
+    finally:
+        text, error, seen = _taken(call, home, text, error)
+        size = len(text)
+        emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
+    if state is FAILED:
+        return ToolResultBlock(call.id, text or "(no output)", is_error=True)
+    return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
+
+
+async def _run_tool(call: ToolUseBlock, turn: AgentTurn) -> str:
+    home = turn.home
+    tool = home.profile.tools.find(call.name)
+    context = turn.tool_context.for_call(call.id)
+    if turn.guard is not None:
+        return await _run_guarded(call, tool, context, turn.guard, turn)
+    if home.services.wait_durable is not None:
+        await _make_durable(call, tool, home.services.wait_durable)
+    return await tool.call(call.input, context)
+
+
+def _taken(call: ToolUseBlock, home: AgentState, text: str, error: str) -> tuple[str, str, Sequence[Image]]:
+    """Return the texts of a call that has ended, with secrets masked, and the images that it left in the workspace."""
+    workspace, secrets = home.workspace, home.services.secrets
+    seen = workspace.images.pop(call.id, ()) if workspace.images else ()
+    if workspace.responses:
+        workspace.responses.pop(call.id, None)
+    if secrets:
+        text, error = secrets.mask(text), secrets.mask(error)
+        attached = workspace.attachments.get(call.id)
+        if attached is not None:
+            workspace.attachments[call.id] = secrets.mask_value(attached)
+    return text, error, seen
+
+
+async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: AgentTurn) -> str:
+    """Run a call between its guards; what hooks have to say of it is heard before its result is given back."""
+    values = await guard.admit(call, tool, turn.round)
+    granted = guard.granted(call.id)
+    if granted:
+        context = context.granting(granted, guard.hides(call))
+    if guard.hooks.is_heard:
+        context = context.heard()
+    began_s, cwd = trio.current_time(), turn.home.cwd
+    failure: Exception | None = None
+    try:
+        if turn.home.services.wait_durable is not None:
+            await _make_durable(call, tool, turn.home.services.wait_durable)
+        text = await tool.call(values, context)
+    except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
+        failure = error
+        text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
+    await guard.hooks.tell_cwd(cwd)
+    if failure is not None:
+        await guard.hooks.tell_failure(call, values, text, trio.current_time() - began_s)
+        raise failure
+    try:
+        told = await guard.hooks.tell_result(call, values, text, trio.current_time() - began_s)
+        if told is not text:  # what a hook puts in the place of a result stands for all of it
+            turn.home.workspace.images.pop(call.id, None)
+        return told
+    except StoppedByHook as stopped:  # the call is done, and keeps its result
+        turn.stop(stopped)
+        return text
+
+
+async def _make_durable(call: ToolUseBlock, tool: Tool, wait_durable: Callable[[], Awaitable[None]]) -> None:
+    """Return when a call that may be run, and may change something, survives a crash.
+
+    Raises:
+        ToolError: It is not to be run, because it cannot be put on record.
+    """
+    if tool.is_read_only or records_itself(tool):
+        return
+    try:
+        await wait_durable()
+    except JournalError as error:
+        raise ToolError(f"{call.name} was not run, because it cannot be put on record: {error}") from error
+
+
+def _in_words(name: str, bug: BaseException) -> str:
+    return f"{name} failed because of a bug in it: {error_text(bug)}"
+
+
+def summarize(values: Mapping[str, Any]) -> str:
+    """Return what a call is about, on one line: its first text or number, shortened."""
+    for value in values.values():
+        if isinstance(value, str):
+            text = " ".join(value.split())
+            return text if len(text) <= SUMMARY_CHARS else text[: SUMMARY_CHARS - 1] + "…"
+        if isinstance(value, _NUMBER) and not isinstance(value, bool):
+            return str(value)
+    return ""

@@ -1,0 +1,231 @@
+"""Ports: everything that a run takes from the outside, so that a test can replace it.
+
+Rule 1: the ports are `Clock`, `Ids`, `Chance`, `Disk` and `Blocking`; the tracer is made from them. Rule 2: nothing
+else in greenroom reads the time, draws a random number, opens a file of a run or starts a thread. The production
+implementations are here; the test kit has its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import resource
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, ParamSpec, Protocol, TypeVar, final
+
+import attrs
+import trio
+
+from greenroom.core._local_paths import make_private_folder, open_private
+from greenroom.core.ports._ids import Ids, SystemIds
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_OPEN: Final = 4_096
+"""Maximum number of files that a disk keeps open; never more than a quarter of the process limit."""
+
+
+class Clock(Protocol):
+    """Time of the run. Deadlines follow Trio's clock, so an implementation must agree with it."""
+
+    def bind(self) -> Callable[[], float]:
+        """Return the function that reads this run's time in seconds; call it inside the run.
+
+        Only differences are meaningful. A bound function costs a third of a lookup at each reading.
+        """
+        ...
+
+    def wall(self) -> datetime:
+        """Return the date and time in UTC, for names and headers."""
+        ...
+
+
+class Chance(Protocol):
+    """Randomness for decisions (jitter), as opposed to names."""
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+        ...
+
+
+class Disk(Protocol):
+    """Storage of run folders. Calls block; make them through `Blocking`."""
+
+    def make_folder(self, path: Path) -> None:
+        """Create a folder and its parents, mode 0700; an existing one is fine."""
+        ...
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Append to a file, created with mode 0600 on first use; write all of it or raise `OSError`."""
+        ...
+
+    def sync(self, path: Path) -> None:
+        """Return when everything appended to `path` would survive a power cut."""
+        ...
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace a file in one step: readers see the old content or the new, never a part."""
+        ...
+
+    def read(self, path: Path) -> bytes:
+        """Return the whole content of a file."""
+        ...
+
+    def size(self, path: Path) -> int:
+        """Return the length of a file in bytes, without reading it."""
+        ...
+
+    def close(self) -> None:
+        """Close open files; later calls open them again."""
+        ...
+
+
+class Blocking(Protocol):
+    """Runner of blocking calls; no thread is started anywhere else."""
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking function and return its result.
+
+        A cancelled caller still waits for the function to end, so that no write is abandoned.
+        """
+        ...
+
+
+@final
+class SystemClock:
+    """Trio's clock of the current run, and the wall clock of the machine."""
+
+    __slots__ = ()
+
+    def bind(self) -> Callable[[], float]:
+        """Return the reader of the clock of the current Trio run."""
+        return trio.lowlevel.current_clock().current_time
+
+    def wall(self) -> datetime:
+        """Return the machine's date and time in UTC."""
+        return datetime.now(UTC)
+
+
+@final
+class SystemDisk:
+    """The file system; keeps the most recently used files open.
+
+    A session of many agents appends to more files than a process may have open.
+
+    Args:
+        is_durable: True if `sync` and `write` wait for the device. Storage that need not outlast the machine, such as a
+            test's, does not need that.
+    """
+
+    def __init__(self, *, is_durable: bool = True) -> None:
+        self._is_durable = is_durable
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most_open = MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MAX_OPEN, soft // 4))
+        self._open: dict[Path, int] = {}
+        """Descriptors by path, the most recently used one last."""
+
+    def make_folder(self, path: Path) -> None:
+        """Create a folder and its parents, mode 0700."""
+        make_private_folder(path)
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Append all of `content`, or raise `OSError`."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is None:
+            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._open[path] = descriptor
+        if len(self._open) > self._most_open:
+            os.close(self._open.pop(next(iter(self._open))))
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+    def sync(self, path: Path) -> None:
+        """Flush a file that was appended to, to the device."""
+        if not self._is_durable:
+            return
+        with suppress(FileNotFoundError):  # nothing was appended to it
+            # A separate descriptor, because another thread may append, and close open files, meanwhile.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            try:  # fdatasync also flushes, and reports failures of, writes through other descriptors
+                os.fdatasync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace a file through a temporary file beside it and a rename."""
+        temporary = path.with_name(f".{path.name}.new")
+        descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            if self._is_durable:
+                os.fsync(descriptor)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # a partial file would keep a full disk full
+            raise
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+
+    def read(self, path: Path) -> bytes:
+        """Return the whole content of a file; raise `OSError` unless it is a regular file, because reading others may
+        not end.
+        """
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(path))
+            return file.read()
+
+    def size(self, path: Path) -> int:
+        """Return the length of a file in bytes."""
+        descriptor = self._open.get(path)
+        return (path.stat() if descriptor is None else os.fstat(descriptor)).st_size
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+@final
+class ThreadBlocking:
+    """Blocking calls in Trio's worker threads; a started call is always waited for."""
+
+    __slots__ = ()
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function` in a worker thread."""
+        return await trio.to_thread.run_sync(lambda: function(*args, **kwargs), abandon_on_cancel=False)
+
+
+@final
+class InlineBlocking:
+    """Blocking calls in the caller's own step, for the test kit: a virtual clock would run ahead of a thread."""
+
+    __slots__ = ()
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function` here, after one checkpoint."""
+        await trio.lowlevel.checkpoint()
+        return function(*args, **kwargs)
+
+
+@attrs.frozen(kw_only=True)
+class Ports:
+    """The ports of one run, except the tracer, which the runtime makes from them."""
+
+    clock: Clock = attrs.field(factory=SystemClock)
+    ids: Ids = attrs.field(factory=SystemIds)
+    chance: Chance = attrs.field(factory=lambda: random.Random(secrets.randbits(64)))
+    disk: Disk = attrs.field(factory=SystemDisk)
+    blocking: Blocking = attrs.field(factory=ThreadBlocking)

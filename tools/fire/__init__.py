@@ -1,0 +1,1 @@
+"""Agents and commands under fire: a matrix of work and faults, and the expected outcome of each cell."""
