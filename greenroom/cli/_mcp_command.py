@@ -25,8 +25,10 @@ from cyclopts import Parameter
 
 from greenroom.cli._page import Page, counted
 from greenroom.containment import ChildKind, child_environment
-from greenroom.core import GreenroomError, Ports, printable_text
+from greenroom.core import GreenroomError
+from greenroom.core.ports import Ports
 from greenroom.core.sources import Places, find_places
+from greenroom.core.texts import printable_text
 from greenroom.mcp import (
     TOKENS_FOLDER,
     FoundServers,

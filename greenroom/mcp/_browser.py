@@ -16,7 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import attrs
 import trio
 
-from greenroom.core import InternalError, Ports, UsageError
+from greenroom.core import InternalError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.mcp._callback import Callback, open_callback
 from greenroom.mcp._configs import Http, ServerConfig
 from greenroom.mcp._login import NOT_LOGGED_IN, Login, browser_login

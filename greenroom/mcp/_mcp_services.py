@@ -9,7 +9,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._mcp_settings import McpSettings
 from greenroom.mcp._peer import OpenPeer

@@ -20,7 +20,7 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp._configs import HostedServer, Http, ServerConfig, Stdio
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._header_helper import run_helper

@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from greenroom.cli import main
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script

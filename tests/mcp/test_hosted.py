@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
 from greenroom.actors import State
-from greenroom.core import InlineBlocking, PeerError, Ports, UsageError
+from greenroom.core import PeerError, UsageError
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import CallFailed, HostLine, McpServers, McpServices, ServerDown, ServerStatus, host_server
 from greenroom.mcp import start_servers as start_all
 from greenroom.mcp._configs import HostedServer

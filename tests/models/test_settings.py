@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.core import SettingsError, read_settings
+from greenroom.core import SettingsError
+from greenroom.core.validation import read_settings
 from greenroom.models import (
     ContinuationPolicy,
     Deadlines,

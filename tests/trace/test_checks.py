@@ -13,11 +13,11 @@ from greenroom.actors import (
     ActorBegan,
     ActorCreated,
     ActorExited,
-    AskRefused,
     KillRequested,
     NameRegistered,
     TurnBegan,
 )
+from greenroom.actors._events import AskRefused
 from greenroom.agents.events import ToolBegan
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessagePut

@@ -29,6 +29,7 @@ from greenroom.agents.memory import (
     tools_with_memory,
 )
 from greenroom.containment import GitCalls
+from greenroom.core import escape_text
 from greenroom.core.sources import Places
 from greenroom.mcp import ServerStatus
 from greenroom.session.assembly._session_services import Services
@@ -107,7 +108,7 @@ class Preparation:
         return compose_system_prompt(
             definition,
             environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
-            instructions=render_instructions(instructions.files),
+            instructions=escape_text(render_instructions(instructions.files)),
             memory=render_memory(memory, notes),
             skills=prepared.preloaded,
         )

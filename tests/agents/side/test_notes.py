@@ -20,7 +20,8 @@ from greenroom.agents._repair import faults_of
 from greenroom.agents.events import ForkEnded, ToolBegan, ToolEnded
 from greenroom.agents.memory import MemoryFolder, NotesUnavailable, hold_notes
 from greenroom.agents.side import NoteKeeper
-from greenroom.core import InlineBlocking, JournalError, ProviderError, UsageError, event_of
+from greenroom.core import JournalError, ProviderError, UsageError, event_of
+from greenroom.core.ports import InlineBlocking
 from greenroom.models import Call, ScriptedModel, ToolResultBlock, Usage
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, parse_rule
