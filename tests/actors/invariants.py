@@ -42,7 +42,7 @@ ENDED: Final = {"completed", "failed", "killed"}
 
 @attrs.define
 class Life:
-    """What is known of one actor."""
+    """The recorded facts of one actor."""
 
     state: str = ""
     incarnation: int = 0

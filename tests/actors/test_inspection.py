@@ -1,4 +1,4 @@
-"""What can be read of an actor without a message, and that its record, folded, says the same at every moment."""
+"""Inspection of an actor without a message; its record, folded, says the same at every moment."""
 
 from __future__ import annotations
 

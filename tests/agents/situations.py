@@ -94,7 +94,7 @@ class Stage:
     home: AgentState
 
     def begin_run(self) -> Progress:
-        """Let the agent stand in a table of tasks, and return the counters of its run."""
+        """Make the agent stand in a table of tasks, and return the counters of its run."""
         info = TaskInfo(id=self.agent.id, description="", owner="", output_file=Path("/output"))
         self.home.begin_run(Task(info=info, is_background=True, tell=lambda _: None, watch=lambda *_: None))
         assert self.home.run.progress is not None

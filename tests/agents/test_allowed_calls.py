@@ -1,4 +1,4 @@
-"""What permissions cost a call that is allowed in any case: no thread, and nothing on record."""
+"""A call that is allowed in any case costs no thread, and nothing on record."""
 
 from __future__ import annotations
 

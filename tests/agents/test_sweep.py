@@ -73,7 +73,7 @@ def make_home(
 
 
 async def run_turn(disk: Bytes, each_event: Callable[[Runtime], None] = lambda _: None) -> None:
-    """Let an agent take one turn, with a note that comes in the middle of it."""
+    """Make an agent take one turn, with a note that comes in the middle of it."""
     async with open_runtime(ports=virtual_ports()) as runtime:
         agent = await runtime.spawn(Agent, make_home(disk), name="agent")
         runtime.recorder.listen(lambda _: each_event(runtime))
@@ -110,7 +110,7 @@ def resume_to_the_end(content: bytes, path: Path) -> Bytes:
 
 
 def test_at_every_event_a_crash_leaves_what_another_process_brings_to_the_end(tmp_path: Path) -> None:
-    """RC-67: at every persisted point the transcript is one that the provider takes, and can be gone on with."""
+    """RC-67: at every persisted point the transcript is one that the provider takes, and can be resumed."""
     disk = Bytes(tmp_path / "main.jsonl")
     seen: dict[bytes, None] = {}
     events = 0
@@ -149,7 +149,7 @@ Aim: TypeAlias = Callable[[Runtime, Strike], Callable[[], object]]
 
 
 async def end_a_turn(disk: Bytes, aim: Aim, how: str) -> None:
-    """Let an agent take one turn that is ended when `aim` says so; what is left is sound, at once and on disk."""
+    """Make an agent take one turn that is ended when `aim` says so; what is left is sound, at once and on disk."""
     async with open_runtime(ports=virtual_ports()) as runtime:
         home = make_home(disk)
         agent = await runtime.spawn(Agent, home, name="agent")

@@ -41,7 +41,9 @@ def _shapes(node: ast.AST, inside: tuple[str, ...]) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         inside = (*inside, node.name)
     # `except* trio.Cancelled` and `group.split(trio.Cancelled)` look into groups; these do not.
-    starred = {id(one) for one in ast.walk(node) if isinstance(node, ast.TryStar) and one in node.handlers}
+    starred = {
+        id(each_node) for each_node in ast.walk(node) if isinstance(node, ast.TryStar) and each_node in node.handlers
+    }
     for child in ast.iter_child_nodes(node):
         if id(child) not in starred and _tells_by_class(child):
             yield ".".join(inside)

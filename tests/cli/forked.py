@@ -141,7 +141,7 @@ def _rest_of(stream: TextIO | None) -> str:
 def _become(
     arguments: tuple[str, ...], folder: str, environ: dict[str, str], streams: tuple[Connection, Connection, Connection]
 ) -> None:
-    """Be the command, in the process that was forked for it."""
+    """Run the command in the process that was forked for it."""
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
         stream.close()

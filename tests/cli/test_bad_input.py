@@ -1,4 +1,4 @@
-"""What people get wrong on the command line: one line that says what, where and what to do, the right exit code, no trace."""
+"""Mistakes on the command line: one line that says what, where and what to do, the right exit code, no trace."""
 
 from __future__ import annotations
 

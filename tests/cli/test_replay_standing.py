@@ -1,4 +1,4 @@
-"""How a run stands: running, with what it works on; ended; broken off. Also of journals that no session has begun."""
+"""The state of a run: running, with what it works on; ended; broken off. Also of journals that no session has begun."""
 
 from __future__ import annotations
 

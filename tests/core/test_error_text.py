@@ -1,4 +1,4 @@
-"""What is kept of an error: bounded text, and a stand-in without frames."""
+"""The text of an error: bounded text, and a stand-in without frames."""
 
 from __future__ import annotations
 

@@ -57,6 +57,7 @@ FOR_WRITERS: Final = (
     "ModelRequest",
     "ModelResponse",
     "ModelStream",
+    "ScriptStep",
     "StreamRestarted",
     "TextBlock",
     "TextDelta",

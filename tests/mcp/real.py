@@ -1,4 +1,4 @@
-"""What the tests with real servers share: sessions of programs, servers on a port, and a look at who is left."""
+"""Helpers for the tests with real servers: sessions of programs, servers on a port, and a look at who is left."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Answers:
         self.left: list[str] = []
         self.withdrawn: set[int] = set()
         self.came: dict[int, str] = {}
-        """What came back, by the number of the request."""
+        """Answers by the number of the request."""
 
     def send(self, one: Mapping[str, Any]) -> Awaitable[Mapping[str, Any]]:
         self.left.append(one["method"])

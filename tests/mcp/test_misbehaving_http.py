@@ -39,7 +39,7 @@ TOO_LONG: Final = "it is longer than 16777216 bytes"
 
 @pytest.fixture(autouse=True)
 def collected_here() -> Iterator[None]:
-    """Let those generators go while their warnings are ignored."""
+    """Collect those generators while their warnings are ignored."""
     yield
     gc.collect()
 

@@ -1,4 +1,4 @@
-"""What a program gets wrong about a session: one line that says what, where and what to do, and nothing lost."""
+"""Mistakes of a program about a session: one line that says what, where and what to do, and nothing lost."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ async def test_limits_of_commands_are_told_to_the_model_and_hold(project: Path) 
     ) as session:
         await session.run("Go.")
 
-    (schema,) = (one.input_schema for one in model.requests[0].tools if one.name == "Bash")
+    (schema,) = (each_tool.input_schema for each_tool in model.requests[0].tools if each_tool.name == "Bash")
     timeout = schema["properties"]["timeout"]
     assert (timeout["default"], timeout["maximum"]) == (50, 60_000)
     assert "50 if left out, at most 60000" in timeout["description"]

@@ -181,8 +181,8 @@ def test_a_listing_keeps_to_its_budget_and_names_all_while_names_fit(lengths: li
     text = listing(skills, most=most)
 
     assert len(text) <= most
-    if len("\n".join(f"- {one.name}" for one in skills)) <= most:
-        assert all(f"- {one.name}" in text for one in skills)
+    if len("\n".join(f"- {each_skill.name}" for each_skill in skills)) <= most:
+        assert all(f"- {each_skill.name}" in text for each_skill in skills)
     elif skills:
         assert text.splitlines()[-1].endswith(" more")
 

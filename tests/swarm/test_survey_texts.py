@@ -1,4 +1,4 @@
-"""What passes between tools, board and agents as text: read back as it was meant."""
+"""Texts between tools, board and agents: read back as it was meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of tools share: a context, folders made from a mapping, and calls as a model makes them."""
+"""Helpers for the tests of tools: a context, folders made from a mapping, and calls as a model makes them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def unlocked(_: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def fixed_schedule(seed: int = 0) -> Iterator[None]:
-    """Let Trio choose the same order of tasks every time."""
+    """Make Trio choose the same order of tasks every time."""
     run = trio._core._run
     before = run._ALLOW_DETERMINISTIC_SCHEDULING, run._r
     run._ALLOW_DETERMINISTIC_SCHEDULING, run._r = True, random.Random(seed)  # type: ignore[misc]

@@ -130,7 +130,7 @@ def test_a_ring_survives_the_journal() -> None:
     import orjson
 
     codec = Codec([AskRefused])
-    refused = next(one for one in record("hold") if one[2] is AskRefused)
+    refused = next(entry for entry in record("hold") if entry[2] is AskRefused)
 
     entry = codec.decode(orjson.loads(codec.encode(refused, 0.0)))
 

@@ -276,8 +276,8 @@ def test_no_call_outside_the_folder_is_ever_performed(calls: list[tuple[str, lis
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve()
         folder, outside = root / "notes", root / "project"
-        for one in (folder / "in", outside):
-            one.mkdir(parents=True)
+        for each_path in (folder / "in", outside):
+            each_path.mkdir(parents=True)
         (outside / "secret.txt").write_text("the secret")
         (folder / "MEMORY.md").write_text("- a\n")
         (folder / "out").symlink_to(outside)  # a link that leads outside

@@ -31,7 +31,7 @@ async def write(ctx: ToolContext, content: str, name: str = "f") -> str:
 
 
 def left_beside(path: Path) -> list[str]:
-    return [one.name for one in path.parent.iterdir() if one != path]
+    return [each_path.name for each_path in path.parent.iterdir() if each_path != path]
 
 
 async def test_an_edit_replaces_the_one_place_and_shows_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What tests of checkpoints share."""
+"""Helpers for the tests of checkpoints."""
 
 from __future__ import annotations
 

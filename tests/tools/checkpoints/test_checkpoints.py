@@ -1,4 +1,4 @@
-"""What cannot be kept or set back is said, and nothing else suffers from it."""
+"""Files that cannot be kept or set back are reported, and nothing else suffers from it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_what_is_kept_of_each_change_is_there_after_a_restart(tmp_path: Path) ->
             one.write_bytes(content)  # as a crash leaves them before they are removed
         again = opened(tmp_path)
         rewind = again.rewind("m0", is_dry_run=True)
-        assert rewind.removed == tuple(one for one in (path, other) if one.exists())
+        assert rewind.removed == tuple(each_path for each_path in (path, other) if each_path.exists())
         assert rewind.changed_elsewhere == ()
         old = {path: path.read_bytes() for path in (tmp_path / "files").glob("*.change")}
     assert not opened(tmp_path).rewind("m0").error
