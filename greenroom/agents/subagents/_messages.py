@@ -251,12 +251,12 @@ class Post:
                 why = f"the agent {agent_id!r} was stopped by the user, and only the user goes on with it; ask them"
                 raise SendRefused("stopped_by_user", why)
             await task.wait_settled()
-            await pool.get_ready(subagent)
-            pool.begin_again(subagent, self._note(text, sender), owner=sender)
+            await pool.prepare_run(subagent)
+            pool.start_run(subagent, self._note(text, sender), owner=sender)
         except UsageError as error:
             raise SendRefused("cannot_resume", str(error)) from error
         finally:
-            pool.unclaim(agent_id)
+            pool.release_claim(agent_id)
         return subagent
 
     # --- pieces ----------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class Post:
             in_worktree=bool(record.get("inWorktree")),
             name=str(record.get("name") or ""),
         )
-        subagent = pool.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
+        subagent = pool.restore(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
         subagent.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
         subagent.keep_worktree(str(record.get("worktree") or ""), str(record.get("branch") or ""))
         return subagent
