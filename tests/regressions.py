@@ -1,4 +1,4 @@
-"""What must be impossible here because it happened elsewhere, and what people check first: id, promise, whose it is.
+"""Failures that must be impossible here because they happened elsewhere, and what people check first: id, promise, whose it is.
 
 `RC-n` are bugs that users of comparable systems reported, `CL-n` those that a comparable product fixed; `n.m` is line m of
 the behaviours that users would check of section n. A test names the rows that it holds in its docstring, or in its name:
@@ -18,7 +18,7 @@ import attrs
 
 
 class Part(StrEnum):
-    """What has to be there before a row can be held."""
+    """The part that has to be there before a row can be held."""
 
     SUB_AGENTS = "sub-agents"
     TEAMS = "teams"

@@ -16,7 +16,8 @@ from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_state import TurnState
 from greenroom.agents.events._agent_events import AgentNoticed
-from greenroom.core import PeerError, reminder
+from greenroom.core import PeerError
+from greenroom.core.texts import reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput, RunningTask
 from greenroom.permissions import ToolKind, traits_of

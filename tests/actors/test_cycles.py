@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AskRefused, Behavior, Context, Request
+from greenroom.actors import Behavior, Context, Request
+from greenroom.actors._events import AskRefused
 from greenroom.core import AskCycle, Level, TurnFailed, UsageError
 from greenroom.mailbox import Lane
 from greenroom.testing import run_virtual

@@ -16,7 +16,8 @@ from greenroom.agents.compaction._compaction import (
     summary_directive,
     summary_in,
 )
-from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core import SettingsError, UsageError
+from greenroom.core.validation import read_settings
 from greenroom.models import Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 FULL = CompactionSettings().threshold_tokens

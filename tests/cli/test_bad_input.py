@@ -1,4 +1,4 @@
-"""What people get wrong on the command line: one line that says what, where and what to do, the right exit code, no trace."""
+"""Mistakes on the command line: one line that says what, where and what to do, the right exit code, no trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from greenroom.cli import main
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script

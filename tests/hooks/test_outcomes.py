@@ -1,4 +1,4 @@
-"""What handlers answer, and what many answers come to. All of it is pure."""
+"""Answers of handlers, and the outcome of many answers. All of it is pure."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import Behavior, Context, Down, Signal, State
-from greenroom.core import IllegalTransition, InlineBlocking, Ports, UsageError
+from greenroom.core import IllegalTransition, UsageError
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import (
     EVENTS,
     CallFailed,

@@ -1,4 +1,4 @@
-"""Answers that were cut at the limit of their length: gone on with, within bounds, in a conversation that stays valid."""
+"""Answers that were cut at the limit of their length: continued within bounds, in a conversation that stays valid."""
 
 from __future__ import annotations
 

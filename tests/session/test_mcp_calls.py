@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents._turn_hooks import running_tasks
-from greenroom.core import Cause, Ports, TurnKilled
+from greenroom.core import Cause, TurnKilled
+from greenroom.core.ports import Ports
 from greenroom.headless._background_wait import wait_background
 from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest

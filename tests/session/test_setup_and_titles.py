@@ -103,8 +103,8 @@ async def test_hooks_of_the_start_and_of_prompts_give_the_session_a_title(projec
 
     lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
     written = [line for line in map(json.loads, lines) if line["type"] == "custom-title"]
-    assert [one["customTitle"] for one in written] == ["auth refactor", "repair the tests"]
-    assert all(one["sessionId"] == session.id for one in written)
+    assert [entry["customTitle"] for entry in written] == ["auth refactor", "repair the tests"]
+    assert all(entry["sessionId"] == session.id for entry in written)
     assert read_beginning(session.run_folder).title == "repair the tests"
 
 

@@ -121,7 +121,7 @@ async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
     assert "<task-notification>" not in str(said(session))
     lines = [json.loads(line) for line in (session.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
     hidden = [line for line in lines if "<command-result" in str(line.get("message"))]
-    assert [one["isMeta"] for one in hidden] == [True, True]
+    assert [entry["isMeta"] for entry in hidden] == [True, True]
     assert hidden[0]["origin"]["kind"] == "auto-continuation"
 
 

@@ -39,7 +39,7 @@ def make_run(runs: Path, name: str, *, days_ago: float = 100) -> Path:
 
 
 def age(folder: Path, days_ago: float) -> None:
-    """Let everything below a folder be of that day."""
+    """Set the day of everything below a folder."""
     then = (NOW - timedelta(days=days_ago)).timestamp()
     for path in [*folder.rglob("*"), folder]:
         os.utime(path, (then, then), follow_symlinks=False)

@@ -90,10 +90,10 @@ def check_rest(team: Team) -> None:
     """Everybody who lives is idle, on the board as such, and has no item that it would have to be handed again."""
     known = team.roster.home.availability
     waiting = {name for name, now in known.items() if now in {Availability.READY, Availability.HOLDING}}
-    assert {one.name for one in team.roster.teammates} <= waiting
-    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
-    assert all(not one.item for one in team.roster.teammates)
-    there = {one.name for one in team.roster.teammates}
+    assert {teammate.name for teammate in team.roster.teammates} <= waiting
+    assert {teammate.status for teammate in team.roster.teammates} <= {MemberStatus.IDLE}
+    assert all(not teammate.item for teammate in team.roster.teammates)
+    there = {teammate.name for teammate in team.roster.teammates}
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", *there}
 

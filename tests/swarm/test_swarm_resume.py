@@ -1,4 +1,4 @@
-"""A swarm that was cut short is gone on with, and comes to the same report."""
+"""A swarm that was cut short is resumed, and comes to the same report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liveness: what is hot at the end, too long after the faults, or for ever."""
+"""Liveness: what is hot at the end, too long after the faults, or forever."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import ActorBegan
-from greenroom.core import InlineBlocking, JournalBusy, JournalError, Ports, Recorder, SystemDisk, UsageError
+from greenroom.core import JournalBusy, JournalError, Recorder, UsageError
+from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
@@ -749,7 +750,7 @@ CHILD: Final = """
 import sys, trio
 from pathlib import Path
 from greenroom.actors import ActorBegan
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.trace import open_journal
 
 async def main():

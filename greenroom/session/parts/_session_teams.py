@@ -19,7 +19,8 @@ from greenroom.agents import AgentDefinition, AgentState
 from greenroom.agents.definitions import GENERAL_PURPOSE
 from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned, Teams
 from greenroom.agents.subagents import MainAgent, Post, SubagentPool, make_send_message
-from greenroom.core import GreenroomError, Ports, UsageError
+from greenroom.core import GreenroomError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.permissions import Refusals
 from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition

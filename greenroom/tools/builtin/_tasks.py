@@ -7,7 +7,8 @@ from typing import Annotated, Final
 
 import trio
 
-from greenroom.core import Cause, escape_text, fields, wrap
+from greenroom.core import Cause
+from greenroom.core.texts import escape_text, fields, wrap
 from greenroom.tools import Arg, BackgroundTask, ToolContext, ToolError, tool
 from greenroom.tools._outputs import read_output
 from greenroom.tools.builtin._file_reader import on_one_line
