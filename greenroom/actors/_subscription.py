@@ -63,7 +63,7 @@ class Subscription:
     """Gets the `Down` at the end, if there is no callback."""
     _on_cancel: Callable[[], object] | None = None
     down: Down | None = None
-    """How the actor ended; None while it lives, and if the subscription was cancelled first."""
+    """The end of the actor; None while it lives, and if the subscription was cancelled first."""
     is_open: bool = True
     """True until it is notified or cancelled."""
     is_ending: bool = False

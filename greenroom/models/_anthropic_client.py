@@ -23,7 +23,8 @@ import anthropic
 import httpx2
 import trio
 
-from greenroom.core import ProviderError, UsageError, limit_body, transport_words
+from greenroom.core import ProviderError, UsageError, limit_body
+from greenroom.core.network import transport_words
 from greenroom.models._connection_pools import KEPT_S, ConnectionPool, ConnectionPools
 from greenroom.models._failure_kinds import failure, kind_of_status, retry_after
 from greenroom.models._messages_api import EventParser, JsonObject, fold

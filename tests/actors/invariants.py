@@ -21,8 +21,8 @@ from greenroom.actors import (
     StopRequested,
     TurnBegan,
     TurnEnded,
-    WatchFailed,
 )
+from greenroom.actors._events import WatchFailed
 from greenroom.core import Event, Record, event_of
 from greenroom.mailbox import MessageAcked, MessageDied, MessageLeased, MessagePostponed, MessagePut, MessageReturned
 

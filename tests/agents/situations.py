@@ -25,7 +25,7 @@ from greenroom.agents import (
     load_conversation,
 )
 from greenroom.agents._profile import ConversationStart
-from greenroom.core import InlineBlocking, Ports, SeededIds
+from greenroom.core.ports import InlineBlocking, Ports, SeededIds
 from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolResultBlock
 from greenroom.store import Transcript, TranscriptHeader

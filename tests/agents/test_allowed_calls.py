@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
-from greenroom.core import InlineBlocking, Ports
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.supervisor import open_runtime

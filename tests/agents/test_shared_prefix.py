@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from greenroom.agents import load_conversation
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._repair import repair
-from greenroom.core import SeededIds, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SeededIds
 from greenroom.models import Message, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.store._transcript_reader import read_transcript

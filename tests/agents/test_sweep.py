@@ -22,7 +22,8 @@ from greenroom.agents import (
 )
 from greenroom.agents._profile import ConversationStart
 from greenroom.agents._repair import faults_of
-from greenroom.core import InlineBlocking, InternalError
+from greenroom.core import InternalError
+from greenroom.core.ports import InlineBlocking
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ToolResultBlock
 from greenroom.store._transcript_reader import read_transcript

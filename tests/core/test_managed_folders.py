@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.sources import find_places, managed_folders
+from greenroom.core.sources import find_places
+from greenroom.core.sources._source_folders import managed_folders
 
 
 def test_the_folder_is_the_named_one_or_those_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

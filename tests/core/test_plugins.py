@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins, read_plugin
+from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins
+from greenroom.core.sources._plugin_folders import read_plugin
 from tests.core.plugin_folders import plugin
 
 

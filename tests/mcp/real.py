@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.core import Ports, event_of
+from greenroom.core import event_of
+from greenroom.core.ports import Ports
 from greenroom.mcp import McpServers, McpServices, McpSettings, McpTool, ServerConfig, Stdio, start_servers
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.tools import ToolContext, open_processes

@@ -13,7 +13,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import (
     CallFailed,
     Elicit,

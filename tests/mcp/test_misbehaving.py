@@ -11,7 +11,7 @@ import attrs
 import pytest
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import McpServers, McpServices, ServerConfig, ServerState, ServerStatus, Stdio, start_servers
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError, open_processes

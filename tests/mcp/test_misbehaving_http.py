@@ -16,7 +16,7 @@ import httpx2
 import pytest
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import Http, McpServers, McpServices, ServerConfig, ServerStatus, start_servers
 from greenroom.mcp._http_messages import decoded
 from greenroom.supervisor import open_runtime

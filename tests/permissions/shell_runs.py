@@ -17,7 +17,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.permissions import (
     Effect,
     Mode,

@@ -12,7 +12,8 @@ import attrs
 import pytest
 
 from greenroom.agents import AgentDefinition
-from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, SystemDisk, UsageError
+from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, UsageError
+from greenroom.core.ports import SystemDisk
 from greenroom.models import Call, ScriptedModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports

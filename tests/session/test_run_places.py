@@ -13,7 +13,7 @@ import trio
 
 from greenroom.actors import Behavior, Context
 from greenroom.cli import main
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.supervisor import open_runtime

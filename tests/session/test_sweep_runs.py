@@ -131,9 +131,7 @@ def test_the_run_of_a_living_session_stays(tmp_path: Path) -> None:
     assert outcome(tmp_path / "runs") == ([OLD], {})
 
 
-def test_a_run_that_was_gone_on_with_since_it_was_looked_at_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_resumed_since_it_was_looked_at_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_run(tmp_path / "runs", OLD)
 
     @contextmanager

@@ -14,7 +14,8 @@ from trio.testing import MockClock
 from greenroom.agents import INTERRUPTED
 from greenroom.agents._blocks import LOST_RESULT
 from greenroom.agents._repair import faults_of
-from greenroom.core import GreenroomError, Ports, SystemDisk, UsageError
+from greenroom.core import GreenroomError, UsageError
+from greenroom.core.ports import Ports, SystemDisk
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports

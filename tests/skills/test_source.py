@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.core.sources import Kind, Plugin, find_places
 from greenroom.skills import InvokedSkills, RenderPorts, Skills, SkillSource, listing, read_command_line, render_skill
 from greenroom.skills._command_line import STACKED

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core import SettingsError, UsageError
+from greenroom.core.validation import read_settings
 from greenroom.store import RetentionSettings, StoredRun, decide_retention
 
 DAY_S = 24 * 3600.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from greenroom.core import Blocking, InlineBlocking
+from greenroom.core.ports import Blocking, InlineBlocking
 from greenroom.tools import Tool, ToolContext
 
 

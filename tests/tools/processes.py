@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from greenroom.core import SystemIds, ThreadBlocking
+from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.tools import SystemProcesses, open_processes
 
 PYTHON_TREE = """

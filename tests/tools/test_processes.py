@@ -15,7 +15,7 @@ import attrs
 import pytest
 import trio
 
-from greenroom.core import SystemIds, ThreadBlocking
+from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.testing import CancelAt
 from greenroom.tools import PipedProcess, Processes, SystemProcesses, ToolContext, ToolError, open_processes
 from greenroom.tools._process_groups import ProcessResult

@@ -8,7 +8,8 @@ import attrs
 import pytest
 import trio
 
-from greenroom.actors import AskRefused, Behavior, Context, Request
+from greenroom.actors import Behavior, Context, Request
+from greenroom.actors._events import AskRefused
 from greenroom.core import AskCycle, Level, Recorder
 from greenroom.supervisor import open_runtime
 from greenroom.testing import run_virtual, virtual_ports

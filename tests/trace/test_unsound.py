@@ -19,8 +19,8 @@ from greenroom.actors import (
     StopRequested,
     TurnBegan,
     TurnEnded,
-    WatchFailed,
 )
+from greenroom.actors._events import WatchFailed
 from greenroom.agents.events import AgentDefined
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessageLeased

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
 from greenroom.agents.subagents import EnteredWorktreeRecord, EnteredWorktrees
-from greenroom.core import Event, JournalError, Ports, UsageError
+from greenroom.core import Event, JournalError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.models import ScriptedModel
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet

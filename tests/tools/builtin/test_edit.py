@@ -11,7 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import InvalidInput, OutsideRoots, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.tools import AskUser, InvalidInput, QuestionAnswers, QuestionRequest, ToolContext, ToolError
 from greenroom.tools._workspace import Todo
 from greenroom.tools.builtin import ask_user_question_tool, todo_write_tool

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
-from greenroom.core import SystemDisk
+from greenroom.core.ports import SystemDisk
 
 
 def appending(path: Path, content: bytes) -> None:

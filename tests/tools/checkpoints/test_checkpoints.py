@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SystemDisk, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SystemDisk
 from greenroom.tools._file_changes import FileChange
 from greenroom.tools.builtin._file_reader import open_regular
 from greenroom.tools.checkpoints import FileCheckpoints, _inspection
