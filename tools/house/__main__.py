@@ -19,7 +19,7 @@ from tools.house._tree import Tree
 ROOT: Final = Path(__file__).resolve().parents[2]
 BEFORE: Final = Path(__file__).with_name("before.json")
 """The figures of the commit that the limits compare with, as this program counted them there."""
-MAX_WORDS_IN_TESTS: Final = 408
+MAX_WORDS_IN_TESTS: Final = 395
 """The budget of tests for words that readers have to translate: it only falls."""
 
 
