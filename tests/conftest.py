@@ -1,4 +1,4 @@
-"""What holds for every test: Hypothesis profiles, the seed of Trio's schedules, and an environment that no shell of the
+"""Settings of all tests: Hypothesis profiles, the seed of Trio's schedules, and an environment that no shell of the
 developer's shines into.
 """
 
@@ -43,7 +43,7 @@ _nobodys = os.environ[MANAGED_VARIABLE] = tempfile.mkdtemp(prefix="greenroom-man
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run say which schedules it takes."""
+    """Add the option that chooses the schedules of a run."""
     parser.addoption("--schedules", type=int, help="seed of the order in which Trio runs tasks; 0 unless given")
 
 
@@ -65,11 +65,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+        # The objects are counted one by one, 20 ms each time, and each command in the process of the tests asks.
+        frozen = gc.get_freeze_count()
+        gc.get_freeze_count = lambda: frozen
 
 
 def pytest_sessionfinish() -> None:
-    """Let the last look of pytest find what any test left behind, also what was frozen with it; remove what is ours."""
-    gc.unfreeze()
+    """Remove our own folder. What was frozen stays so: the last looks of pytest are for what tests left behind."""
     shutil.rmtree(_nobodys, ignore_errors=True)
 
 
@@ -80,7 +82,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(autouse=True)
 def seeded_schedules(request: pytest.FixtureRequest) -> None:
-    """Let Trio take the order of a test's tasks from the seed of the run, so that what failed fails again."""
+    """Make Trio take the order of a test's tasks from the seed of the run, so that what failed fails again."""
     _run._r.seed(f"{request.config.option.schedules} {request.node.nodeid}")
 
 

@@ -37,6 +37,17 @@ HARMLESS: Final = frozenset(
     )
 )
 """Names that look like secrets but are not."""
+GIT_PLACES: Final = frozenset(
+    (
+        *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT"),
+        *("GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE"),
+        *("GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY"),
+        *("GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE"),
+    )
+)
+"""Variables by which a git, such as one whose hook started greenroom, tells its children the repository and its settings;
+a program in another folder or in a worktree would work in the wrong one.
+"""
 SERVER_VARIABLES: Final = (
     *("HOME", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER"),
     *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "all_proxy", "https_proxy", "http_proxy", "no_proxy"),
@@ -54,7 +65,7 @@ class ChildKind(StrEnum):
     """Kind of a started program."""
 
     COMMAND = "command"
-    """A command of an agent, a hook, git: it gets the environment without secrets."""
+    """A command of an agent, a hook, git: it gets the environment without secrets and without git's places."""
     SERVER = "server"
     """An MCP server, or the program that computes its headers: it gets the small set."""
 
@@ -97,7 +108,7 @@ def child_environment(
             return True
         if kind is ChildKind.SERVER:
             return any(fnmatchcase(name, pattern) for pattern in SERVER_VARIABLES)
-        return not holds_secret(name)
+        return not (holds_secret(name) or name in GIT_PLACES)
 
     environ = os.environ if environ is None else environ
     return {**{name: value for name, value in environ.items() if is_wanted(name)}, **(named or {})}

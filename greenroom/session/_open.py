@@ -9,7 +9,8 @@ from typing import Any, Final, Unpack
 
 from greenroom.actors import State, decide_outcome, describe
 from greenroom.agents import AgentDefinition
-from greenroom.core import Ports, require_trio
+from greenroom.core import require_trio
+from greenroom.core.ports import Ports
 from greenroom.models import Model
 from greenroom.session._catalog import EVENTS
 from greenroom.session._events import SessionEnded

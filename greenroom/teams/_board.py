@@ -16,7 +16,8 @@ import attrs
 
 from greenroom.actors import Behavior, Context, Down, Ref, Signal
 from greenroom.agents import Note, Work
-from greenroom.core import JournalError, Level, escape_text
+from greenroom.core import JournalError, Level
+from greenroom.core.texts import escape_text
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board_items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
 from greenroom.teams._board_messages import (

@@ -95,3 +95,40 @@ def test_git_of_an_agent_runs_what_a_trusted_repository_names(place: Place, tmp_
     attempt(place, ("git status",), "--trust")
 
     assert "core-fsmonitor" in ran(marks)
+
+
+POISONS: Final = {
+    "another repository": {"GIT_DIR": "{other}/.git", "GIT_WORK_TREE": "{other}"},
+    "only its settings": {"GIT_COMMON_DIR": "{other}/.git"},
+    "its index": {"GIT_INDEX_FILE": "{other}/.git/index", "GIT_OBJECT_DIRECTORY": "{other}/.git/objects"},
+    "one setting": {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": "touch {marks}/env",
+    },
+    "settings of a command line": {"GIT_CONFIG_PARAMETERS": "'core.fsmonitor'='touch {marks}/env'"},
+}
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_git_of_an_agent_stays_in_its_folder_whatever_greenroom_inherits(
+    poison: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = tmp_path / "marks"
+    shutil.rmtree(place.folder)
+    make_repository(place.folder)
+    other = make_planted(tmp_path / "other", marks)
+    (other / "theirs.txt").write_text("SECRET of theirs\n")
+    for name in ran(marks):  # what the test's own git ran
+        (marks / name).unlink()
+    for name, value in POISONS[poison].items():
+        monkeypatch.setenv(name, value.format(other=other, marks=marks))
+
+    results = attempt(place, ("git status --short", "git log -p", "git ls-files", "git diff HEAD"))
+
+    assert ran(marks) == []
+    assert [result for result in results if result.get("is_error")] == []
+    told = str([result["content"] for result in results])
+    assert "file.txt" in told
+    assert "theirs" not in told
+    assert "b.md" not in told

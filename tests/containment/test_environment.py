@@ -1,11 +1,14 @@
-"""What programs see of the environment."""
+"""The environment of programs."""
 
 from __future__ import annotations
+
+import subprocess
 
 import pytest
 
 from greenroom.containment import ChildKind, child_environment
-from greenroom.containment._environment import holds_secret
+from greenroom.containment._environment import GIT_PLACES, holds_secret
+from tests.worktrees.repositories import NEEDS_GIT
 
 SECRETS = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_API_KEY", "GEMINI_API_KEY"),
@@ -52,3 +55,25 @@ def test_a_server_gets_a_small_set_and_what_is_named() -> None:
     got = child_environment(ChildKind.SERVER, environ, named={"WANTED": "y"})
 
     assert set(got) == {"PATH", "HOME", "LANG", "LC_ALL", "TERM", "SHELL", "HTTPS_PROXY", "WANTED"}
+
+
+@NEEDS_GIT
+def test_variables_that_lead_git_elsewhere_are_those_that_git_names() -> None:
+    done = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=True)
+
+    assert set(done.stdout.split()) - GIT_PLACES == set()
+
+
+def test_variables_that_lead_git_elsewhere_reach_commands_only_if_named() -> None:
+    environ = {**dict.fromkeys(GIT_PLACES, "x"), "GIT_AUTHOR_NAME": "ann", "GIT_SSH_COMMAND": "ssh -i key"}
+
+    assert child_environment(ChildKind.COMMAND, environ) == {
+        "GIT_AUTHOR_NAME": "ann",
+        "GIT_SSH_COMMAND": "ssh -i key",
+    }
+    assert child_environment(ChildKind.COMMAND, environ, passed=["GIT_DIR"], named={"GIT_WORK_TREE": "y"}) == {
+        "GIT_AUTHOR_NAME": "ann",
+        "GIT_DIR": "x",
+        "GIT_SSH_COMMAND": "ssh -i key",
+        "GIT_WORK_TREE": "y",
+    }

@@ -85,7 +85,7 @@ class Kept:
 
     @property
     def tools(self) -> set[str]:
-        return {one.name for one in self.requests[0].tools}
+        return {each_tool.name for each_tool in self.requests[0].tools}
 
 
 # --- the coordinator -------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ async def test_a_coordinator_has_three_tools_and_delegates_an_edit(tmp_path: Pat
         await session.wait_quiet()
 
     assert answer.text == "It runs."
-    assert all({one.name for one in request.tools} == set(COORDINATOR_TOOLS) for request in main.requests)
+    assert all({each_tool.name for each_tool in request.tools} == set(COORDINATOR_TOOLS) for request in main.requests)
     assert (tmp_path / "project" / "a.txt").read_text() == "a"
     assert "<result>Written.</result>" in notices(session)[0]
     assert "Skill" in worker.tools
@@ -197,7 +197,12 @@ async def test_workers_run_in_the_background_with_their_own_model_whatever_the_c
     assert launched.count("Async agent launched successfully") == 2
     assert {request.model for request in worker.requests} == {""}
     assert len(notices(session)) == 2
-    assert "model" not in next(one for one in main.requests[0].tools if one.name == "Agent").input_schema["properties"]
+    assert (
+        "model"
+        not in next(each_tool for each_tool in main.requests[0].tools if each_tool.name == "Agent").input_schema[
+            "properties"
+        ]
+    )
 
 
 @pytest.mark.parametrize("fork", ["off", "when_type_omitted", "explicit"])
@@ -274,9 +279,9 @@ async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     assert "I was told Wait for long. and then" in last
     assert "Do it the other way." in last
     told = [json.loads(line) for line in transcript.read_text().splitlines()]
-    assert [one["origin"] for one in told if "other way" in str(one.get("message")) and "origin" in one][:1] == [
-        {"kind": "coordinator"}
-    ]
+    assert [entry["origin"] for entry in told if "other way" in str(entry.get("message")) and "origin" in entry][
+        :1
+    ] == [{"kind": "coordinator"}]
 
 
 # --- the folder that workers share -----------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.core import SettingsError, UsageError
-from greenroom.core.sources import find_places, managed_folders
+from greenroom.core.sources import find_places
+from greenroom.core.sources._source_folders import managed_folders
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Mode, read_update
 from tests.session.hook_commands import answering, hook

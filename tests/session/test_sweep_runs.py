@@ -39,7 +39,7 @@ def make_run(runs: Path, name: str, *, days_ago: float = 100) -> Path:
 
 
 def age(folder: Path, days_ago: float) -> None:
-    """Let everything below a folder be of that day."""
+    """Set the day of everything below a folder."""
     then = (NOW - timedelta(days=days_ago)).timestamp()
     for path in [*folder.rglob("*"), folder]:
         os.utime(path, (then, then), follow_symlinks=False)
@@ -158,9 +158,7 @@ def test_the_run_of_a_living_session_stays(tmp_path: Path) -> None:
     assert outcome(tmp_path / "runs") == ([OLD], {})
 
 
-def test_a_run_that_was_gone_on_with_since_it_was_looked_at_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_resumed_since_it_was_looked_at_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_run(tmp_path / "runs", OLD)
 
     @contextmanager

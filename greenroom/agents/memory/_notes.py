@@ -13,6 +13,7 @@ import attrs
 from greenroom.agents._definition import MemoryScope
 from greenroom.agents.memory._folders import MEMORY_FILE, MemoryFolder
 from greenroom.core.sources import Unusable, read_start
+from greenroom.core.texts import escape_text
 
 NOTES_LINES: Final = 200
 NOTES_BYTES: Final = 25_000
@@ -71,5 +72,5 @@ def render_memory(memory: MemoryFolder | None, notes: Notes) -> str:
             f"{MEMORY_FILE} is longer than what you see: only the first {NOTES_LINES} lines and {NOTES_BYTES:,} bytes are "
             "shown. Tidy it up: keep what matters, and move details into files of their own."
         )
-    parts.append(f"## {MEMORY_FILE}\n\n{notes.text}" if notes.text else f"{MEMORY_FILE} is empty so far.")
+    parts.append(f"## {MEMORY_FILE}\n\n{escape_text(notes.text)}" if notes.text else f"{MEMORY_FILE} is empty so far.")
     return "\n\n".join(parts)

@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.agents._profile import AgentProfile, ConversationStart, Lineage
 from greenroom.agents._state import AgentState
-from greenroom.core import begins_with, wrap
+from greenroom.core.texts import begins_with, wrap
 from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.permissions import Mode, Policy
 from greenroom.tools import ToolSet

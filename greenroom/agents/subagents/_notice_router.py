@@ -16,7 +16,7 @@ from greenroom.agents._state import AgentState
 from greenroom.agents._turn_hooks import latest_hooking
 from greenroom.agents.subagents._spawn_orders import SubagentHost
 from greenroom.agents.subagents._subagent import Subagent
-from greenroom.core import NO_PERSON
+from greenroom.core.texts import NO_PERSON
 from greenroom.hooks.inputs import NotificationInput
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane

@@ -10,7 +10,8 @@ from greenroom.agents._agent_run import Denial
 from greenroom.agents._call_batches import summarize
 from greenroom.agents.delegation._results import REPORT_CHARACTERS, truncate_report
 from greenroom.agents.delegation._scan import scan_report
-from greenroom.core import GreenroomError, ProviderError, StartFailed, error_text, message_of
+from greenroom.core import GreenroomError, ProviderError, StartFailed
+from greenroom.core.texts import error_text, message_of
 from greenroom.models import Message, TextBlock, ToolUseBlock
 from greenroom.tasks import Task, TaskState
 from greenroom.tools import ToolError

@@ -27,7 +27,8 @@ from greenroom.agents.subagents._reports import whole_or_part
 from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentSpec
 from greenroom.agents.subagents._subagent import Subagent
 from greenroom.agents.subagents._subagent_pool import SubagentPool
-from greenroom.core import PeerError, UsageError, frame
+from greenroom.core import PeerError, UsageError
+from greenroom.core.texts import frame
 from greenroom.inbox import SCHEDULE
 from greenroom.skills import Rendered
 from greenroom.tasks import Task, TaskState

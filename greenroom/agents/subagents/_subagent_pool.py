@@ -36,7 +36,9 @@ from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentHost, l
 from greenroom.agents.subagents._start_queue import StartQueue
 from greenroom.agents.subagents._subagent import Subagent, SubagentNames, describe_run
 from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
-from greenroom.core import Cause, Event, JournalError, Ports, Stopping, actor_id, escape_text, message_of
+from greenroom.core import Cause, Event, JournalError, Stopping, actor_id
+from greenroom.core.ports import Ports
+from greenroom.core.texts import escape_text, message_of
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import SHELL, NoticeMode, Task, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees

@@ -13,7 +13,8 @@ import attrs
 import trio
 
 from greenroom.agents.subagents import MainAgent
-from greenroom.core import Ports, Recorder, open_bare_nursery
+from greenroom.core import Recorder, open_bare_nursery
+from greenroom.core.ports import Ports
 from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget

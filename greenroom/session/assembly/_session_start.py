@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from greenroom.actors import Ref
 from greenroom.agents import Agent, AgentState, Loaded, agent_spec
-from greenroom.core import Cause, Ports, SystemClock
+from greenroom.core import Cause
+from greenroom.core.ports import Ports, SystemClock
 from greenroom.hooks import HookEvent
 from greenroom.models.budgets import Limits
 from greenroom.patterns import watch_steps

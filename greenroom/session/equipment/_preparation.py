@@ -30,6 +30,7 @@ from greenroom.agents.memory import (
 )
 from greenroom.containment import GitCalls
 from greenroom.core.sources import Places
+from greenroom.core.texts import escape_text
 from greenroom.mcp import ServerStatus
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.assembly._source_places import describes_place
@@ -107,7 +108,7 @@ class Preparation:
         return compose_system_prompt(
             definition,
             environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
-            instructions=render_instructions(instructions.files),
+            instructions=escape_text(render_instructions(instructions.files)),
             memory=render_memory(memory, notes),
             skills=prepared.preloaded,
         )

@@ -18,7 +18,8 @@ import attrs
 from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentDefinition, AgentState, Lineage
 from greenroom.agents.subagents import MainAgent, SubagentPool, SubagentSpec, words_of
-from greenroom.core import Cause, Disk, Ports, UsageError
+from greenroom.core import Cause, UsageError
+from greenroom.core.ports import Disk, Ports
 from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents

@@ -1,4 +1,4 @@
-"""What a call of SendMessage says: today's words, older ones, and whatever else a model writes."""
+"""Inputs of SendMessage: today's words, older ones, and whatever else a model writes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_model_is_shown_the_objects_only_where_there_is_a_team() -> None:
     assert validate(alone, hello) == validate(together, hello) == validate(together, answer) == []
     assert validate(alone, answer)
     assert validate(together, {"to": "ann", "message": {**ANSWER, "approve": "perhaps"}})
-    shown = [one["properties"]["type"]["enum"][0] for one in together["properties"]["message"]["anyOf"][1:]]
+    shown = [entry["properties"]["type"]["enum"][0] for entry in together["properties"]["message"]["anyOf"][1:]]
     assert tuple(shown) == SPOKEN
 
 

@@ -1,4 +1,4 @@
-"""What the environment says about how agents start others."""
+"""Environment variables about how agents start others."""
 
 from __future__ import annotations
 

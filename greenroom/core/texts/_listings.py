@@ -1,7 +1,8 @@
 """Bounded lists of agents or skills for a model to choose from.
 
 Every name is listed as long as the names fit; descriptions are shortened first, then dropped. A list that omits
-something says so at its end. The same entries give the same bytes, so that prompts stay cached.
+something says so at its end. The same entries give the same bytes, so that prompts stay cached. Descriptions are other
+people's text.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from typing import Final, final
 
 import attrs
+
+from greenroom.core.texts._frames import escape_text
 
 LISTING_CHARACTERS: Final = 16_000
 """Default maximum length of a list of agents: some 4,000 tokens, 2 % of a context of 200,000."""
@@ -37,6 +40,7 @@ def bounded_listing(entries: Sequence[Listed], *, most: int, words: int, left_ou
         words: Maximum length of one description, in characters.
         left_out: Last line of a list without descriptions; empty for none.
     """
+    entries = [Listed(*map(escape_text, (entry.name, entry.words, entry.behind))) for entry in entries]
     room = words
     while room >= _SHORTEST:
         text = "\n".join(_line(entry, room) for entry in entries)
