@@ -90,9 +90,15 @@ def seeded_schedules(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def isolated_environment() -> Iterator[None]:
     """Keep API keys and our own settings out of every test, and what a test sets out of the next."""
-    before = dict(os.environ)
+    before = _ours()
     yield
     # Only our own are put back: pytest keeps notes of its own in the environment while a test runs.
-    for variable in filter(is_foreign, {*before, *os.environ}):
-        os.environ.pop(variable, None)
-    os.environ.update({name: value for name, value in before.items() if is_foreign(name)})
+    after = _ours()
+    if after != before:
+        for variable in after:
+            del os.environ[variable]
+        os.environ.update(before)
+
+
+def _ours() -> dict[str, str]:
+    return {variable: os.environ[variable] for variable in os.environ if is_foreign(variable)}
