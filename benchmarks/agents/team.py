@@ -30,7 +30,8 @@ from greenroom.agents import AgentDefinition
 from greenroom.core import calm_collector
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Session, open_session
-from greenroom.teams import CreateItem, MemberStatus, Team
+from greenroom.teams import (MemberStatus, Team)
+from greenroom.teams._board_messages import (CreateItem)
 
 MATES: Final = 1_000
 ITEMS: Final = 10_000

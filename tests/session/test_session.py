@@ -18,7 +18,8 @@ from greenroom.mailbox import Delivery
 from greenroom.models import Call, PlaybookModel, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
-from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
+from greenroom.teams import ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
+from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, diff_runs, fold, read_journal
