@@ -7,6 +7,7 @@
 # SOAK_TEAMS     schedules of whole teams in a soak:  make soak SOAK_TEAMS=500
 # SOAK_CLAIMS    schedules of claims on a board in a soak:  make soak SOAK_CLAIMS=500
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
+# OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test test-fast versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -112,6 +113,12 @@ fire: setup-dev ## every kind of work, everything that can happen to it: what ca
 
 house: setup-dev ## figures of the source tree (structure, size, language, tests) beside those of an earlier commit (ARGS="--places")
 	@$(BIN)/python -m tools.house $(ARGS)
+
+inventory: setup-dev ## what users could name in an older checkout and cannot name now (OLD=../before)
+	@$(BIN)/python -m tools.inventory $(OLD) $(ARGS)
+
+old-runs: setup-dev ## record 20 runs with an older checkout; replay, check and resume them with this one (OLD=../before)
+	@$(BIN)/python -m tools.old_runs $(OLD) $(ARGS)
 
 format: setup-dev ## format, and fix what can be fixed safely
 	@$(BIN)/python -m ruff check --quiet --fix-only $(CODE)

@@ -18,7 +18,7 @@ import orjson
 
 from benchmarks.measure import Target, cpu_seconds, print_figures, report, run_group
 from greenroom.agents import encode_message, load_conversation
-from greenroom.core import SeededIds, SystemDisk
+from greenroom.core.ports import SeededIds, SystemDisk
 from greenroom.models import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from greenroom.store import RESUMED_BYTES, Transcript, TranscriptHeader
 from greenroom.store._transcript_reader import read_transcript

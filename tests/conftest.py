@@ -1,4 +1,4 @@
-"""What holds for every test: Hypothesis profiles, the seed of Trio's schedules, and an environment that no shell of the
+"""Settings of all tests: Hypothesis profiles, the seed of Trio's schedules, and an environment that no shell of the
 developer's shines into.
 """
 
@@ -43,7 +43,7 @@ _nobodys = os.environ[MANAGED_VARIABLE] = tempfile.mkdtemp(prefix="greenroom-man
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run say which schedules it takes."""
+    """Add the option that chooses the schedules of a run."""
     parser.addoption("--schedules", type=int, help="seed of the order in which Trio runs tasks; 0 unless given")
 
 
@@ -65,11 +65,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+        # The objects are counted one by one, 20 ms each time, and each command in the process of the tests asks.
+        frozen = gc.get_freeze_count()
+        gc.get_freeze_count = lambda: frozen
 
 
 def pytest_sessionfinish() -> None:
-    """Let the last look of pytest find what any test left behind, also what was frozen with it; remove what is ours."""
-    gc.unfreeze()
+    """Remove our own folder. What was frozen stays so: the last looks of pytest are for what tests left behind."""
     shutil.rmtree(_nobodys, ignore_errors=True)
 
 
@@ -80,7 +82,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(autouse=True)
 def seeded_schedules(request: pytest.FixtureRequest) -> None:
-    """Let Trio take the order of a test's tasks from the seed of the run, so that what failed fails again."""
+    """Make Trio take the order of a test's tasks from the seed of the run, so that what failed fails again."""
     _run._r.seed(f"{request.config.option.schedules} {request.node.nodeid}")
 
 
@@ -88,9 +90,15 @@ def seeded_schedules(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def isolated_environment() -> Iterator[None]:
     """Keep API keys and our own settings out of every test, and what a test sets out of the next."""
-    before = dict(os.environ)
+    before = _ours()
     yield
     # Only our own are put back: pytest keeps notes of its own in the environment while a test runs.
-    for variable in filter(is_foreign, {*before, *os.environ}):
-        os.environ.pop(variable, None)
-    os.environ.update({name: value for name, value in before.items() if is_foreign(name)})
+    after = _ours()
+    if after != before:
+        for variable in after:
+            del os.environ[variable]
+        os.environ.update(before)
+
+
+def _ours() -> dict[str, str]:
+    return {variable: os.environ[variable] for variable in os.environ if is_foreign(variable)}

@@ -22,9 +22,9 @@ def named_promises(source: str) -> Iterator[str]:
     """Yield the ids in every `pytest.mark.promise(...)` of a module."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "promise":
-            for one in ast.walk(node):
-                if isinstance(one, ast.Constant) and isinstance(one.value, str):
-                    yield one.value
+            for each_node in ast.walk(node):
+                if isinstance(each_node, ast.Constant) and isinstance(each_node.value, str):
+                    yield each_node.value
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the tests of the kernel share: virtual time under three schedules, and an end for what would wait for ever."""
+"""Helpers for the tests of the kernel: virtual time under three schedules, and an end for what would wait forever."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def virtual_time(request: pytest.FixtureRequest) -> Iterator[None]:
 def run_virtually(
     test: Callable[[], Awaitable[Any]], *, clock: object, instruments: Sequence[trio.abc.Instrument]
 ) -> Any:
-    """Run a test as pytest-trio does, in virtual time; it fails when all that is left is waiting for ever."""
+    """Run a test as pytest-trio does, in virtual time; it fails when all that is left is waiting forever."""
     assert clock is None
 
     async def limited() -> Any:

@@ -23,7 +23,8 @@ import trio.testing
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
 from greenroom.agents import Answer as TurnAnswer
-from greenroom.core import Ports, Recorder, calm_collector
+from greenroom.core import Recorder, calm_collector
+from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, AnthropicModel, Call
 from greenroom.session import EVENTS
 from greenroom.session.record._resume import transcript_opener

@@ -11,7 +11,7 @@ import trio
 
 from benchmarks.agents.scenario import ARGUMENTS, LATENCY_S, ROUNDS, SCHEMA
 from benchmarks.wheel import Wheel
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.models import Message, Model, ModelRequest, ToolResultBlock, ToolSchema
 from greenroom.tools import FunctionTool, ToolContext
 

@@ -21,7 +21,8 @@ from benchmarks.agents.scenario import IDEAL_S, LATENCY_S, ROUNDS
 from benchmarks.measure import Target, cpu_seconds, report, run_group
 from benchmarks.wheel import Wheel
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
-from greenroom.core import Ports, Recorder, calm_collector
+from greenroom.core import Recorder, calm_collector
+from greenroom.core.ports import Ports
 from greenroom.models import Call, ModelRequest, Say, ScriptedModel, WrittenAnswer
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.session import EVENTS

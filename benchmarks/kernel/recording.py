@@ -21,7 +21,8 @@ from benchmarks.measure import ROUNDS, Target, cpu_seconds, report, run_group
 from benchmarks.messaging import Sink, cpu_of
 from greenroom import actors, mailbox, supervisor
 from greenroom.actors import TurnNoted
-from greenroom.core import Level, Ports, Recorder
+from greenroom.core import Level, Recorder
+from greenroom.core.ports import Ports
 from greenroom.mailbox import Mailbox
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.trace import open_journal

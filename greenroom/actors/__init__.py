@@ -1,7 +1,7 @@
 """Actors on Trio: a behavior, a mailbox, and separate cancellation of an actor and of its current turn."""
 
-from greenroom.actors._behavior import Behavior, Parent, is_plain, traits_of
-from greenroom.actors._cell import CURRENT, ActorContext, Cell, Incidents, current_of
+from greenroom.actors._behavior import Behavior, Parent, traits_of
+from greenroom.actors._cell import CURRENT, ActorContext, Cell, current_of
 from greenroom.actors._context import Context
 from greenroom.actors._directory import DeadLetter, DeadLetters, Directory
 from greenroom.actors._dispatcher import Dispatcher
@@ -16,23 +16,17 @@ from greenroom.actors._events import (
     ActorResumed,
     ActorSuspended,
     ActorUnresponsive,
-    AskRefused,
     DrainRequested,
-    KillOverran,
     KillRequested,
     NameRegistered,
     NameReleased,
     StopRequested,
     TurnBegan,
     TurnEnded,
-    TurnLinked,
     TurnNoted,
-    TurnUnlinked,
-    WatchFailed,
 )
-from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
+from greenroom.actors._incarnation import LifeSpec, Owner
 from greenroom.actors._lifecycle import (
-    COMPLETED,
     EDGE_TO,
     GONE,
     TERMINAL,
@@ -56,7 +50,6 @@ from greenroom.actors._turn import Turn
 
 __all__ = [
     "ASK_TIMEOUT_S",
-    "COMPLETED",
     "CURRENT",
     "EDGE_TO",
     "EVENTS",
@@ -75,7 +68,6 @@ __all__ = [
     "ActorResumed",
     "ActorSuspended",
     "ActorUnresponsive",
-    "AskRefused",
     "Behavior",
     "Cell",
     "Context",
@@ -87,9 +79,6 @@ __all__ = [
     "DrainRequested",
     "Edge",
     "EndState",
-    "Incarnation",
-    "Incidents",
-    "KillOverran",
     "KillRequested",
     "LifeSpec",
     "NameRegistered",
@@ -105,20 +94,15 @@ __all__ = [
     "State",
     "StopRequested",
     "Subscription",
-    "Traits",
     "Turn",
     "TurnBegan",
     "TurnEnded",
-    "TurnLinked",
     "TurnNoted",
-    "TurnUnlinked",
     "Unfinished",
     "Verdict",
-    "WatchFailed",
     "current_of",
     "decide_outcome",
     "describe",
-    "is_plain",
     "run_cell",
     "step",
     "text_of",

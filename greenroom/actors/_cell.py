@@ -37,7 +37,8 @@ from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
 from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, GONE, TERMINAL, Outcome, State, Verdict, describe, step
 from greenroom.actors._subscription import DOWNS_KEPT, FORGOTTEN, Down, Subscription, cycle_of
 from greenroom.actors._turn import Turn
-from greenroom.core import ActorEnded, AskCycle, Cause, Event, InternalError, Level, Recorder, stand_in
+from greenroom.core import ActorEnded, AskCycle, Cause, Event, InternalError, Level, Recorder
+from greenroom.core.texts import stand_in
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox
 from greenroom.waiting import TICK_S, Timers
 

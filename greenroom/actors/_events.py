@@ -62,7 +62,7 @@ class _MachineEnded(Event):
     by: Annotated[str, OneOf("own", "ancestor", "")]
     """`own` if its own scope was cancelled, `ancestor` if an outer one was; otherwise empty."""
     cause: Cause | None
-    """Who requested the end, and why; None if nobody did."""
+    """Requester of the end and reason; None if there is none."""
     error: str
     """Class and text of the error, if it failed."""
     late_cancel: bool
@@ -153,7 +153,7 @@ class AbortRequested(Event):
     turn: int
     """Number of the turn."""
     cause: Cause
-    """Who requested it, and why."""
+    """Its requester and reason."""
 
 
 @final
@@ -164,7 +164,7 @@ class StopRequested(Event):
     kind: ClassVar[str] = "actor.stop_requested"
 
     cause: Cause
-    """Who requested it, and why."""
+    """Its requester and reason."""
     grace_s: float
     """Seconds after which the current turn is aborted."""
 
@@ -177,7 +177,7 @@ class DrainRequested(Event):
     kind: ClassVar[str] = "actor.drain_requested"
 
     cause: Cause
-    """Who requested it, and why."""
+    """Its requester and reason."""
 
 
 @final
@@ -188,7 +188,7 @@ class KillRequested(Event):
     kind: ClassVar[str] = "actor.kill_requested"
 
     cause: Cause
-    """Who requested it, and why."""
+    """Its requester and reason."""
     grace_s: float | None = None
     """Seconds for its clean-up; None in journals without this field."""
 
@@ -242,7 +242,7 @@ class ActorSuspended(Event):
     kind: ClassVar[str] = "actor.suspended"
 
     cause: Cause
-    """Who requested it, and why."""
+    """Its requester and reason."""
 
 
 @final
@@ -253,7 +253,7 @@ class ActorResumed(Event):
     kind: ClassVar[str] = "actor.resumed"
 
     cause: Cause
-    """Who requested it, and why."""
+    """Its requester and reason."""
 
 
 @final

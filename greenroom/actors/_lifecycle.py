@@ -16,18 +16,8 @@ from typing import Annotated, Any, Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import (
-    Cause,
-    IllegalTransition,
-    InternalError,
-    OneOf,
-    TurnFailed,
-    TurnKilled,
-    cut_text,
-    error_text,
-    message_of,
-    split_cancelled,
-)
+from greenroom.core import Cause, IllegalTransition, InternalError, OneOf, TurnFailed, TurnKilled, split_cancelled
+from greenroom.core.texts import cut_text, error_text, message_of
 
 
 class State(StrEnum):
@@ -86,7 +76,7 @@ class Outcome:
 
     state: State
     cause: Cause | None = None
-    """Who requested the end, and why; for `completed`, a request that came too late."""
+    """Requester of the end and reason; for `completed`, a request that came too late."""
     by: str = ""
     """`own` when its own scope was cancelled, `ancestor` when an outer one was."""
     error: BaseException | None = None

@@ -63,7 +63,7 @@ class Subscription:
     """Gets the `Down` at the end, if there is no callback."""
     _on_cancel: Callable[[], object] | None = None
     down: Down | None = None
-    """How the actor ended; None while it lives, and if the subscription was cancelled first."""
+    """The end of the actor; None while it lives, and if the subscription was cancelled first."""
     is_open: bool = True
     """True until it is notified or cancelled."""
     is_ending: bool = False
@@ -73,7 +73,8 @@ class Subscription:
     _tables: tuple[dict[Any, Any], ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Subscription to {self.path!r}: {'open' if self.is_open else 'over'}>"
+        kind = "callback" if self.callback is not None else "link" if self._mailbox is None else "signal"
+        return f"<Subscription to {self.path!r}: {kind}, {'open' if self.is_open else 'over'}>"
 
     @property
     def is_waiting(self) -> bool:

@@ -106,7 +106,7 @@ class Turn:
 
     @property
     def cause(self) -> Cause | None:
-        """Who requested the end of this turn, or a kill of the actor, and why; None if nobody did."""
+        """Requester and reason of the end of this turn, or of a kill of the actor; None if there is none."""
         return self._life.kill_cause or self.abort_cause
 
     def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:

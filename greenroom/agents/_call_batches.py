@@ -22,7 +22,8 @@ from greenroom.agents._state import AgentState
 from greenroom.agents._turn_hooks import StoppedByHook
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import Image, JournalError, error_text
+from greenroom.core import Image, JournalError
+from greenroom.core.texts import error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import canonical_name
 from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself

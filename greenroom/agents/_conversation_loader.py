@@ -10,7 +10,7 @@ import attrs
 from greenroom.agents._blocks import decode_known
 from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN, TYPED
 from greenroom.agents._repair import repair
-from greenroom.core import REMINDER, begins_with
+from greenroom.core.texts import REMINDER, begins_with
 from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
 

@@ -9,8 +9,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, checked
+from greenroom.core import UsageError
 from greenroom.core.sources import Scope, frozen
+from greenroom.core.validation import checked
 
 MAIN_NAME: Final = "main"
 """The name of the main agent of a session that names none."""

@@ -18,7 +18,8 @@ from greenroom.agents._model_request import Asker
 from greenroom.agents._repair import is_sound, repair
 from greenroom.agents._state import AgentState
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
-from greenroom.core import PeerError, error_text
+from greenroom.core import PeerError
+from greenroom.core.texts import error_text
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 FORKED_ROUNDS: Final = 3

@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.actors import Request
 from greenroom.agents.compaction._compaction import Compact
-from greenroom.core import frame
+from greenroom.core.texts import frame
 from greenroom.inbox import HUMAN, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
 from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered

@@ -19,7 +19,8 @@ from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, origin_of, render
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_hooks import PromptBlocked
-from greenroom.core import REMINDER, GreenroomError, JournalError, fields, reminder, wrap
+from greenroom.core import GreenroomError, JournalError
+from greenroom.core.texts import REMINDER, fields, reminder, wrap
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import EntryKind, InboxItem, WaitingEntry, plan_edge, plan_messages, plan_turn

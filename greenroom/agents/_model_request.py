@@ -17,7 +17,8 @@ import trio
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._state import NO_USAGE, AgentState
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
-from greenroom.core import ProviderError, error_text
+from greenroom.core import ProviderError
+from greenroom.core.texts import error_text
 from greenroom.models import (
     ModelRequest,
     ModelResponse,

@@ -12,7 +12,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import PeerError, UsageError, cut_text
+from greenroom.core import PeerError, UsageError
+from greenroom.core.texts import cut_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 
 NOTED_AFTER: Final = 3

@@ -27,7 +27,7 @@ from greenroom.agents.review import (
     handoff_text,
     read_review,
 )
-from greenroom.core import error_text, message_of
+from greenroom.core.texts import error_text, message_of
 from greenroom.models import Message, ModelRequest, ModelResponse, ToolUseBlock
 from greenroom.permissions import Mode
 

@@ -39,7 +39,8 @@ from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
 from greenroom.agents.compaction._compactor import compact, make_room, make_small
 from greenroom.agents.events._agent_events import AgentSpoke
 from greenroom.agents.events._agent_view import THINKING, retry_text
-from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
+from greenroom.core import PeerError, ProviderError, UsageError
+from greenroom.core.texts import message_of, reminder
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import (
     BatchedCall,

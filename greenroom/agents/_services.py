@@ -13,7 +13,7 @@ from greenroom.agents._repetition import RepetitionLimits
 from greenroom.agents.compaction._compaction import CompactionSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox, Secrets
-from greenroom.core import Blocking
+from greenroom.core.ports import Blocking
 from greenroom.hooks import STOP_BLOCK_CAP
 from greenroom.models import ContinuationPolicy, Model, Thinking
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Verdict

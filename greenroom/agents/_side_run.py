@@ -17,7 +17,8 @@ from greenroom.agents._model_request import Keep, ask_model
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_hooks import NOTICE_CHARS
 from greenroom.agents.events._agent_events import AgentNoticed
-from greenroom.core import UsageError, error_text
+from greenroom.core import UsageError
+from greenroom.core.texts import error_text
 from greenroom.models import ModelRequest, ModelResponse, Usage
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """The hooks of one turn: what each is told of the agent, and what they add to what the model reads.
 
-What hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
-3.41). What they say for people is an event.
+What hooks say for the model goes into the conversation with the next message, as reminders that stay there. What they
+say for people is an event.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_state import TurnState
 from greenroom.agents.events._agent_events import AgentNoticed
-from greenroom.core import PeerError, reminder
+from greenroom.core import PeerError
+from greenroom.core.texts import reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput, RunningTask
 from greenroom.permissions import ToolKind, traits_of

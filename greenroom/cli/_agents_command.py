@@ -25,8 +25,9 @@ from greenroom.agents.definitions import (
     read_files,
 )
 from greenroom.cli._page import Page, counted
-from greenroom.core import LISTING_CHARACTERS, SettingsError, UsageError
+from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import MANIFEST, Diagnostic, Kind, Places, find_places
+from greenroom.core.texts import LISTING_CHARACTERS
 from greenroom.session import SettingSource, find_session_plugins, load_settings
 from greenroom.terminal import complain, print_table, printable, typed
 

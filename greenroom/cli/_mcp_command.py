@@ -25,8 +25,10 @@ from cyclopts import Parameter
 
 from greenroom.cli._page import Page, counted
 from greenroom.containment import ChildKind, child_environment
-from greenroom.core import GreenroomError, Ports, printable_text
+from greenroom.core import GreenroomError
+from greenroom.core.ports import Ports
 from greenroom.core.sources import Places, find_places
+from greenroom.core.texts import printable_text
 from greenroom.mcp import (
     TOKENS_FOLDER,
     FoundServers,
@@ -34,7 +36,6 @@ from greenroom.mcp import (
     LoggedIn,
     McpServices,
     McpSettings,
-    Programs,
     ServerConfig,
     ServerState,
     ServerStatus,
@@ -50,7 +51,7 @@ from greenroom.mcp import (
 from greenroom.session import Settings, SettingSource, find_session_plugins, load_settings, make_data_folders
 from greenroom.supervisor import open_runtime
 from greenroom.terminal import Ladder, climbing, complain, note, print_table, printable
-from greenroom.tools import open_processes
+from greenroom.tools import SystemProcesses, open_processes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -216,7 +217,7 @@ def _look_for(
 
 
 async def _with_programs(
-    here: _Here, ladder: Ladder, work: Callable[[Ports, Programs, Path], Awaitable[T]]
+    here: _Here, ladder: Ladder, work: Callable[[Ports, SystemProcesses, Path], Awaitable[T]]
 ) -> T | None:
     """Do some work with what starts programs; None where a signal ended it.
 
@@ -246,7 +247,7 @@ async def _with_programs(
     return result
 
 
-async def _stand(here: _Here, ports: Ports, programs: Programs, folder: Path) -> tuple[ServerState, ...]:
+async def _stand(here: _Here, ports: Ports, programs: SystemProcesses, folder: Path) -> tuple[ServerState, ...]:
     """Connect every server for a moment, and return how they stand."""
     await ports.blocking.run(make_data_folders, here.places.plugins, ports)
     async with open_runtime(ports=ports) as runtime:
@@ -265,7 +266,7 @@ async def _stand(here: _Here, ports: Ports, programs: Programs, folder: Path) ->
 
 
 async def _log_in(
-    config: ServerConfig, here: _Here, show: Show, ports: Ports, programs: Programs, folder: Path
+    config: ServerConfig, here: _Here, show: Show, ports: Ports, programs: SystemProcesses, folder: Path
 ) -> LoggedIn:
     del folder
     return await log_in(config, show, cwd=here.places.cwd, tokens=here.tokens, ports=ports, programs=programs)

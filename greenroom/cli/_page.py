@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar, final
 
 import attrs
 
-from greenroom.core import field_names, printable_text
+from greenroom.core import field_names
+from greenroom.core.texts import printable_text
 from greenroom.terminal import Narrator, is_terminal, json_for_reader, printable
 from greenroom.trace import Entry, UnknownEvent, as_json
 

@@ -36,7 +36,8 @@ from greenroom.cli._run_arguments import (
 )
 from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
 from greenroom.cli._run_model import PLAYBOOK, managed_model, model_for
-from greenroom.core import UsageError, calm_collector, read_switch
+from greenroom.core import UsageError, calm_collector
+from greenroom.core.validation import read_switch
 from greenroom.headless import HeadlessOptions, key_source, read_ceiling, run_headless, tool_of
 from greenroom.models import ModelRequest, with_events
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording

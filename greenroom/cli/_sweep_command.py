@@ -13,7 +13,8 @@ from typing import Any, Final
 import trio
 
 from greenroom.cli._page import Page, counted
-from greenroom.core import SystemClock, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SystemClock
 from greenroom.core.sources import Diagnostic, Kind, find_places
 from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, RetentionVerdict

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from greenroom.containment._environment import names_secret_value
-from greenroom.core import Disk
+from greenroom.core.ports import Disk
 
 MIN_CHARS: Final = 8
 """Minimum length of a masked value: a shorter one occurs in ordinary text."""

@@ -44,7 +44,9 @@ def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
     before = gc.get_threshold()
     _OPEN.append(threshold)
     had_frozen = gc.get_freeze_count() > 0
-    gc.collect()
+    gc.collect(
+        1
+    )  # not all of it: a program that has just been imported takes 0.1 s to look through, and has no garbage
     gc.freeze()
     gc.set_threshold(threshold, *before[1:])
     try:

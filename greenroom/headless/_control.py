@@ -18,7 +18,8 @@ import attrs
 import trio
 
 from greenroom.agents import PermissionQuestion
-from greenroom.core import GreenroomError, Ports, UsageError
+from greenroom.core import GreenroomError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.headless._event_printer import EventPrinter
 from greenroom.headless._hosted_servers import HostedServers, read_names
 from greenroom.headless._opening import key_source

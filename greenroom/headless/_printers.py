@@ -15,7 +15,7 @@ import trio
 
 from greenroom.agents import Appended
 from greenroom.agents.events import ModelRetried
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.headless._ending import Ending
 from greenroom.headless._stream_json import (
     Abandoned,

@@ -11,7 +11,8 @@ import attrs
 import trio
 
 from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
-from greenroom.core import Event, JournalError, Ports, UsageError
+from greenroom.core import Event, JournalError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host
 from greenroom.headless._event_printer import EventPrinter

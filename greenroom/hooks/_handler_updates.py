@@ -13,7 +13,7 @@ from uuid import UUID
 
 import attrs
 
-from greenroom.core import Ids
+from greenroom.core.ports import Ids
 from greenroom.hooks._event_table import HookEvent
 from greenroom.hooks._events import COMPLETED, KILLED, TIMED_OUT
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol, final
 import attrs
 
 from greenroom.containment import Secrets
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.hooks._command import KILL_GRACE_S
 from greenroom.hooks._event_table import HookEvent
 from greenroom.hooks._handler_ports import AgentAsker, McpCaller, PromptAsker, RuleMatcher, ToolNames

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 import attrs
 import trio
 
-from greenroom.core import error_text
+from greenroom.core.texts import error_text
 from greenroom.hooks._handler_ports import HandlerFailed
 from greenroom.hooks._handlers import HttpHandler
 

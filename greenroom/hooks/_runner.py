@@ -20,7 +20,8 @@ import trio
 
 from greenroom.actors import decide_outcome, describe
 from greenroom.containment import ChildKind, Secrets, child_environment
-from greenroom.core import GreenroomError, error_text, message_of
+from greenroom.core import GreenroomError
+from greenroom.core.texts import error_text, message_of
 from greenroom.hooks._answer_parser import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._command import Finished, Running, run_command, shell_line
 from greenroom.hooks._configuration import Hook, HookSet, SourceKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from greenroom.core import at_least_one, checked, not_negative
+from greenroom.core.validation import at_least_one, checked, not_negative
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

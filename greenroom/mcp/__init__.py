@@ -30,7 +30,6 @@ from greenroom.mcp._server_rules import ServerRules, read_server_rules
 from greenroom.mcp._server_sources import FoundServers, find_servers
 from greenroom.mcp._server_tools import McpTool
 from greenroom.mcp._server_view import FOLDS
-from greenroom.mcp._stdio import Programs
 from greenroom.mcp._tokens import TOKENS_FOLDER, BadTokens
 from greenroom.mcp._tool_names import names_tool, tool_name
 
@@ -68,7 +67,6 @@ __all__ = [
     "McpToolsChanged",
     "MissingServers",
     "Peer",
-    "Programs",
     "ResourceTool",
     "Server",
     "ServerConfig",

@@ -16,15 +16,16 @@ from urllib.parse import parse_qs, urlsplit
 import attrs
 import trio
 
-from greenroom.core import InternalError, Ports, UsageError
+from greenroom.core import InternalError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.mcp._callback import Callback, open_callback
 from greenroom.mcp._configs import Http, ServerConfig
 from greenroom.mcp._login import NOT_LOGGED_IN, Login, browser_login
 from greenroom.mcp._mcp_errors import LoginFailed, told
 from greenroom.mcp._peer import ConnectionEnd
 from greenroom.mcp._sdk import SdkPeers
-from greenroom.mcp._stdio import Programs
 from greenroom.mcp._tokens import TokenFile, token_file
+from greenroom.tools import SystemProcesses
 
 if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult
@@ -50,7 +51,7 @@ class LoggedIn:
 
 
 async def log_in(
-    config: ServerConfig, show: Show, *, cwd: Path, tokens: Path, ports: Ports, programs: Programs | None = None
+    config: ServerConfig, show: Show, *, cwd: Path, tokens: Path, ports: Ports, programs: SystemProcesses | None = None
 ) -> LoggedIn:
     """Log in at a server and store the tokens for later sessions. On cancellation, nothing is stored and all sockets
     are closed.

@@ -16,7 +16,8 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import BadImage, Image, escape_text, read_image
+from greenroom.core import BadImage, Image, read_image
+from greenroom.core.texts import escape_text
 from greenroom.mcp._mcp_errors import CallFailed
 from greenroom.mcp._mcp_settings import CHARS_PER_TOKEN
 from greenroom.mcp._peer import BinaryPart, CallResult, LinkPart, Part, ResourcePart, TextPart

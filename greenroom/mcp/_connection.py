@@ -15,7 +15,9 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context
-from greenroom.core import Chance, InternalError, Level, printable_text
+from greenroom.core import InternalError, Level
+from greenroom.core.ports import Chance
+from greenroom.core.texts import printable_text
 from greenroom.mcp._configs import Http
 from greenroom.mcp._events import (
     McpAuthNeeded,

@@ -13,15 +13,14 @@ import trio
 
 from greenroom.mcp._configs import Http, bad_headers
 from greenroom.mcp._mcp_errors import ServerDown
-from greenroom.mcp._stdio import Programs
-from greenroom.tools import PipedProcess, ToolError
+from greenroom.tools import PipedProcess, SystemProcesses, ToolError
 
 HELPER_S: Final = 10.0
 """Time limit, in seconds."""
 _MAX_BYTES: Final = 256 * 1024
 
 
-async def run_helper(name: str, way: Http, programs: Programs | None, cwd: Path) -> dict[str, str]:
+async def run_helper(name: str, way: Http, programs: SystemProcesses | None, cwd: Path) -> dict[str, str]:
     """Return the headers printed by the helper of an entry; none without a helper. On cancellation, it is stopped.
 
     Raises:

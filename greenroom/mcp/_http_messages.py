@@ -18,7 +18,8 @@ import httpx2
 import mcp_types
 import trio
 
-from greenroom.core import limit_body, transport_words
+from greenroom.core import limit_body
+from greenroom.core.network import transport_words
 from greenroom.mcp._message_decoder import (
     MESSAGE_BYTES,
     TOO_LONG,

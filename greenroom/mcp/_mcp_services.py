@@ -9,13 +9,13 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._mcp_settings import McpSettings
 from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._server_rules import ServerRules
-from greenroom.mcp._stdio import Programs
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
+from greenroom.tools import SystemProcesses
 
 SUPERVISOR: Final = "mcp"
 """The name of the supervisor of all connections."""
@@ -32,7 +32,7 @@ class McpServices:
     settings: McpSettings = attrs.field(factory=McpSettings)
     rules: ServerRules = attrs.field(factory=ServerRules)
     """Rules for which servers may be connected."""
-    programs: Programs | None = None
+    programs: SystemProcesses | None = None
     """Starts programs: `open_processes` of the tools. Without it only remote servers can be connected."""
     output_folder: Path | None = None
     """Folder for results that are not text, or too long; None discards them."""

@@ -8,8 +8,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, checked
+from greenroom.core import UsageError
 from greenroom.core.sources import Diagnostic, Kind
+from greenroom.core.validation import checked
 
 START_TIMEOUT_S: Final = 30.0
 CALL_TIMEOUT_S: Final = 100_000.0

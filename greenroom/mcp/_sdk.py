@@ -20,7 +20,7 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp._configs import HostedServer, Http, ServerConfig, Stdio
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._header_helper import run_helper
@@ -32,10 +32,10 @@ from greenroom.mcp._pending_requests import Answers, with_answers
 from greenroom.mcp._sdk_elicitations import answering
 from greenroom.mcp._sdk_pages import Pages
 from greenroom.mcp._sdk_peer import ChangeNotices, SdkPeer
-from greenroom.mcp._stdio import Programs, talk
+from greenroom.mcp._stdio import talk
 from greenroom.mcp._tokens import BadTokens, token_file
 from greenroom.mcp._websocket import reach_websocket
-from greenroom.tools import PipedProcess
+from greenroom.tools import PipedProcess, SystemProcesses
 
 if TYPE_CHECKING:
     import httpx2
@@ -71,7 +71,7 @@ class SdkPeers:
         self,
         *,
         cwd: Path,
-        programs: Programs | None,
+        programs: SystemProcesses | None,
         ports: Ports,
         tokens: Path | None = None,
         open_login: OpenLogin = open_login,

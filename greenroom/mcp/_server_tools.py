@@ -11,7 +11,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import Ports, cut_text, escape_text, task_id
+from greenroom.core import task_id
+from greenroom.core.ports import Ports
+from greenroom.core.texts import cut_text, escape_text
 from greenroom.mcp._background_calls import LinkedCall
 from greenroom.mcp._call_results import MAX_OUTPUT_CHARS, Shown, render, text_of
 from greenroom.mcp._mcp_errors import McpError

@@ -9,10 +9,9 @@ not a message is remembered and skipped; an endless one ends the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, final
 
 import trio
 
@@ -27,20 +26,6 @@ _WAITING: Final = 64
 """Maximum number of queued messages to a program; further senders wait."""
 _DRAIN_S: Final = 0.2
 """Seconds to read the remaining output after a program has ended."""
-
-
-class Programs(Protocol):
-    """Starter of programs; `greenroom.tools.open_processes` gives one."""
-
-    def new_output(self) -> Path:
-        """Return a unique file name."""
-        ...
-
-    def open_piped(
-        self, command: Sequence[str], *, cwd: Path, complaints: Path, env: Mapping[str, str] | None = None
-    ) -> AbstractAsyncContextManager[PipedProcess]:
-        """Start a program as long as the block lasts; see `SystemProcesses.open_piped`."""
-        ...
 
 
 @asynccontextmanager

@@ -17,7 +17,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import PeerError, Ports
+from greenroom.core import PeerError
+from greenroom.core.ports import Ports
 
 TOKENS_FOLDER: Final = "mcp-tokens"
 """Folder of the tokens, in the user's own."""

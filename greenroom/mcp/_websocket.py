@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 import trio
 
-from greenroom.core import Blocking, open_bare_nursery
+from greenroom.core import open_bare_nursery
+from greenroom.core.ports import Blocking
 from greenroom.mcp._configs import Http
 from greenroom.mcp._mcp_errors import ServerDown
 from greenroom.mcp._message_decoder import KEPT, MESSAGE_BYTES, noise_in, read, topic

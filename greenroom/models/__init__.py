@@ -5,7 +5,6 @@ from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._as_events import with_events
 from greenroom.models._chaos import FaultRates, PlannedCrash, chaotic
 from greenroom.models._continuation import ContinuationPolicy, LongAnswer
-from greenroom.models._deadlines import Deadlines
 from greenroom.models._endings import Next, fault_of, next_after
 from greenroom.models._failure_kinds import (
     RETRYABLE,
@@ -56,7 +55,6 @@ __all__ = [
     "Block",
     "Call",
     "ContinuationPolicy",
-    "Deadlines",
     "Effort",
     "FaultRates",
     "LongAnswer",

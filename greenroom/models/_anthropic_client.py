@@ -10,9 +10,11 @@ from __future__ import annotations
 import html
 import json
 import math
+import os
 import re
 from collections import deque
 from collections.abc import AsyncIterator
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urlsplit
@@ -21,13 +23,16 @@ import anthropic
 import httpx2
 import trio
 
-from greenroom.core import ProviderError, UsageError, limit_body, transport_words
+from greenroom.core import ProviderError, UsageError, limit_body
+from greenroom.core.network import transport_words
 from greenroom.models._connection_pools import KEPT_S, ConnectionPool, ConnectionPools
 from greenroom.models._failure_kinds import failure, kind_of_status, retry_after
 from greenroom.models._messages_api import EventParser, JsonObject, fold
 from greenroom.models._response_assembly import Assembly
 
 if TYPE_CHECKING:
+    import ssl
+
     from anthropic.types import RawMessageStreamEvent
 
     from greenroom.models._types import Delta, ModelResponse, OnEvent
@@ -63,7 +68,7 @@ class AnthropicClient:
     ) -> None:
         self._connect_timeout_s = connect_timeout_s
         self._timeout = self._limit(idle_timeout_s)
-        self._tls = httpx2.create_ssl_context()  # one for all pools: reading the certificates takes 20 ms
+        self._tls = tls_context()
         try:
             self._sdk = anthropic.AsyncAnthropic(
                 api_key=api_key,
@@ -112,6 +117,19 @@ class AnthropicClient:
             event_hooks={"response": [_limit_refusal]},
             follow_redirects=False,  # the key would be sent along
         )
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return the context of all TLS connections of the process: reading the certificates takes 20 ms.
+
+    It is another one when a variable names other certificates.
+    """
+    return _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _tls_context(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
 
 
 async def _limit_refusal(response: httpx2.Response) -> None:

@@ -14,7 +14,8 @@ from typing import Any, Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import InternalError, checked
+from greenroom.core import InternalError
+from greenroom.core.validation import checked
 from greenroom.models._failure_kinds import failure
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream

@@ -14,7 +14,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import checked
+from greenroom.core.validation import checked
 from greenroom.models._endings import Next, next_after
 from greenroom.models._types import Block, ModelResponse, TextBlock, Usage
 

@@ -19,7 +19,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.core import checked
+from greenroom.core.validation import checked
 from greenroom.models._failure_kinds import failure
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream

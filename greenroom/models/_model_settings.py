@@ -7,7 +7,8 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.core import Chance, checked
+from greenroom.core.ports import Chance
+from greenroom.core.validation import checked
 from greenroom.models._continuation import ContinuationPolicy
 from greenroom.models._deadlines import Deadlines, with_deadlines
 from greenroom.models._model import Model

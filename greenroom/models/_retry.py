@@ -16,7 +16,9 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from greenroom.core import Chance, Ports, ProviderError, UsageError, checked
+from greenroom.core import ProviderError, UsageError
+from greenroom.core.ports import Chance, Ports
+from greenroom.core.validation import checked
 from greenroom.models._failure_kinds import RETRYABLE
 from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream

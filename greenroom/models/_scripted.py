@@ -58,6 +58,9 @@ ScriptEntry: TypeAlias = Scripted | Callable[[ModelRequest], Scripted]
 class ScriptedModel:
     """A model that answers requests from a list, in the order in which they are sent.
 
+    An entry of the script is a text, a `Call`, a list of both, or a `WrittenAnswer` with a stop reason or usage; an error
+    of the provider, to be raised; a `ScriptStep`, which has all options; or a function that makes one of these from the request.
+
     A request counts as sent when its stream is first read. Calls without an id get one derived from the conversation,
     as in `PlaybookModel`; answers without usage cost nothing.
 

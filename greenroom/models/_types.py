@@ -12,7 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from greenroom.core import Image, UsageError, checked
+from greenroom.core import Image, UsageError
+from greenroom.core.validation import checked
 from greenroom.models._clean_text import json_size
 
 CHARACTERS_PER_TOKEN: Final = 4

@@ -1,6 +1,6 @@
 """Patterns built on the kernel's public names: groups, pools, coordinated shutdown, the slow-step watchdog."""
 
-from greenroom.patterns._events import EVENTS, FOLDS, PhaseEnded, ShutdownBegan, ShutdownEnded, StepBlocked
+from greenroom.patterns._events import EVENTS, PhaseEnded, ShutdownBegan, ShutdownEnded, StepBlocked
 from greenroom.patterns._group import Group, GroupChanged
 from greenroom.patterns._pool import Pool, PoolFull, PoolStatistics, WhenFull, open_pool
 from greenroom.patterns._shutdown import PHASES, PhaseReport, Shutdown, ShutdownReport, drain
@@ -8,7 +8,6 @@ from greenroom.patterns._watchdog import LIMIT_S, StepStatistics, StepWatch, wat
 
 __all__ = [
     "EVENTS",
-    "FOLDS",
     "LIMIT_S",
     "PHASES",
     "Group",

@@ -66,4 +66,3 @@ class ShutdownEnded(Event):
 
 
 EVENTS: Final = (StepBlocked, ShutdownBegan, PhaseEnded, ShutdownEnded)
-FOLDS: Final = ()

@@ -17,7 +17,9 @@ from typing import Any, Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import Ids, UsageError, checked, task_id
+from greenroom.core import UsageError, task_id
+from greenroom.core.ports import Ids
+from greenroom.core.validation import checked
 from greenroom.permissions._request import Verdict
 from greenroom.permissions._traits import canonical_name
 from greenroom.permissions._updates import Update

@@ -19,7 +19,7 @@ from typing import Final
 import attrs
 
 from greenroom.containment import repository_programs
-from greenroom.core import Blocking
+from greenroom.core.ports import Blocking
 from greenroom.permissions._findings import Findings, Need, tool_findings
 from greenroom.permissions._look import matches_of, own_program, real_paths
 from greenroom.permissions._modes import Mode

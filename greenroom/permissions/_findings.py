@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from greenroom.core import canonical_host, is_loopback_host, is_private_host
+from greenroom.core.network import canonical_host, is_loopback_host, is_private_host
 from greenroom.permissions._guards import is_worktree
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal

@@ -14,7 +14,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import SettingsError, UsageError, checked
+from greenroom.core import SettingsError, UsageError
+from greenroom.core.validation import checked
 from greenroom.permissions._broad import is_broad
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, final
 
 import attrs
 
-from greenroom.core import checked
+from greenroom.core.validation import checked
 from greenroom.permissions._policy import Policy
 from greenroom.permissions._rules import Effect, Rule
 from greenroom.permissions._traits import ToolTraits, traits_of

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import checked
+from greenroom.core.validation import checked
 from greenroom.permissions._path_patterns import path_problem
 from greenroom.permissions._text_patterns import TextPattern
 from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, PARAMETERS, READ_TOOLS, canonical_name

@@ -10,7 +10,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import checked
+from greenroom.core.validation import checked
 
 
 class ToolKind(StrEnum):

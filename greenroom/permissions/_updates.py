@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, TypeAlias, cast, final, get_args
 
 import attrs
 
-from greenroom.core import UsageError, checked
+from greenroom.core import UsageError
+from greenroom.core.validation import checked
 from greenroom.permissions._modes import Mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
 from greenroom.permissions._policy import Policy

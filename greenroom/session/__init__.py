@@ -16,6 +16,7 @@ from greenroom.session.assembly._main_definition import main_of_settings
 from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
 from greenroom.session.parts._activity import Activity
 from greenroom.session.parts._event_stream import EventStream
+from greenroom.session.parts._host_agents import TaskHandle, TaskResult
 from greenroom.session.parts._live_events import (
     LIVE_EVENTS,
     AnswerPiece,
@@ -27,7 +28,6 @@ from greenroom.session.parts._live_events import (
 )
 from greenroom.session.parts._session_inbox import Interrupted
 from greenroom.session.parts._session_status import AgentStatus, TaskStatus
-from greenroom.session.parts._task_handle import TaskHandle, TaskResult
 from greenroom.session.peers._peer_sessions import SessionMessageError
 from greenroom.session.record._file_rewind import rewind_run
 from greenroom.session.record._resume import Fork, find_session, read_beginning

@@ -20,13 +20,12 @@ from greenroom.session.assembly._session_services import Services
 from greenroom.session.parts._activity import Activity, are_at_rest, observe, wait_until
 from greenroom.session.parts._asides import Asides
 from greenroom.session.parts._event_stream import KEPT, EventStream
-from greenroom.session.parts._host_agents import spawn_for_host
+from greenroom.session.parts._host_agents import TaskHandle, spawn_for_host
 from greenroom.session.parts._session_agents import SessionAgents
 from greenroom.session.parts._session_files import SessionFiles
 from greenroom.session.parts._session_inbox import Interrupted
 from greenroom.session.parts._session_permissions import SessionPermissions
 from greenroom.session.parts._session_tasks import SessionTasks
-from greenroom.session.parts._task_handle import TaskHandle
 from greenroom.supervisor import Strategy, TreeNode
 from greenroom.teams import Team
 

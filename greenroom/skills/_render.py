@@ -16,8 +16,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import PeerError, escape_text, wrap
+from greenroom.core import PeerError
 from greenroom.core.sources import Scope
+from greenroom.core.texts import escape_text, wrap
 from greenroom.skills._render_ports import FileReader, MayRun, ShellCommand, ShellRunner
 from greenroom.skills._skill import Skill
 from greenroom.skills._skill_arguments import APPENDED, Arguments, replace_both, substitute, takes_all

@@ -13,8 +13,8 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import Listed, bounded_listing
 from greenroom.core.sources import Diagnostic, Kind, Scope, shown_path
+from greenroom.core.texts import Listed, bounded_listing
 from greenroom.skills._skill import Skill
 
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.USER, Scope.PROJECT, Scope.PLUGIN, Scope.BUILTIN)

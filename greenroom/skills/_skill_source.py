@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import Blocking
+from greenroom.core.ports import Blocking
 from greenroom.core.sources import (
     OWN,
     THEIRS,

@@ -11,7 +11,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, checked
+from greenroom.core import UsageError
+from greenroom.core.validation import checked
 
 CLEANUP_PERIOD_DAYS: Final = 30
 DAY_S: Final = 24 * 3600.0

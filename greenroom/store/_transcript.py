@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import Ids
+from greenroom.core.ports import Ids
 from greenroom.store._shared import FORK_REF, SharedPrefix
 
 Line: TypeAlias = dict[str, Any]

@@ -31,16 +31,8 @@ from greenroom.actors import (
     run_cell,
     traits_of,
 )
-from greenroom.core import (
-    Cause,
-    Ports,
-    Recorder,
-    RecorderStatistics,
-    RuntimeFailed,
-    actor_id,
-    is_cancelled,
-    require_trio,
-)
+from greenroom.core import Cause, Recorder, RecorderStatistics, RuntimeFailed, actor_id, is_cancelled, require_trio
+from greenroom.core.ports import Ports
 from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._runtime_context import RuntimeContext, always_open

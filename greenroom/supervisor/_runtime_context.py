@@ -12,7 +12,8 @@ import attrs
 import trio
 
 from greenroom.actors import ActorContext, Behavior, Cell, Directory, Dispatcher, current_of, text_of
-from greenroom.core import Cause, NameTaken, PeerError, Ports, StartFailed, UsageError
+from greenroom.core import Cause, NameTaken, PeerError, StartFailed, UsageError
+from greenroom.core.ports import Ports
 
 _log: Final = logging.getLogger("greenroom")
 

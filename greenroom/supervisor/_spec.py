@@ -8,7 +8,8 @@ from typing import Final, final
 import attrs
 
 from greenroom.actors import LifeSpec
-from greenroom.core import UsageError, as_tuple, as_word, checked, finite, not_negative, positive
+from greenroom.core import UsageError
+from greenroom.core.validation import as_tuple, as_word, checked, finite, not_negative, positive
 
 GRACE_S: Final = 5.0
 KILL_GRACE_S: Final = 2.0

@@ -203,7 +203,7 @@ class Supervisor(Owner):
     ) -> Supervisor:
         """Start a supervisor below this one and wait until it is ready; raises as `spawn` does.
 
-        It is temporary, because its children could not be restarted. If it fails (a requested stop or kill is no failure), its
+        It is temporary, because its children could not be restarted. If it fails (a requested stop or kill is not a failure), its
         children are ended, and this supervisor fails in turn, up to `RuntimeFailed`.
 
         Args:

@@ -184,7 +184,7 @@ def _table(frame: Frame, rows: Sequence[Row], console: Console) -> Table:
     table.add_column("Actor", no_wrap=True, overflow="ellipsis", min_width=12, max_width=24)
     table.add_column("State", no_wrap=True, width=8)
     table.add_column("Doing", no_wrap=True, overflow="ellipsis", ratio=1)
-    for lane in ("Now", "Next", "Later") if is_roomy else ("MailboxDepth",):
+    for lane in ("Now", "Next", "Later") if is_roomy else ("Mail",):
         table.add_column(lane, no_wrap=True, justify="right", width=max(5, len(lane)))
     table.add_column("Tokens", no_wrap=True, justify="right", width=7)
     mark = ">" if is_ascii else "▸"

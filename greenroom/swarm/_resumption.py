@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.core import Disk, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Disk
 from greenroom.session import Session, find_session
 from greenroom.teams import LEAD, Edit, EditItem, ItemStatus, Team
 from greenroom.trace import JOURNAL, find_run

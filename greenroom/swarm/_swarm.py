@@ -25,12 +25,12 @@ from greenroom.core import (
     ProviderError,
     StartFailed,
     Stopping,
-    SystemDisk,
     TurnFailed,
     TurnKilled,
     Undelivered,
     calm_collector,
 )
+from greenroom.core.ports import SystemDisk
 from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session

@@ -11,7 +11,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import fields, wrap
+from greenroom.core.texts import fields, wrap
 
 TAG: Final = "task-notification"
 

@@ -19,7 +19,8 @@ import trio
 
 from greenroom.actors import Edge
 from greenroom.actors import State as TaskState
-from greenroom.core import Cause, InternalError, message_of, open_bare_nursery
+from greenroom.core import Cause, InternalError, open_bare_nursery
+from greenroom.core.texts import message_of
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import MCP_CALL, SHELL, EndReport, Task, TaskInfo
 

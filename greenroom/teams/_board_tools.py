@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered, escape_text
+from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered
+from greenroom.core.texts import escape_text
 from greenroom.hooks import HookEvent
 from greenroom.teams._board_hooks import has_hooks, refuse_completion, refuse_creation
 from greenroom.teams._board_items import Item

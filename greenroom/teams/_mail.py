@@ -16,7 +16,8 @@ from greenroom.actors import Down
 from greenroom.agents import Note
 from greenroom.agents.delegation import SendMessageCall, shortened
 from greenroom.agents.subagents import SendRefused, Told, not_recorded
-from greenroom.core import JournalError, escape_text, is_cancelled, reminder
+from greenroom.core import JournalError, is_cancelled
+from greenroom.core.texts import escape_text, reminder
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._exchange import MAX_MESSAGES, ExchangeLimit, MailHeld

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import Disk
+from greenroom.core.ports import Disk
 from greenroom.teams._board_tools import board_tools
 from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError, tool

@@ -8,7 +8,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, checked, read_switch
+from greenroom.core import UsageError
+from greenroom.core.validation import checked, read_switch
 from greenroom.teams._exchange import MAX_MESSAGES
 
 TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"

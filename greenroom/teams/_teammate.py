@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.actors import Context, Outcome, State
 from greenroom.agents import Agent, Hooking, Input, Note, StoppedByHook, TurnState, Work
-from greenroom.core import reminder
+from greenroom.core.texts import reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import TeammateIdleInput
 from greenroom.inbox import AUTO_CONTINUATION, HOOK

@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.core import GreenroomError, ProviderError, printable_json, printable_text
+from greenroom.core import GreenroomError, ProviderError
+from greenroom.core.texts import printable_json, printable_text
 
 if TYPE_CHECKING:
     from rich.table import Table

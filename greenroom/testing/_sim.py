@@ -16,7 +16,8 @@ import attrs
 import trio
 import trio.testing
 
-from greenroom.core import Ports, Record, Recorder, UsageError, arm_points, event_of
+from greenroom.core import Record, Recorder, UsageError, arm_points, event_of
+from greenroom.core.ports import Ports
 from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
 from greenroom.testing._cancel_sweep import Strike
 from greenroom.testing._monitors import Hot, Monitor, NotQuiescent, Read

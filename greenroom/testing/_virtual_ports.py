@@ -9,7 +9,7 @@ from typing import Final, final
 
 import trio
 
-from greenroom.core import InlineBlocking, Ports, SeededIds, SystemDisk
+from greenroom.core.ports import InlineBlocking, Ports, SeededIds, SystemDisk
 
 VIRTUAL_START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Initial wall-clock time of a test."""

@@ -21,7 +21,8 @@ import attrs
 import trio
 
 from greenroom.containment import ChildKind, Secrets, child_environment
-from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id, whole_path
+from greenroom.core import make_private_folder, open_private, task_id, whole_path
+from greenroom.core.ports import Blocking, Ids
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
 from greenroom.tools._tool_errors import ToolError

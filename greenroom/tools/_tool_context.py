@@ -17,7 +17,8 @@ from typing import Any, ParamSpec, TypeVar, final
 import attrs
 
 from greenroom.containment import Sandbox
-from greenroom.core import Blocking, Image
+from greenroom.core import Image
+from greenroom.core.ports import Blocking
 from greenroom.tools._background import Background, BackgroundTask
 from greenroom.tools._file_changes import FileChange, FileChanges
 from greenroom.tools._process_groups import ProcessEnd, Processes, ProcessResult, run_process

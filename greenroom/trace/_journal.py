@@ -29,7 +29,8 @@ import attrs
 import trio
 from trio.lowlevel import enable_ki_protection
 
-from greenroom.core import CLASS, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
+from greenroom.core import CLASS, JournalBusy, JournalError, Record, Recorder, UsageError
+from greenroom.core.ports import Ports
 from greenroom.trace._journal_files import JournalFiles, RunPaths
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._recent import RECENT, RecentPast

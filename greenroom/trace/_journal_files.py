@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
-from greenroom.core import Disk, UsageError, whole_path
+from greenroom.core import UsageError, whole_path
+from greenroom.core.ports import Disk
 from greenroom.trace._codec import Codec
 
 MAX_LENGTHS: Final = 4_096

@@ -18,7 +18,8 @@ from typing import Any, Final, final
 import attrs
 import cattrs
 
-from greenroom.core import Disk, Event, JournalError, SystemDisk
+from greenroom.core import Event, JournalError
+from greenroom.core.ports import Disk, SystemDisk
 from greenroom.trace._codec import VERSION, Codec, Header, upcast
 from greenroom.trace._entries import Entry
 

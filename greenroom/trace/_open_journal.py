@@ -13,7 +13,8 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
-from greenroom.core import Event, JournalError, Ports, Recorder, UsageError, is_cancelled, whole_path
+from greenroom.core import Event, JournalError, Recorder, UsageError, is_cancelled, whole_path
+from greenroom.core.ports import Ports
 from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL

@@ -17,19 +17,8 @@ from typing import ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import (
-    CLASS,
-    FIELDS,
-    SEQ,
-    TIME,
-    Disk,
-    Event,
-    JournalError,
-    Record,
-    Recorder,
-    SystemDisk,
-    field_names,
-)
+from greenroom.core import CLASS, FIELDS, SEQ, TIME, Event, JournalError, Record, Recorder, field_names
+from greenroom.core.ports import Disk, SystemDisk
 from greenroom.trace._codec import Codec
 from greenroom.trace._entries import Entry
 from greenroom.trace._journal_reader import JOURNAL, parse_line, whole_lines

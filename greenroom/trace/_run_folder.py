@@ -8,7 +8,8 @@ from typing import final
 
 import attrs
 
-from greenroom.core import Disk, JournalError, Ports
+from greenroom.core import JournalError
+from greenroom.core.ports import Disk, Ports
 from greenroom.trace._codec import VERSION, Codec, Header
 from greenroom.trace._journal_files import JournalFiles
 from greenroom.trace._journal_reader import parse_header, parse_line, whole_lines

@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError, SystemDisk, UsageError, is_session_id, is_uuid, whole_path
+from greenroom.core import JournalError, UsageError, is_session_id, is_uuid, whole_path
+from greenroom.core.ports import SystemDisk
 from greenroom.trace._journal_reader import JOURNAL, read_header
 
 LAST: Final = "last"

@@ -14,7 +14,7 @@ from typing import Final, final
 import trio
 from trio.lowlevel import enable_ki_protection
 
-from greenroom.core import Blocking
+from greenroom.core.ports import Blocking
 from greenroom.trace._journal_files import JournalFiles
 
 SYNC_S: Final = 1.0

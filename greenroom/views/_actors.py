@@ -1,4 +1,4 @@
-"""The state of actors and names, folded from their events with the `step` of the live machines."""
+"""The state of actors, names and supervisors, folded from their events with the `step` of the live machines."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from greenroom.actors import (
     step,
 )
 from greenroom.core import Cause, IllegalTransition
+from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
+from greenroom.views import _mailboxes
 
 _ActorEvent: TypeAlias = (
     ActorBegan
@@ -285,7 +287,43 @@ def _refused(state: str, event: str) -> IllegalTransition:
     return IllegalTransition(state=state, event=event)
 
 
+# --- supervisors --------------------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SupervisorView:
+    """The decisions of one supervisor; each child's own view names its supervisor."""
+
+    restarts: int = 0
+    """Decisions to restart; a batch counts once."""
+    in_window: int = 0
+    """Decisions within the window at the last decision."""
+    last_child: str = ""
+    """Id of the child of the last decision."""
+    gave_up_on: str = ""
+    """Id of the child that made it give up, if it did."""
+
+
+def restarted(before: SupervisorView | None, event: ChildRestarted) -> SupervisorView:
+    """Count a decision to restart."""
+    view = before or SupervisorView()
+    return attrs.evolve(view, restarts=view.restarts + 1, in_window=event.restarts, last_child=event.child)
+
+
+def escalated(before: SupervisorView | None, event: SupervisorEscalated) -> SupervisorView:
+    """Record that a supervisor gave up."""
+    view = before or SupervisorView()
+    return attrs.evolve(view, in_window=event.restarts, last_child=event.child, gave_up_on=event.child)
+
+
+def finished(before: SupervisorView | None, event: SupervisorFinished) -> SupervisorView:
+    """Record that a supervisor ends with a significant child."""
+    return attrs.evolve(before or SupervisorView(), last_child=event.child)
+
+
 FOLDS: Final = (
+    *_mailboxes.FOLDS,
     ("actors", ActorCreated, "actor", created),
     ("actors", ActorBegan, "actor", began),
     ("actors", ActorEntered, "actor", entered),
@@ -302,4 +340,8 @@ FOLDS: Final = (
     ("actors", ActorUnresponsive, "actor", unresponsive),
     ("names", NameRegistered, "name", registered),
     ("names", NameReleased, "name", released),
+    ("supervisors", ChildRestarted, "actor", restarted),
+    ("supervisors", SupervisorEscalated, "actor", escalated),
+    ("supervisors", SupervisorFinished, "actor", finished),
 )
+"""All folds of the kernel: `(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -13,7 +13,8 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import Clock, Event
+from greenroom.core import Event
+from greenroom.core.ports import Clock
 from greenroom.worktrees._claims import Claim, Worktree, WorktreeKind
 from greenroom.worktrees._cleanup import LOCK_REASON, Commits, WorktreeState, look, why_kept
 from greenroom.worktrees._creation import WorktreeHooks, undo

@@ -7,7 +7,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import Blocking
+from greenroom.core.ports import Blocking
 from greenroom.worktrees._claims import Claim
 from greenroom.worktrees._git_runner import GitRunner, Repository
 from greenroom.worktrees._worktree_errors import WorktreeError

@@ -7,7 +7,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, checked
+from greenroom.core import UsageError
+from greenroom.core.validation import checked
 
 FETCH_AGE_S: Final = 24 * 3600.0
 FETCH_TIMEOUT_S: Final = 5.0

@@ -15,7 +15,8 @@ from typing import Final, final
 import trio
 
 from greenroom import containment
-from greenroom.core import Event, Ports, UsageError
+from greenroom.core import Event, UsageError
+from greenroom.core.ports import Ports
 from greenroom.worktrees._caretaker import Caretaker, Fate, Release
 from greenroom.worktrees._claims import CLAIMS, Claim, Worktree, WorktreeKind, claimed_names, make_folders
 from greenroom.worktrees._cleanup import Commits, WorktreeState, look, losses

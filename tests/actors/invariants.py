@@ -21,8 +21,8 @@ from greenroom.actors import (
     StopRequested,
     TurnBegan,
     TurnEnded,
-    WatchFailed,
 )
+from greenroom.actors._events import WatchFailed
 from greenroom.core import Event, Record, event_of
 from greenroom.mailbox import MessageAcked, MessageDied, MessageLeased, MessagePostponed, MessagePut, MessageReturned
 
@@ -42,7 +42,7 @@ ENDED: Final = {"completed", "failed", "killed"}
 
 @attrs.define
 class Life:
-    """What is known of one actor."""
+    """The recorded facts of one actor."""
 
     state: str = ""
     incarnation: int = 0

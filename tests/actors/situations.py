@@ -1,4 +1,4 @@
-"""What the tests of actors and supervisors share: behaviors that do as they are told, and a look at the record."""
+"""Helpers for the tests of actors and supervisors: behaviors that do as they are told, and a look at the record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PlainJob = Callable[[Context], None]
 
 
 class Oops(Exception):
-    """What goes wrong in these tests."""
+    """The error of these tests."""
 
 
 class Do(Request[Any]):

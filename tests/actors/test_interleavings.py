@@ -59,7 +59,7 @@ class PlainCounter(Behavior["int | Get"]):
 
 
 async def team(strategy: Strategy) -> list[Record]:
-    """Let several tasks tell, ask, abort, crash and end three actors at once."""
+    """Make several tasks tell, ask, abort, crash and end three actors at once."""
     spec = SupervisorSpec(strategy=strategy, intensity=100, backoff=AT_ONCE)
     async with open_runtime(ports=virtual_ports(), spec=spec) as opened:
         one, two, plain = [await opened.spawn(behavior) for behavior in (Counter, Counter, PlainCounter)]

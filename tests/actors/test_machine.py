@@ -30,7 +30,7 @@ CAPACITY = 6
 
 
 class Oops(Exception):
-    """What handlers raise."""
+    """The error that handlers raise."""
 
 
 @attrs.frozen

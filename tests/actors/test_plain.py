@@ -9,7 +9,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AbortStatus, ActorExited, Behavior, Context, State, TurnEnded, is_plain
+from greenroom.actors import AbortStatus, ActorExited, Behavior, Context, State, TurnEnded
+from greenroom.actors._behavior import is_plain
 from greenroom.core import InternalError, StartFailed, UsageError
 from greenroom.mailbox import BUDGET, DeadReason, Delivery, Lane
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Strategy, SupervisorSpec

@@ -1,4 +1,4 @@
-"""What an actor sends later: by a timer, or with the commit of its turn; and what it looks at in the middle of one."""
+"""Messages that an actor sends later: by a timer, or with the commit of its turn; and what it looks at in the middle of one."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_what_is_postponed_comes_back_with_another_state_in_order(
     behavior: Any, program: list[tuple[int | None, int | None, str]], seed: int
 ) -> None:
     steps = [Step(number, *rest) for number, rest in enumerate(program)]
-    # A message that enters a state and is postponed for ever would come back for ever.
+    # A message that enters a state and is postponed forever would come back forever.
     steps = [attrs.evolve(step, enters=None) if step.needs is not None else step for step in steps]
     seen: list[tuple[int, Any]] = []
     postponed: list[int] = []

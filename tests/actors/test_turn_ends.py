@@ -1,4 +1,4 @@
-"""What a behavior is told of the end of a turn that failed or was killed: the outcome that the table decided, once."""
+"""The outcome of a turn that failed or was killed reaches its behavior once, as the table decided."""
 
 from __future__ import annotations
 

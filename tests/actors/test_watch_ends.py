@@ -8,7 +8,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Context, Down, State, WatchFailed
+from greenroom.actors import Context, Down, State
+from greenroom.actors._events import WatchFailed
 from greenroom.mailbox import DeadReason
 from greenroom.supervisor import Backoff, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Doer, PlainDoer, dead, events, fail, fail_plainly, runtime

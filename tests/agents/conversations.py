@@ -12,7 +12,7 @@ def sound_conversations(draw: st.DrawFn) -> list[Message]:
     """Draw a conversation as an agent has it: whole rounds, each call answered."""
     messages = [Message.user("Go.")]
     for number in range(draw(st.integers(0, 5))):
-        calls = [ToolUseBlock(f"{number}-{one}", "Look", {}) for one in range(draw(st.integers(0, 3)))]
+        calls = [ToolUseBlock(f"{number}-{each_number}", "Look", {}) for each_number in range(draw(st.integers(0, 3)))]
         said = (TextBlock("So."),) if not calls or draw(st.booleans()) else ()
         thought = (ThinkingBlock("hm", "signed"),) if draw(st.booleans()) else ()
         messages.append(Message("assistant", (*thought, *said, *calls)))

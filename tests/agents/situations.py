@@ -25,7 +25,7 @@ from greenroom.agents import (
     load_conversation,
 )
 from greenroom.agents._profile import ConversationStart
-from greenroom.core import InlineBlocking, Ports, SeededIds
+from greenroom.core.ports import InlineBlocking, Ports, SeededIds
 from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolResultBlock
 from greenroom.store import Transcript, TranscriptHeader
@@ -94,7 +94,7 @@ class Stage:
     home: AgentState
 
     def begin_run(self) -> Progress:
-        """Let the agent stand in a table of tasks, and return the counters of its run."""
+        """Make the agent stand in a table of tasks, and return the counters of its run."""
         info = TaskInfo(id=self.agent.id, description="", owner="", output_file=Path("/output"))
         self.home.begin_run(Task(info=info, is_background=True, tell=lambda _: None, watch=lambda *_: None))
         assert self.home.run.progress is not None

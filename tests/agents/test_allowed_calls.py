@@ -1,4 +1,4 @@
-"""What permissions cost a call that is allowed in any case: no thread, and nothing on record."""
+"""A call that is allowed in any case costs no thread, and nothing on record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
-from greenroom.core import InlineBlocking, Ports
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.models import Call, ScriptedModel
 from greenroom.permissions import Effect, Policy, Rule, Scope, Source
 from greenroom.supervisor import open_runtime

@@ -40,7 +40,7 @@ async def compact(stage: Stage, focus: str = "") -> Compacted:
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
     found = map(event_of, stage.runtime.recorder.latest())
-    return [one for one in found if isinstance(one, kinds)]
+    return [each_kinds for each_kinds in found if isinstance(each_kinds, kinds)]
 
 
 def look(usage: Usage = NOTHING) -> WrittenAnswer:
@@ -301,7 +301,7 @@ def play(request: ModelRequest) -> AnswerLike:
 
 @pytest.mark.parametrize("how", ["abort", "kill", "crash"])
 def test_ended_at_any_event_it_left_the_conversation_or_compacted_it(tmp_path: Path, how: str) -> None:
-    """RC-67, over a turn that compacts: what is on disk is what was in memory, and it can be gone on with."""
+    """RC-67, over a turn that compacts: what is on disk is what was in memory, and it can be resumed."""
     lefts: dict[bytes, None] = {}
     event = count = 0
 
@@ -346,7 +346,7 @@ def test_ended_at_any_event_it_left_the_conversation_or_compacted_it(tmp_path: P
     if how == "crash":
         path = tmp_path / "main.jsonl"
         ends = [Bytes(path, left).load() for left in lefts if left and b"isCompactSummary" in left.splitlines()[-1]]
-        assert [loaded.was_cut for loaded in ends] == [True], "the turn that was compacted is gone on with"
+        assert [loaded.was_cut for loaded in ends] == [True], "the turn that was compacted is resumed"
     for left in lefts:
         run_virtual(later, Bytes(tmp_path / "main.jsonl", left))
 

@@ -1,4 +1,4 @@
-"""What follows every stop reason and everything that an answer can hold, through the provider's own events."""
+"""The outcome of every stop reason and everything that an answer can hold, through the provider's own events."""
 
 from __future__ import annotations
 
@@ -174,7 +174,9 @@ async def test_only_a_whole_answer_ends_a_turn_well(
         after = await stage.agent.ask(Prompt("And now?"), timeout_s=math.inf)
 
         assert faults_of(stage.messages) == []
-        results = [one for message in stage.messages for one in message.content if isinstance(one, ToolResultBlock)]
+        results = [
+            block for message in stage.messages for block in message.content if isinstance(block, ToolResultBlock)
+        ]
 
     assert after.text == "It is "
     assert [violation for request in model.requests for violation in violations({**request_body(request)})] == []

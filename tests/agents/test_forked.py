@@ -48,7 +48,7 @@ async def ask(stage: Stage, text: str) -> Any:
 
 def events(stage: Stage, *kinds: type[Any]) -> list[Any]:
     found = map(event_of, stage.runtime.recorder.latest())
-    return [one for one in found if isinstance(one, kinds)]
+    return [each_kinds for each_kinds in found if isinstance(each_kinds, kinds)]
 
 
 async def test_it_begins_like_the_agents_own_requests_and_nobody_sees_it(

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import Appended, Prompt
 from greenroom.agents._conversation import Conversation
-from greenroom.core import ProviderError, SystemClock, SystemIds, TurnFailed
+from greenroom.core import ProviderError, TurnFailed
+from greenroom.core.ports import SystemClock, SystemIds
 from greenroom.models import (
     AnswerLike,
     Call,

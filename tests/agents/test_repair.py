@@ -78,7 +78,7 @@ def call(name: str) -> ToolUseBlock:
     ],
 )
 def test_each_rule_of_the_provider_is_looked_at(messages: list[Message], fault: str) -> None:
-    assert any(fault in one for one in faults_of(messages))
+    assert any(fault in each_fault for each_fault in faults_of(messages))
     assert faults_of(repair(messages).messages) == []
 
 

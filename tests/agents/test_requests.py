@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
 from greenroom.agents._forked import make_request
 from greenroom.agents._repair import faults_of, repair
-from greenroom.core import Image, InlineBlocking
+from greenroom.core import Image
+from greenroom.core.ports import InlineBlocking
 from greenroom.models import (
     Block,
     Message,

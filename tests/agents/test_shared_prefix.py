@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from greenroom.agents import load_conversation
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._repair import repair
-from greenroom.core import SeededIds, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SeededIds
 from greenroom.models import Message, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.store._transcript_reader import read_transcript
@@ -53,7 +54,7 @@ class Home:
         return made
 
     def say(self, text: str, calls: int = 0) -> None:
-        """Let the user say something, and the model answer, at most with calls that stay open."""
+        """Make the user say something, and the model answer, at most with calls that stay open."""
         open_ones = self.conversation.messages[-1].tool_uses if self.conversation.messages else ()
         self.conversation.say([text], [ToolResultBlock(call.id, f"seen {call.id}") for call in open_ones])
         self.said += 1
@@ -108,11 +109,11 @@ def test_whatever_happens_to_a_parent_its_forks_are_read_as_they_were(steps: lis
                     home.compact()
                 case _:
                     home.restart(is_torn=step == "torn")
-            for one in homes:
-                assert one.is_sound, (number, one.name)
-        for one in homes[1:]:
-            (pointer,) = [line for line in read_transcript(one.path) if line["type"] == "fork-context-ref"]
-            assert one.path.read_text().count(LONG) == one.said, "nothing of the parent's is written again"
+            for each_home in homes:
+                assert each_home.is_sound, (number, each_home.name)
+        for each_home in homes[1:]:
+            (pointer,) = [line for line in read_transcript(each_home.path) if line["type"] == "fork-context-ref"]
+            assert each_home.path.read_text().count(LONG) == each_home.said, "nothing of the parent's is written again"
             assert pointer["contextLength"] > 0
 
 

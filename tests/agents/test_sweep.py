@@ -22,7 +22,8 @@ from greenroom.agents import (
 )
 from greenroom.agents._profile import ConversationStart
 from greenroom.agents._repair import faults_of
-from greenroom.core import InlineBlocking, InternalError
+from greenroom.core import InternalError
+from greenroom.core.ports import InlineBlocking
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Say, ToolResultBlock
 from greenroom.store._transcript_reader import read_transcript
@@ -72,7 +73,7 @@ def make_home(
 
 
 async def run_turn(disk: Bytes, each_event: Callable[[Runtime], None] = lambda _: None) -> None:
-    """Let an agent take one turn, with a note that comes in the middle of it."""
+    """Make an agent take one turn, with a note that comes in the middle of it."""
     async with open_runtime(ports=virtual_ports()) as runtime:
         agent = await runtime.spawn(Agent, make_home(disk), name="agent")
         runtime.recorder.listen(lambda _: each_event(runtime))
@@ -109,7 +110,7 @@ def resume_to_the_end(content: bytes, path: Path) -> Bytes:
 
 
 def test_at_every_event_a_crash_leaves_what_another_process_brings_to_the_end(tmp_path: Path) -> None:
-    """RC-67: at every persisted point the transcript is one that the provider takes, and can be gone on with."""
+    """RC-67: at every persisted point the transcript is one that the provider takes, and can be resumed."""
     disk = Bytes(tmp_path / "main.jsonl")
     seen: dict[bytes, None] = {}
     events = 0
@@ -148,7 +149,7 @@ Aim: TypeAlias = Callable[[Runtime, Strike], Callable[[], object]]
 
 
 async def end_a_turn(disk: Bytes, aim: Aim, how: str) -> None:
-    """Let an agent take one turn that is ended when `aim` says so; what is left is sound, at once and on disk."""
+    """Make an agent take one turn that is ended when `aim` says so; what is left is sound, at once and on disk."""
     async with open_runtime(ports=virtual_ports()) as runtime:
         home = make_home(disk)
         agent = await runtime.spawn(Agent, home, name="agent")

@@ -1,4 +1,4 @@
-"""What the architecture tests read: our files as text and syntax trees, and which module imports which."""
+"""Input of the architecture tests: our files as text and syntax trees, and which module imports which."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ALLOWED: Final = {
     "greenroom.headless._control:Host.can_use_tool": _EVENT,
     "greenroom.core._trio:split_cancelled": "it is what the others ask",
     "greenroom.session.parts._host_agents:spawn_for_host": _EVENT,
-    "greenroom.supervisor._supervisor:Supervisor._take_steps": "ends and starts one child after the other, in its own task",
+    "greenroom.supervisor._supervisor:Supervisor.carry_out": "ends and starts one child after the other, in its own task",
     "greenroom.testing._scheduler:is_being_cancelled": "looks at what one task is woken with, which no nursery has been through",
 }
 """Function to the reason why no group can arrive there. A body that gets a nursery, or calls what has one, loses its place."""
@@ -41,7 +41,9 @@ def _shapes(node: ast.AST, inside: tuple[str, ...]) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         inside = (*inside, node.name)
     # `except* trio.Cancelled` and `group.split(trio.Cancelled)` look into groups; these do not.
-    starred = {id(one) for one in ast.walk(node) if isinstance(node, ast.TryStar) and one in node.handlers}
+    starred = {
+        id(each_node) for each_node in ast.walk(node) if isinstance(node, ast.TryStar) and each_node in node.handlers
+    }
     for child in ast.iter_child_nodes(node):
         if id(child) not in starred and _tells_by_class(child):
             yield ".".join(inside)

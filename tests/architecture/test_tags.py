@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from greenroom.core import FRAMES
+from greenroom.core.texts import FRAMES
 from tests.architecture.source_tree import sources
 
 _NAMES: Final = "|".join(sorted(map(re.escape, FRAMES), key=len, reverse=True))
@@ -52,7 +52,7 @@ def test_no_other_module_writes_tags() -> None:
     found = {
         module: lines
         for module, source in sources().items()
-        if module != "greenroom.core._frames" and not module.startswith("greenroom.swarm.survey.")
+        if module != "greenroom.core.texts._frames" and not module.startswith("greenroom.swarm.survey.")
         if (lines := written_tags(source))
     }
 

@@ -1,4 +1,4 @@
-"""What a run of the benchmarks prints: tables for people, and at the end one JSON line for each figure."""
+"""Output of the benchmarks: tables for people, and at the end one JSON line for each figure."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ _SERVER.set_forkserver_preload(
         "greenroom.swarm._swarm",
         "greenroom.cli._swarm_command",
         "greenroom.models._anthropic_client",
+        "tests.cli.forked_warm",
     ]
 )
 
@@ -140,7 +141,7 @@ def _rest_of(stream: TextIO | None) -> str:
 def _become(
     arguments: tuple[str, ...], folder: str, environ: dict[str, str], streams: tuple[Connection, Connection, Connection]
 ) -> None:
-    """Be the command, in the process that was forked for it."""
+    """Run the command in the process that was forked for it."""
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
         stream.close()

@@ -21,7 +21,10 @@ from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.forked import Forked
+from tests.cli.parsing import read_annotations_once
 from tests.cli.served import served
+
+read_annotations_once()
 
 Process: TypeAlias = "subprocess.Popen[str] | Forked"
 

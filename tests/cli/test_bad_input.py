@@ -1,4 +1,4 @@
-"""What people get wrong on the command line: one line that says what, where and what to do, the right exit code, no trace."""
+"""Mistakes on the command line: one line that says what, where and what to do, the right exit code, no trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from greenroom.cli import main
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
@@ -496,7 +496,7 @@ def test_a_damaged_journal_names_the_line_and_what_can_still_be_seen(place: Plac
     assert "line 5 is damaged; what comes before it can be replayed" in done.err
 
 
-def test_a_torn_transcript_is_gone_on_with(place: Place) -> None:
+def test_a_torn_transcript_is_resumed(place: Place) -> None:
     place.call("run", "One.", script=["first"])
     with (place.latest() / "transcripts/main.jsonl").open("ab") as file:
         file.write(b'{"type": "assis')

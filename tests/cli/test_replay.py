@@ -399,7 +399,7 @@ def test_the_recent_past_can_be_narrowed_and_read_by_programs(failed: Replay) ->
     assert code == 0
     (moment,) = found["moments"]
     assert moment["why"] == "actor.end"
-    assert [one["ev"] for one in moment["recent"]] == ["turn.noted"]
+    assert [entry["ev"] for entry in moment["recent"]] == ["turn.noted"]
     _, nothing = failed("--recent", "--at", "1")
     assert nothing.startswith("nothing was kept")
 

@@ -162,7 +162,9 @@ def test_absurd_headers_are_shown_or_refused_in_one_line(runs: Path) -> None:
 
 def test_events_of_no_known_class_are_exported_as_they_are(runs: Path) -> None:
     known = [line_of(event) for event in EVENTS]
-    odd = [{"seq": 1, "t": 0.0, "ev": f"{one['ev']}.{step}", "x": 10**30} for one in known for step in ("begin", "end")]
+    odd = [
+        {"seq": 1, "t": 0.0, "ev": f"{entry['ev']}.{step}", "x": 10**30} for entry in known for step in ("begin", "end")
+    ]
     more = [{"seq": 1, "t": 0.0, "ev": kind, "actor": "x", "inc": 1} for kind in ("message.odd", "actor.odd", "x.new")]
     for content in journals([*known, *odd, *more]):
         (runs / "run" / JOURNAL).write_bytes(content)

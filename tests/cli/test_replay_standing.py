@@ -1,4 +1,4 @@
-"""How a run stands: running, with what it works on; ended; broken off. Also of journals that no session has begun."""
+"""The state of a run: running, with what it works on; ended; broken off. Also of journals that no session has begun."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import trio
 from greenroom.actors import ActorBegan, ActorCreated, Behavior, Context, TurnBegan
 from greenroom.agents.events import ModelBegan, ModelEnded, ToolBegan
 from greenroom.cli import main
-from greenroom.core import Event, Ports, RuntimeFailed, field_values
+from greenroom.core import Event, RuntimeFailed, field_values
+from greenroom.core.ports import Ports
 from greenroom.session import EVENTS, SessionBegan, SessionEnded
 from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec, open_runtime
 from greenroom.trace import JOURNAL, Codec, Entry, Header, end_of, has_ended, hold_run, open_journal, read_journal

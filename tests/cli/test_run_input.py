@@ -1,4 +1,4 @@
-"""What a headless run is given: prompts, JSON, rules, and every mistake as one line and exit code 2."""
+"""Input of a headless run: prompts, JSON, rules, and every mistake as one line and exit code 2."""
 
 from __future__ import annotations
 

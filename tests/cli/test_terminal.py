@@ -1,4 +1,4 @@
-"""What a person's terminal gets from `greenroom`, through a real one: nothing that moves the cursor, colors or hides text."""
+"""Output on a person's terminal from `greenroom`, through a real one: nothing that moves the cursor, colors or hides text."""
 
 from __future__ import annotations
 

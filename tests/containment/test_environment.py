@@ -1,4 +1,4 @@
-"""What programs see of the environment."""
+"""The environment of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository names that git may run for a command that only reads, held against what git does run."""
+"""Programs that a repository names and git may run for a command that only reads, held against what git does run."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from greenroom.containment import Sandbox, SandboxSettings, read_their_sandbox
-from greenroom.core import SystemIds, ThreadBlocking
+from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.models import Call, WrittenAnswer
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools import open_processes

@@ -1,4 +1,4 @@
-"""What is kept of an error: bounded text, and a stand-in without frames."""
+"""The text of an error: bounded text, and a stand-in without frames."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import (
-    MAX_ERROR_CHARACTERS,
-    GreenroomError,
-    NameTaken,
-    ProviderError,
-    cut_text,
-    error_text,
-    message_of,
-    stand_in,
-)
+from greenroom.core import GreenroomError, NameTaken, ProviderError
+from greenroom.core.texts import cut_text, error_text, message_of, stand_in
+from greenroom.core.texts._error_text import MAX_ERROR_CHARACTERS
 
 
 class Payload:

@@ -11,17 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import (
-    FRAMES,
-    NO_PERSON,
-    escape_text,
-    fields,
-    frame,
-    printable_text,
-    reminder,
-    without_control,
-    wrap,
-)
+from greenroom.core.texts import FRAMES, NO_PERSON, escape_text, fields, frame, printable_text, reminder, wrap
+from greenroom.core.texts._control_characters import without_control
 
 _NAMES: Final = "|".join(sorted(map(re.escape, FRAMES), key=len, reverse=True))
 # A lenient reader: any case, blanks and slashes wherever they do not matter, a namespace, characters without a width.

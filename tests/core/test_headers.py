@@ -135,7 +135,7 @@ def test_name_that_cannot_be_one_is_refused_with_a_line(name: str, why: str, sco
     )
 
     assert definition is None
-    assert [(one.kind, one.line) for one in found if one.is_problem] == [(Kind.BROKEN, 2)]
+    assert [(finding.kind, finding.line) for finding in found if finding.is_problem] == [(Kind.BROKEN, 2)]
     assert why in found[-1].text
 
 
@@ -241,7 +241,7 @@ def test_context_that_is_unknown_leaves_out_the_field_only() -> None:
 
     assert isinstance(skill, Skill)
     assert not skill.is_fork
-    assert [(one.kind, one.line) for one in found] == [(Kind.IGNORED, 2)]
+    assert [(finding.kind, finding.line) for finding in found] == [(Kind.IGNORED, 2)]
 
 
 def test_folders_too_deep_are_named(tmp_path: Path) -> None:

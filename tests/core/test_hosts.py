@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import canonical_host, is_loopback_host, is_private_host
+from greenroom.core.network import canonical_host, is_loopback_host, is_private_host
 
 
 def spellings(address: ipaddress.IPv4Address) -> set[str]:

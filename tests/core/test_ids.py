@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
+from greenroom.core import actor_id, is_session_id, is_uuid, session_id, task_id
+from greenroom.core.ports import SeededIds, SystemIds
 
 WALL = datetime(2026, 11, 20, 22, 51, 3, tzinfo=UTC)
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins, read_plugin
+from greenroom.core.sources import MANIFEST, Plugin, find_places, find_plugins
+from greenroom.core.sources._plugin_folders import read_plugin
 from tests.core.plugin_folders import plugin
 
 
@@ -107,7 +108,7 @@ def test_a_mistake_is_one_line_and_takes_nothing_else_away(mistake: str, tmp_pat
     good = plugin(tmp_path / "good", name="good")
     found = find_plugins([bad, tmp_path / "gone", good])
 
-    assert [one.name for one in found.loaded] == ["good"]
+    assert [each_plugin.name for each_plugin in found.loaded] == ["good"]
     first, gone = found.broken
     assert (first.type, why in first.message, "\n" in first.message) == (kind, True, False)
     assert first.source.startswith(str(bad))
@@ -122,7 +123,7 @@ def test_a_folder_that_no_system_has_is_one_line_too(name: str, tmp_path: Path) 
     good = plugin(tmp_path / "good", name="good")
     found = find_plugins([tmp_path / name, good])
 
-    assert [one.name for one in found.loaded] == ["good"]
+    assert [each_plugin.name for each_plugin in found.loaded] == ["good"]
     (broken,) = found.broken
     assert broken.type == "path-not-found"
     assert broken.message.startswith("it cannot be read: ")
@@ -144,7 +145,7 @@ def test_of_one_name_the_first_counts_and_one_folder_counts_once(tmp_path: Path)
     (tmp_path / "link").symlink_to(first)
     found = find_plugins([first, tmp_path / "link", second])
 
-    assert [one.folder for one in found.loaded] == [first]
+    assert [each_plugin.folder for each_plugin in found.loaded] == [first]
     (broken,) = found.broken
     assert (broken.name, broken.type, broken.source) == ("x", "name-taken", str(second))
 

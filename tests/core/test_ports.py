@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from greenroom.core import Blocking, Disk, InlineBlocking, Ports, SystemClock, SystemDisk, ThreadBlocking
+from greenroom.core.ports import Blocking, Disk, InlineBlocking, Ports, SystemClock, SystemDisk, ThreadBlocking
 
 
 def mode(path: Path) -> int:

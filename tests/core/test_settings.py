@@ -8,7 +8,8 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core import SettingsError, UsageError
+from greenroom.core.validation import read_settings
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,7 @@ import pytest
 import greenroom
 from greenroom.agents import AgentDefinition
 from greenroom.core import UsageError
-from greenroom.core._validators import _Check, _hints, fits
+from greenroom.core.validation._validators import _Check, _hints, fits
 from greenroom.mailbox import MailboxPolicy
 from greenroom.permissions import Effect, Policy, Request, Rule, Scope, Update, parse_rule
 from greenroom.permissions import Source as RuleSource

@@ -45,7 +45,7 @@ Which environment variables count: [environment variables](environment.md).
 def commands(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
     """Yield each command with its words, by name."""
     yield path, app
-    for name in sorted(one for one in app if not one.startswith("-")):
+    for name in sorted(text for text in app if not text.startswith("-")):
         yield from commands(app[name], (*path, name))
 
 

@@ -81,9 +81,14 @@ def fields_of(owner: type[attrs.AttrsInstance], *, without: tuple[str, ...] = ()
     if issubclass(owner, Event):
         types |= dict.fromkeys(words_of(owner), "str")  # which words, the meaning says
     rows = [
-        (f"`{one.name}`", f"`{types[one.name]}`", _default(one.default), docs.get(one.name, ""))
-        for one in attrs.fields(owner)
-        if one.name not in without
+        (
+            f"`{each_field.name}`",
+            f"`{types[each_field.name]}`",
+            _default(each_field.default),
+            docs.get(each_field.name, ""),
+        )
+        for each_field in attrs.fields(owner)
+        if each_field.name not in without
     ]
     return table(("field", "type", "default", "meaning"), rows) if rows else ""
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.models import ContinuationPolicy, Deadlines, ModelSettings, RetryPolicy, Thinking
+from greenroom.models import ContinuationPolicy, ModelSettings, RetryPolicy, Thinking
+from greenroom.models._deadlines import Deadlines
 from greenroom.models._retry import KindPolicy
 from greenroom.models.budgets import Limits
 from greenroom.models.budgets._pricing import DEFAULT_PRICES, Price

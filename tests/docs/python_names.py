@@ -39,6 +39,7 @@ MODULES: Final = {
     "greenroom.actors": "Actors without models: behaviors, refs, contexts, signals.",
     "greenroom.supervisor": "The runtime and its supervisors.",
     "greenroom.mailbox": "Mailboxes on their own.",
+    "greenroom.patterns": "Pools, groups, a shutdown in phases and a watchdog for slow steps, built on the names above.",
     "greenroom.models": "What a `Model` is made of; see [write a Model](../how-to/write-a-model.md). The other names of this module are "
     "described in [models](../how-to/models.md) and [its settings](model-settings.md).",
     "greenroom.session": "What a session returns: snapshots, handles and receipts.",
@@ -56,6 +57,7 @@ FOR_WRITERS: Final = (
     "ModelRequest",
     "ModelResponse",
     "ModelStream",
+    "ScriptStep",
     "StreamRestarted",
     "TextBlock",
     "TextDelta",

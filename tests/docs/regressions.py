@@ -78,7 +78,7 @@ def page() -> str:
     parts = [HEAD, "## Bugs\n", _held(ROWS.items())]
     parts.append("\n## What people check\n")
     for section, about in SECTIONS.items():
-        rows = [one for one in BEHAVIOURS.items() if one[0].partition(".")[0] == section]
+        rows = [entry for entry in BEHAVIOURS.items() if entry[0].partition(".")[0] == section]
         parts += [f"\n### {section}: {about}\n", _held(rows)]
     parts.append("\n## What waits for other parts\n")
     for part in Part:

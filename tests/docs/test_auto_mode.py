@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.agents.review import AutoModeSettings
-from greenroom.core import read_settings
+from greenroom.core.validation import read_settings
 from tests.docs.programs import blocks_of, run_python
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from greenroom.core import read_settings
+from greenroom.core.validation import read_settings
 from greenroom.models import ModelSettings
 from tests.docs.models import PAGE, page
 from tests.docs.programs import ROOT, blocks_of, run_python

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from greenroom.core.sources import MANIFEST, find_places, read_plugin
-from greenroom.core.sources._plugin_folders import _UNREAD
+from greenroom.core.sources import MANIFEST, find_places
+from greenroom.core.sources._plugin_folders import _UNREAD, read_plugin
 from greenroom.hooks import HookSource, parse_hooks
 from greenroom.session import load_settings
 from tests.docs.programs import ROOT, blocks_of, run_python

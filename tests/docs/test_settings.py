@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from greenroom.agents.compaction import CompactionSettings
-from greenroom.core import read_settings
+from greenroom.core.validation import read_settings
 from greenroom.permissions import DEADLINE_S
 from greenroom.session import SessionSettings
 from greenroom.session.settings._session_settings import WorktreeKeys

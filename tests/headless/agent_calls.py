@@ -29,6 +29,6 @@ def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedReque
 
 def result_of(request: ReceivedRequest) -> str:
     """Return what the model reads of the last call."""
-    (block,) = [one for one in request.body["messages"][-1]["content"] if one["type"] == "tool_result"]
+    (block,) = [line for line in request.body["messages"][-1]["content"] if line["type"] == "tool_result"]
     content = block["content"]
     return content if isinstance(content, str) else "".join(block["text"] for block in content)

@@ -37,7 +37,7 @@ class Case:
     replies: tuple[ReplyLike, ...]
     """In order; the last one is repeated."""
     requests: int = 1
-    """How many the prompt leads to."""
+    """The number of requests that the prompt leads to."""
     text: str | None = None
     """The answer; None for an error."""
     error: str = ""

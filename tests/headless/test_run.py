@@ -81,7 +81,10 @@ def test_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> Non
     done, _ = place.run([read("a.txt"), "It is 42."], "What is it?", "--output-format", "stream-json")
 
     init, asked, answered, said, result = done.lines
-    assert [(one["type"], one.get("subtype")) for one in (init, result)] == [("system", "init"), ("result", "success")]
+    assert [(line["type"], line.get("subtype")) for line in (init, result)] == [
+        ("system", "init"),
+        ("result", "success"),
+    ]
     assert init["cwd"] == str(place.folder)
     assert init["model"] == "claude-sonnet-5"
     assert init["permissionMode"] == "default"
@@ -98,10 +101,10 @@ def test_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> Non
     assert (block["type"], block["tool_use_id"]) == ("tool_result", "toolu_a")
     assert "the answer is 42" in block["content"]
     assert said["message"]["content"] == [{"type": "text", "text": "It is 42."}]
-    assert [one["parent_tool_use_id"] for one in (asked, answered, said)] == [None, None, None]
+    assert [entry["parent_tool_use_id"] for entry in (asked, answered, said)] == [None, None, None]
     assert len({line["uuid"] for line in done.lines}) == len(done.lines)
     assert {line["session_id"] for line in done.lines} == {init["session_id"]}
-    assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
+    assert [entry["uuid"] for entry in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
 
 
 def test_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
@@ -385,7 +388,7 @@ def test_an_interrupt_reaches_a_tool(place: Place) -> None:
     assert done.result["terminal_reason"] == "aborted_tools"
 
 
-def test_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
+def test_a_process_that_was_killed_in_a_tool_is_resumed(place: Place) -> None:
     """The repaired end of the conversation is printed behind the first line. Behaviours (10), line 4."""
     pids: list[int] = []
 
@@ -427,7 +430,7 @@ def test_what_is_said_to_go_on_may_be_another_text(place: Place) -> None:
     assert done.lines[1]["isSynthetic"]
 
 
-def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
+def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_resumed(place: Place) -> None:
     """Behaviours (10), line 6."""
     missing, _ = place.run([], "--resume", "20200101-000000-abcdef")
     place.run(["Done."], "Go.")

@@ -45,7 +45,7 @@ def test_only_calls_of_the_main_agents_turns_that_run() -> None:
     for event in (began("a", actor="a1"), began("b", turn=0), began("c"), began("d"), ended("c")):
         beats.see(event, now_s=0)
 
-    assert [one["tool_use_id"] for one in beats.beat(100)] == ["d"]
+    assert [entry["tool_use_id"] for entry in beats.beat(100)] == ["d"]
     assert beats.beat(100) == []
     assert beats.due_s == 120
     beats.see(ended("d"), now_s=110)

@@ -57,11 +57,11 @@ def test_it_is_asked_for_agents_that_begin_later_too(place: Place) -> None:
         code, _ = talk.close()
 
     assert code == 0
-    assert [one["request"]["input"]["hook_event_name"] for one in (first, second)] == ["PostToolUse", "Stop"]
+    assert [entry["request"]["input"]["hook_event_name"] for entry in (first, second)] == ["PostToolUse", "Stop"]
     assert first["request"]["input"]["agent_type"] == "general-purpose"
     assert second["request"]["tool_use_id"] is None
     ended = [line for line in talk.heard if line.get("subtype") == "hook_response"]
-    assert [(one["hook_name"], one["outcome"]) for one in ended] == [
+    assert [(entry["hook_name"], entry["outcome"]) for entry in ended] == [
         ("PostToolUse:Read", "success"),
         ("Stop", "success"),
     ]

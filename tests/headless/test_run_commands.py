@@ -1,4 +1,4 @@
-"""What `greenroom run` takes a prompt that begins with `/` for, and which run it goes on with."""
+"""Prompts of `greenroom run` that begin with `/`, and the choice of the run to resume."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_there_has_to_be_a_run_to_go_on_with(place: Place) -> None:
 def test_the_setting_agent_names_the_main_agent_and_the_flag_wins(
     place: Place, flags: tuple[str, ...], who: str
 ) -> None:
-    """A run that is gone on with keeps the one that it had, whatever the settings say then."""
+    """A run that is resumed keeps the one that it had, whatever the settings say then."""
     agents = json.dumps(
         {
             "checker": {"description": "d", "prompt": "You check."},

@@ -251,7 +251,7 @@ def test_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
         code, _ = talk.close()
 
     assert code == 0
-    assert [one["uuid"] for one in before] == ["u1"]
+    assert [entry["uuid"] for entry in before] == ["u1"]
     assert before[0] == {
         "type": "user",
         "message": {"role": "user", "content": "First."},
@@ -419,7 +419,7 @@ def test_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None
     assert texts_of(requests[0]) == ["Review a.py, and be kind."]
     assert "mcp__all__echo" in {tool["name"] for tool in requests[0].body["tools"]}
     assert not any(tool["name"].startswith("mcp__") for tool in requests[1].body["tools"])
-    assert all("unknown MCP server 'any'; expected one of: all" in one["error"] for one in unknown)
+    assert all("unknown MCP server 'any'; expected one of: all" in entry["error"] for entry in unknown)
     assert "needs enabled" in wrong["error"]
     assert code == 0
 
@@ -488,7 +488,7 @@ def test_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> N
     why = "No file checkpoint found for message 'm9'; give the id of a message of the user's to the main agent"
     assert unknown[0]["response"] == {"canRewind": False, "error": why}
     assert unknown[1]["error"] == why
-    assert {one["error"].partition(",")[0] for one in wrong} == {"rewind_files needs user_message_id"}
+    assert {entry["error"].partition(",")[0] for entry in wrong} == {"rewind_files needs user_message_id"}
 
 
 def test_without_the_setting_nothing_can_be_set_back(place: Place) -> None:

@@ -38,7 +38,7 @@ def test_what_is_printed_is_what_the_hook_wants_shown(place: Place, output_forma
     assert "key-123 works." in transcript.read_text()
     if output_format == "stream-json":
         said = [line for line in done.lines if line["type"] == "assistant"]
-        assert [[block["type"] for block in one["message"]["content"]] for one in said] == [
+        assert [[block["type"] for block in entry["message"]["content"]] for entry in said] == [
             ["text", "tool_use"],
             ["text"],
         ]

@@ -1,4 +1,4 @@
-"""What MCP servers ask, put before the user of the program that talks to a run: what travels on the pipes."""
+"""Questions of MCP servers, put before the user of the program that talks to a run: what travels on the pipes."""
 
 from __future__ import annotations
 

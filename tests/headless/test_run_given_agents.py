@@ -25,7 +25,7 @@ def agent_tool(request: ReceivedRequest) -> str:
 
 
 def crew_of_two(request: ReceivedRequest) -> ReplyLike:
-    """Let the main agent start a critic, and that say what it is."""
+    """Make the main agent start a critic, and that say what it is."""
     if "critic of this house" in json.dumps(request.body["system"]):
         return "I criticise."
     rounds: int = sum(message["role"] == "assistant" for message in request.body["messages"])

@@ -306,7 +306,7 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(place: Place) -> None:
         code, _ = talk.close()
 
     assert (code, before) == (0, [])
-    assert [one["error"] for one in wrong] == [
+    assert [entry["error"] for entry in wrong] == [
         "sdkMcpServers must be a list of names",
         "sdkMcpServers must be a list of names",
         "the name of an MCP server must not be blank",

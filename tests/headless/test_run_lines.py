@@ -1,4 +1,4 @@
-"""What a headless run says to other programs, as pure functions of what happened."""
+"""Lines of a headless run for other programs, as pure functions of what happened."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_program_adds_a_folder_while_the_run_lasts(place: Place) -> None:
     assert (code, err) == (0, "")
     assert (added["subtype"], added["response"]) == ("success", {"directory": str(other)})
     assert again["error"] == f"cannot add folder {str(other)!r}: the session already includes it"
-    assert ["needs directory" in one["error"] for one in wrong] == [True, True, False]
+    assert ["needs directory" in entry["error"] for entry in wrong] == [True, True, False]
     assert wrong[2]["error"].endswith("it is not a directory")
     assert "found it" in json.dumps(requests[1].body)
     assert told(place) == [("DirectoryAdded", "register_repo_root")]

@@ -1,4 +1,4 @@
-"""What a stream says of background tasks, and how long a run stays for them: pure functions, for all orders of events."""
+"""Lines of a stream about background tasks, and how long a run stays for them: pure functions, for all orders of events."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_set_of_what_runs_in_the_background_is_whole_and_said_when_it_change
                 said.append({task["task_id"] for task in line["tasks"]})
                 assert all(set(task) == {"task_id", "task_type", "description"} for task in line["tasks"])
         assert (said[-1] if said else set()) == live
-        assert {one["task_id"] for one in lines.live()} == live
+        assert {entry["task_id"] for entry in lines.live()} == live
     assert all(before != after for before, after in zip([set(), *said], said, strict=False))
 
 

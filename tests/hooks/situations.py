@@ -1,4 +1,4 @@
-"""What the tests of hooks share: a context, runners over real scripts and over handlers that are scripted."""
+"""Helpers for the tests of hooks: a context, runners over real scripts and over handlers that are scripted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers are told: the exact JSON of each event."""
+"""Inputs of handlers: the exact JSON of each event."""
 
 from __future__ import annotations
 

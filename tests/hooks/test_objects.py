@@ -1,4 +1,4 @@
-"""What a command printed, byte for byte, and whether its refusal is heard: never is one passed over because of how it is written."""
+"""The output of a command, byte for byte, and whether its refusal is heard: never is one passed over because of how it is written."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SeededIds
+from greenroom.core.ports import SeededIds
 from greenroom.hooks import HookEvent, HookRunner, HookServices, HookStage, HookUpdate, _command
 from greenroom.hooks._events import COMPLETED, FAILED, KILLED, TIMED_OUT
 from greenroom.hooks._handler_updates import HookResult, WatchedRun

@@ -1,4 +1,4 @@
-"""What is handed in: its kind, its lane, whose it is."""
+"""Items of an inbox: kind, lane, origin."""
 
 from __future__ import annotations
 

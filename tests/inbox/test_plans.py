@@ -1,4 +1,4 @@
-"""What a turn takes out of an inbox: an agent that does nothing but take, on a mailbox, against whatever is put into it."""
+"""Turns that take from an inbox: an agent that does nothing but take, on a mailbox, against whatever is put into it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_nothing_is_lost_repeated_or_out_of_order(steps: list[object]) -> None:
     for lane in Lane:
         put = [one for where, one in taker.put if where is lane]
         if lane is Lane.LATER:
-            put = [one for one in put if isinstance(one, WaitingEntry) and not one.is_alone]
+            put = [entry for entry in put if isinstance(entry, WaitingEntry) and not entry.is_alone]
         assert all(places[id(one)] < places[id(other)] for one, other in pairwise(put))
 
 
@@ -128,7 +128,7 @@ def test_what_needs_a_turn_of_its_own_has_one(steps: list[object]) -> None:
     taker = taker_of(steps)
 
     for attached in [*taker.edges, *(turn[1:] for turn in taker.turns)]:
-        assert all(isinstance(one, WaitingEntry) and not one.is_alone for one in attached)
+        assert all(isinstance(entry, WaitingEntry) and not entry.is_alone for entry in attached)
     for first, *others in taker.turns:
         assert not (isinstance(first, WaitingEntry) and first.is_alone and others)
 
@@ -153,7 +153,7 @@ def test_a_notice_shares_its_turn_with_notices_only(steps: list[object]) -> None
 
 @given(STEPS)
 def test_each_message_of_the_users_is_its_own(steps: list[object]) -> None:
-    entries = [one for one in taker_of(steps).order if isinstance(one, WaitingEntry)]
+    entries = [entry for entry in taker_of(steps).order if isinstance(entry, WaitingEntry)]
 
     messages = plan_messages(entries)
 

@@ -134,7 +134,7 @@ def test_nor_wherever_it_is_cancelled_twice(consumer: Consumer) -> None:
 def test_the_sweep_finds_a_consumer_that_gets_it_wrong(consumer: Consumer, fault: str) -> None:
     _, faults = sweep(consumer, messages=3)
 
-    assert any(fault in one for one in faults)
+    assert any(fault in each_fault for each_fault in faults)
 
 
 @pytest.mark.promise("I-15", "I-20", "I-30")

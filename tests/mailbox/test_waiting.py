@@ -1,4 +1,4 @@
-"""Who waits at a mailbox, producers and the consumer, and what a cancel does to them."""
+"""Waiting producers and consumers of a mailbox, and what a cancel does to them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ server = MCPServer("asking", version="1.0")
 
 
 class Guest(BaseModel):
-    """Who comes to dinner."""
+    """The guests of a dinner."""
 
     name: str = Field(min_length=2, max_length=20)
     seats: int = Field(ge=1, le=8)

@@ -66,7 +66,7 @@ async def steps(count: int, ctx: Context[Any]) -> str:
 
 
 class Consent(BaseModel):
-    """What a person is asked for."""
+    """The fields of a question to a person."""
 
     yes: bool
 

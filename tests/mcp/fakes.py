@@ -11,7 +11,8 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context
-from greenroom.core import InlineBlocking, Ports, event_of
+from greenroom.core import event_of
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import (
     CallFailed,
     Change,

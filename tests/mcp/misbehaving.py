@@ -87,7 +87,7 @@ def hears(request: Request) -> None:
     broken = {"jsonrpc": "2.0", "id": "x2", "method": "roots/list", "params": [1]}
     put(unknown, broken, {"jsonrpc": "2.0", "method": "notifications/of/nothing", "params": {"a": 1}})
     came = [json.loads(sys.stdin.readline()) for _ in range(2)]
-    codes = sorted((one["id"], one["error"]["code"]) for one in came)
+    codes = sorted((entry["id"], entry["error"]["code"]) for entry in came)
     put(answer(request, {"content": [{"type": "text", "text": json.dumps(codes)}]}))
 
 

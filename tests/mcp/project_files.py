@@ -17,8 +17,8 @@ class Files:
         self.home = folder / "home"
         self.root = folder / "project"
         self.cwd = self.root / "deep"
-        for one in (self.home, self.cwd, self.root / ".git"):
-            one.mkdir(parents=True)
+        for path in (self.home, self.cwd, self.root / ".git"):
+            path.mkdir(parents=True)
 
     def write(self, path: str, values: object) -> None:
         start = self.home if path.startswith("~/") else self.root

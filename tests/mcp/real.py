@@ -1,4 +1,4 @@
-"""What the tests with real servers share: sessions of programs, servers on a port, and a look at who is left."""
+"""Helpers for the tests with real servers: sessions of programs, servers on a port, and a look at who is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.core import Ports, event_of
+from greenroom.core import event_of
+from greenroom.core.ports import Ports
 from greenroom.mcp import McpServers, McpServices, McpSettings, McpTool, ServerConfig, Stdio, start_servers
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.tools import ToolContext, open_processes

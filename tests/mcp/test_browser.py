@@ -15,7 +15,8 @@ import attrs
 import pytest
 import trio
 
-from greenroom.core import Ports, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Ports
 from greenroom.mcp import Http, LoggedIn, LoginFailed, ServerConfig, ServerStatus, Stdio, log_in, log_out
 from greenroom.mcp._callback import open_callback
 from greenroom.mcp._configs import OAuth

@@ -1,4 +1,4 @@
-"""What servers ask a person in the middle of a call: real servers in both protocols, and the clocks that stand still."""
+"""Questions of servers in the middle of a call: real servers in both protocols, and the clocks that stand still."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import (
     CallFailed,
     Elicit,
@@ -47,7 +47,7 @@ def accepted(**content: Any) -> ElicitationAnswer:
 
 
 class Person:
-    """Who is asked; notes what, and gives one answer."""
+    """A person who notes each question and gives one answer."""
 
     def __init__(self, answer: ElicitationAnswer | None = ANN) -> None:
         self.answer = answer
@@ -56,7 +56,7 @@ class Person:
         self.is_here = True
         self.taken_back = 0
         self.does_first: Callable[[], Awaitable[None]] | None = None
-        """What is done before the answer."""
+        """An action before the answer."""
 
     async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
         self.asked.append(asked)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
 from greenroom.actors import State
-from greenroom.core import InlineBlocking, PeerError, Ports, UsageError
+from greenroom.core import PeerError, UsageError
+from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import CallFailed, HostLine, McpServers, McpServices, ServerDown, ServerStatus, host_server
 from greenroom.mcp import start_servers as start_all
 from greenroom.mcp._configs import HostedServer
@@ -49,7 +50,7 @@ class Answers:
         self.left: list[str] = []
         self.withdrawn: set[int] = set()
         self.came: dict[int, str] = {}
-        """What came back, by the number of the request."""
+        """Answers by the number of the request."""
 
     def send(self, one: Mapping[str, Any]) -> Awaitable[Mapping[str, Any]]:
         self.left.append(one["method"])
@@ -233,7 +234,7 @@ async def reached() -> AsyncIterator[tuple[Program, McpServers]]:
 
 
 @pytest.mark.slow  # it imports the SDK's servers
-async def test_a_real_server_in_a_program_is_asked_for_everything_it_can_do(tmp_path: Path) -> None:
+async def test_a_real_server_in_a_program_is_asked_foreverything_it_can_do(tmp_path: Path) -> None:
     note = trio.Path(tmp_path / "note")
     said: list[str] = []
     async with reached() as (program, servers):

@@ -18,7 +18,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import BadTokens, Http, ServerConfig, ServerStatus
 from greenroom.mcp._configs import OAuth
 from greenroom.mcp._tokens import token_file

@@ -11,7 +11,7 @@ import attrs
 import pytest
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import McpServers, McpServices, ServerConfig, ServerState, ServerStatus, Stdio, start_servers
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError, open_processes
@@ -26,7 +26,7 @@ MALFORMED: Final = "echo of bad gave a malformed answer: "
 @attrs.frozen
 class Expected:
     says: str = "hi"
-    """What its tool `echo` comes to, as an expression; empty where it has none."""
+    """The result of its tool `echo`, as an expression; empty where it has none."""
     status: ServerStatus = ServerStatus.CONNECTED
     left_out: str = ""
     """The only thing that is left out of its lists, as an expression."""

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 import trio
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.mcp import Http, McpServers, McpServices, ServerConfig, ServerStatus, start_servers
 from greenroom.mcp._http_messages import decoded
 from greenroom.supervisor import open_runtime
@@ -39,7 +39,7 @@ TOO_LONG: Final = "it is longer than 16777216 bytes"
 
 @pytest.fixture(autouse=True)
 def collected_here() -> Iterator[None]:
-    """Let those generators go while their warnings are ignored."""
+    """Collect those generators while their warnings are ignored."""
     yield
     gc.collect()
 
@@ -300,7 +300,7 @@ async def test_events_are_the_same_wherever_the_bytes_are_cut(size: int) -> None
         (b": hi\r\n", b"event: endpoint\r\ndata: /a\r\n\r\n", b"id: 1\ndata: " + json.dumps(value).encode() + b"\n\n")
     )
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def pieces() -> AsyncIterator[bytes]:  # noqa: ASYNC900 - httpx2 takes it as it is, and reads it to its end
         for start in range(0, len(sent), size):
             yield sent[start : start + size]
 

@@ -12,7 +12,7 @@ import trio.testing
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents._servers import AgentServers
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.mcp import McpServers, ResourceTool
 from greenroom.mcp._peer import ResourceInfo
 from greenroom.mcp._resources import LIST_RESOURCES, READ_RESOURCE

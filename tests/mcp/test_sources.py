@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core.sources import Kind, read_plugin
+from greenroom.core.sources import Kind
+from greenroom.core.sources._plugin_folders import read_plugin
 from greenroom.mcp import Http, McpSettings, ServerScope, Stdio, parse_server, with_environment
 from greenroom.mcp._configs import OAuth
 from greenroom.mcp._entry_parser import ParsedServer

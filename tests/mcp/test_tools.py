@@ -16,7 +16,8 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import IMAGE_TYPES, escape_text
+from greenroom.core import IMAGE_TYPES
+from greenroom.core.texts import escape_text
 from greenroom.hooks import HookRunner, HookServices, HookSource, merge_hooks, parse_hooks
 from greenroom.hooks.inputs import HookContext, StopInput
 from greenroom.mcp import CallFailed, McpSettings, ServerDown, names_tool, tool_name

@@ -1,4 +1,4 @@
-"""What is started warm has all that it was given, and ends with what was started for it."""
+"""Servers that are started warm have all that they were given, and end with what was started for them."""
 
 from __future__ import annotations
 

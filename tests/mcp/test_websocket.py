@@ -81,7 +81,7 @@ async def serving(call: Call = echo, *, secured: ssl.SSLContext | None = None) -
 
 
 class Served:
-    """What a server has seen."""
+    """Requests that a server has received."""
 
     def __init__(self) -> None:
         self.url = ""

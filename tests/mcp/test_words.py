@@ -1,4 +1,4 @@
-"""What people read of an error: words, never the name of a class."""
+"""Errors as people read them: words, never the name of a class."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _fork_for_all(path: str) -> None:
 
 
 def _become(stream: socket.socket) -> NoReturn:
-    """Be the server that somebody asks for."""
+    """Run the server that somebody asks for."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     head, descriptors, _, _ = socket.recv_fds(stream, _LENGTH.size, 3)
     (length,) = _LENGTH.unpack(head)

@@ -1,4 +1,4 @@
-"""What the tests of the models share."""
+"""Helpers for the tests of the models."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
-    Deadlines,
     Message,
     Model,
     ModelRequest,
@@ -24,7 +23,7 @@ from greenroom.models import (
     estimate_tokens,
     retrying,
 )
-from greenroom.models._deadlines import with_deadlines
+from greenroom.models._deadlines import Deadlines, with_deadlines
 from greenroom.models._scripted import ScriptEntry, ScriptStep
 from greenroom.models.budgets import Budget, BudgetExceeded, Limits, Pricing, Spent, budgeted
 from greenroom.models.budgets._call_budget import Taken

@@ -1,4 +1,4 @@
-"""A model that fails on purpose: by the seed and the conversation alone, in the ways that it says, and not for ever."""
+"""A model that fails on purpose: by the seed and the conversation alone, in the ways that it says, and not forever."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_seeds_and_shares_decide_how_often(autojump_clock: trio.testing.Mo
     found = await outcomes(chaotic(playbook(), 7, STORMY), texts)
     other = await outcomes(chaotic(playbook(), 8, STORMY), texts)
 
-    counts = Counter(one[0] for one in found.values())
+    counts = Counter(entry[0] for entry in found.values())
     for kind in ("overloaded", "cut", "timeout", "crash"):
         assert 50 < counts[kind] < 110, counts
     assert found != other

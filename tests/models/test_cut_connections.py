@@ -10,7 +10,8 @@ import struct
 import pytest
 import trio
 
-from greenroom.core import ProviderError, transport_words
+from greenroom.core import ProviderError
+from greenroom.core.network import transport_words
 from greenroom.models import AnthropicModel, ModelResponse, error_category
 from greenroom.testing import StreamReply
 from greenroom.testing._messages_script import encode_event, events_of

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from greenroom.core import ProviderError
 from greenroom.models import (
-    Deadlines,
     ModelRequest,
     ModelResponse,
     ModelStream,
@@ -23,7 +22,7 @@ from greenroom.models import (
     retrying,
 )
 from greenroom.models._answer_stream import AnswerStream
-from greenroom.models._deadlines import Phase, phase_after, with_deadlines
+from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._scripted import ScriptStep
 from greenroom.models._types import Delta, TextDelta, ThinkingDelta, ToolInputDelta, ToolUseStarted
 from greenroom.testing import StreamReply, open_messages_server

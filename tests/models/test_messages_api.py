@@ -281,7 +281,7 @@ def test_an_error_is_sent_without_images_and_an_image_without_text_alone() -> No
     blocks = (ToolResultBlock("t", "bad", is_error=True, images=images), ToolResultBlock("u", " ", images=images))
     bad, alone = request_body(ModelRequest((Message("user", blocks),)))["messages"][0]["content"]
     assert bad["content"] == "bad"
-    assert [one["type"] for one in alone["content"]] == ["image"]
+    assert [line["type"] for line in alone["content"]] == ["image"]
 
 
 def test_an_error_event_without_words_has_the_kind_of_its_type() -> None:

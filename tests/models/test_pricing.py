@@ -1,4 +1,4 @@
-"""What tokens cost: each kind at its own price, long prompts at theirs, and nothing at no price."""
+"""The price of tokens: each kind at its own price, long prompts at theirs, and nothing at no price."""
 
 from __future__ import annotations
 

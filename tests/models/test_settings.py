@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.core import SettingsError, read_settings
-from greenroom.models import (
-    ContinuationPolicy,
-    Deadlines,
-    ModelSettings,
-    RetryPolicy,
-    ScriptedModel,
-    Thinking,
-    with_settings,
-)
+from greenroom.core import SettingsError
+from greenroom.core.validation import read_settings
+from greenroom.models import ContinuationPolicy, ModelSettings, RetryPolicy, ScriptedModel, Thinking, with_settings
+from greenroom.models._deadlines import Deadlines
 from greenroom.models._retry import KindPolicy
 from greenroom.models._scripted import ScriptStep
 from greenroom.models.budgets import Budget, BudgetExceeded, Limits

@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 class Scenario:
     id: str
     says: str
-    """What OTP does."""
+    """The behavior of OTP."""
     where: str
     """The page that says so, a colon, and the section."""
     verdict: Verdict
@@ -45,11 +45,11 @@ class Scenario:
     run: Body
     """Shows what ours does; run in virtual time."""
     bug: str = ""
-    """What is wrong with ours, so that the scenario fails as yet."""
+    """The fault of ours for which the scenario fails as yet."""
 
     @property
     def ours(self) -> str:
-        """What ours does: the name of the function, read as a sentence."""
+        """The behavior of ours: the name of the function, read as a sentence."""
         return self.run.__name__.replace("_", " ")
 
 

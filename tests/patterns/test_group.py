@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import State, WatchFailed
+from greenroom.actors import State
+from greenroom.actors._events import WatchFailed
 from greenroom.patterns import Group, GroupChanged
 from greenroom.supervisor import SupervisorSpec
 from greenroom.testing import run_virtual

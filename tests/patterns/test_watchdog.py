@@ -43,7 +43,7 @@ class BlocksPlainly(Behavior[Any]):
 
 
 def looks(watch: StepWatch) -> list[bool]:
-    """Let another thread look twice, as the watchdog's own would, while this one is stuck here."""
+    """Make another thread look twice, as the watchdog's own would, while this one is stuck here."""
     found: list[bool] = []
 
     def look() -> None:

@@ -35,7 +35,7 @@ RULES: Final = (
     "Bash(git commit *)",
     "Bash(git checkout *)",
 )
-"""What people allow who build and test with these."""
+"""Rules of people who build and test with these."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""What the tests of permissions share: a project, policies in it, and calls."""
+"""Helpers for the tests of permissions: a project, policies in it, and calls."""
 
 from __future__ import annotations
 

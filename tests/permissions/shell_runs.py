@@ -17,7 +17,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.permissions import (
     Effect,
     Mode,
@@ -33,7 +33,7 @@ from tests.permissions.scripts import DENIED, READERS, WRITERS
 
 AT_ONCE: Final = 50
 TIMEOUT_S: Final = 120.0
-"""How many scripts one process runs, and how long it may take for them, in seconds: most take some milliseconds each."""
+"""The number of scripts that one process runs, and the seconds that it may take: most take some milliseconds each."""
 SECRETS: Final = ("SECRET-OF-FILE", "SECRET-OF-NAME", "SECRET-OF-VARIABLE")
 REAL: Final = [
     "env",
@@ -61,7 +61,7 @@ _SYNTAX: Final = (
     "unexpected EOF while looking",
     "delimited by end-of-file",
 )
-"""What bash prints about a script that it refuses."""
+"""Output of bash about a script that it refuses."""
 
 _VALUED: Final = (
     "cut -[bcdf]|nl -[bdfhilnsvw]|head -[cn]|tail -[cn]|grep -[ABCDdem]|rg -[ABCdEegjmMrtT]|tree -[LPI]|tree -rL|uniq -[fsw]|stat -c|du -[dtB]|"
@@ -105,7 +105,7 @@ done
 @final
 @attrs.define
 class Ran:
-    """What one script did."""
+    """The effects of one script."""
 
     script: str
     programs: list[str] = attrs.field(factory=list)
@@ -233,7 +233,7 @@ def _lines(data: bytes) -> list[str]:
 @final
 @attrs.define
 class Tally:
-    """What came of many scripts."""
+    """Totals of many scripts."""
 
     scripts: int = 0
     unasked: int = 0

@@ -10,7 +10,8 @@ import pytest
 import trio
 import trio.testing
 
-from greenroom.core import SeededIds, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SeededIds
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Effect, Receipt, Verdict
 from greenroom.permissions._approvals import Approval, ApprovalState
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.permissions import (
     Effect,
     Mode,

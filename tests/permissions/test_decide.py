@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.permissions import (
     Effect,
     Mode,

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 import pytest
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.permissions import Effect, Mode, Request, check
 from tests.permissions.policies import policy
 

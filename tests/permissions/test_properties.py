@@ -1,4 +1,4 @@
-"""What holds for every command, rule and call, looked for with Hypothesis."""
+"""Properties of every command, rule and call."""
 
 from __future__ import annotations
 

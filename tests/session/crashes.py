@@ -10,7 +10,7 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.core import Ports, SystemDisk
+from greenroom.core.ports import Ports, SystemDisk
 from greenroom.session import EVENTS, FOLDS
 from greenroom.testing import virtual_ports
 from greenroom.trace import JOURNAL, fold, read_journal

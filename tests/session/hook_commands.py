@@ -48,6 +48,6 @@ async def run(project: Path, script: list[Any], settings: dict[str, Any], **opti
 async def wait_ran(events: EventStream, event: str) -> None:
     """Return when a hook of that event has ended."""
     with trio.fail_after(10):
-        async for one in events:
-            if isinstance(one, HookRan) and one.event == event:
+        async for each_event in events:
+            if isinstance(each_event, HookRan) and each_event.event == event:
                 return

@@ -46,7 +46,7 @@ def make_folder(path: Path) -> Path:
 
 
 async def survey(session: Session, *, mates: int = 3) -> tuple[ItemStatus, ...]:
-    """Let a team work until it is quiet; returns the items' states."""
+    """Run a team until it is quiet; return the states of its items."""
     async with session.open_team("survey") as team:
         for number in range(mates):
             await team.spawn(f"mate-{number}", definition=MATE)

@@ -14,7 +14,8 @@ import trio
 
 from greenroom.agents import AgentDefinition, AgentState, CanUseTool
 from greenroom.agents.subagents import AGENT_TOOLS
-from greenroom.core import Event, Ports, event_of
+from greenroom.core import Event, event_of
+from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.teams import Member, Team

@@ -1,4 +1,4 @@
-"""What an agent has of MCP servers while they come, go, and list other tools."""
+"""An agent's tools of MCP servers while these come, go, and list other tools."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_agent_has_what_is_listed_and_of_a_server_that_is_away_what_it_had(
 
     now = after_change(had, [tool(server, *each) for each in after.items()])
 
-    has = {one.info.name: one.info.description for one in now if isinstance(one, McpTool)}
+    has = {each_tool.info.name: each_tool.info.description for each_tool in now if isinstance(each_tool, McpTool)}
     expected = after if status in {ServerStatus.CONNECTED, ServerStatus.DISABLED} else {**before, **after}
     assert has == expected
     kept = [name for name in before if name in expected]

@@ -398,7 +398,7 @@ async def test_agents_go_three_deep_and_are_told_of_by_their_own_parents(
 
     def child(request: ModelRequest) -> AnswerLike:
         level = asked(request)
-        has_tool = any(one.name == "Agent" for one in request.tools)
+        has_tool = any(each_tool.name == "Agent" for each_tool in request.tools)
         tools[level] = has_tool
         if has_tool and len(request.messages) == 1:
             return agent(level + "+")
@@ -547,7 +547,7 @@ async def test_a_definition_runs_in_its_own_name(tmp_path: Path, autojump_clock:
     seen: list[list[str]] = []
 
     def page(request: ModelRequest) -> AnswerLike:
-        seen.append([one.name for one in request.tools])
+        seen.append([each_tool.name for each_tool in request.tools])
         return echo(request)
 
     async with open_teamwork(tmp_path, in_order(), pages={"reviewer": page}) as session:

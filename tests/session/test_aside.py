@@ -1,4 +1,4 @@
-"""What a host can have done beside the turns of the main agent, through a whole session."""
+"""Side tasks of a host beside the turns of the main agent, through a whole session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program gets wrong about a session: one line that says what, where and what to do, and nothing lost."""
+"""Mistakes of a program about a session: one line that says what, where and what to do, and nothing lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import attrs
 import pytest
 
 from greenroom.agents import AgentDefinition
-from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, SystemDisk, UsageError
+from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, UsageError
+from greenroom.core.ports import SystemDisk
 from greenroom.models import Call, ScriptedModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports

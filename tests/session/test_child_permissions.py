@@ -173,7 +173,7 @@ async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
             await _asked(session)
             (status,) = session.tasks.all()
             (question,) = session.permissions.approvals.waiting()
-            activities = [one.activity for one in session.agents.all()]
+            activities = [each_agent.activity for each_agent in session.agents.all()]
         assert session.tasks.all()[0].attention == status.attention
         assert session.permissions.approvals.answer(question.id, Allow()) is Receipt.TAKEN
         await session.wait_quiet()

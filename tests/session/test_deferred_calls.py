@@ -23,7 +23,7 @@ WRITE = Call("Write", {"file_path": "a.txt", "content": "a"}, id="toolu_a")
 
 
 def answers(project: Path, permission: str, **more: Any) -> None:
-    """Let the hook answer so from now on."""
+    """Set the answer of the hook from now on."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": permission, **more}
     write(project / "answer.json", {"hookSpecificOutput": said})
 

@@ -43,7 +43,7 @@ def spawning(width: int, depths: list[int]) -> Page:
     """Return a page that starts as many agents as it can, whenever it can."""
 
     def page(request: ModelRequest) -> AnswerLike:
-        names = {one.name for one in request.tools}
+        names = {each_tool.name for each_tool in request.tools}
         if len(request.messages) == 1:
             depths.append(asked(request).count("deeper"))
         said = sum(message.role == "assistant" for message in request.messages)
@@ -116,7 +116,7 @@ async def test_depth_1_leaves_a_first_child_without_the_tool(tmp_path: Path, aut
     seen: list[set[str]] = []
 
     def child(request: ModelRequest) -> AnswerLike:
-        seen.append({one.name for one in request.tools})
+        seen.append({each_tool.name for each_tool in request.tools})
         return agent("deeper") if len(request.messages) == 1 else last_texts(request)
 
     settings = {"delegation": {"max_depth": 1}}

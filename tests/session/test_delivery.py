@@ -41,7 +41,7 @@ from tests.session.teamwork import (
 
 
 class Stalling:
-    """A model whose first attempts at each request of a kind of agent stand still for ever."""
+    """A model whose first attempts at each request of a kind of agent stand still forever."""
 
     def __init__(self, model: PlaybookModel, definition: str, *, stalls: int) -> None:
         self.name = model.name
@@ -215,7 +215,7 @@ async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, 
 
 
 class Effects:
-    """What was done in the world, and the tools that do it."""
+    """Effects in the world, and the tools that have them."""
 
     def __init__(self) -> None:
         self.done: list[str] = []

@@ -39,7 +39,7 @@ class Host:
         self.asked: list[Elicitation] = []
         self.told: list[Mapping[str, Any]] = []
         self.says: dict[str, Mapping[str, Any]] = {}
-        """What its hooks answer, by their events."""
+        """Answers of the hooks, by their events."""
 
     async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
         self.asked.append(asked)
@@ -54,13 +54,13 @@ class Host:
         return self.says.get(values["hook_event_name"], {})
 
     def replies(self, event: str, **fields: Any) -> None:
-        """Let the hooks of an event answer so."""
+        """Set the answer of the hooks of an event."""
         self.says[event] = {"hookSpecificOutput": {"hookEventName": event, **fields}}
 
     def heard(self, event: str) -> list[Mapping[str, Any]]:
         """Return what hooks of an event were told, without what every input says."""
         usual = {"session_id", "cwd", "transcript_path", "permission_mode", "hook_event_name", "effort"}
-        of_event = [one for one in self.told if one["hook_event_name"] == event]
+        of_event = [entry for entry in self.told if entry["hook_event_name"] == event]
         return [{key: value for key, value in one.items() if key not in usual} for one in of_event]
 
 

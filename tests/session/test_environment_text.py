@@ -1,4 +1,4 @@
-"""What agents are told of the repository in which they work."""
+"""The text for agents about the repository in which they work."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ async def test_lines_of_the_main_agent_name_the_branch(project: Path, home: Path
         await session.run("Go.")
     folder = session.run_folder / "transcripts"
     (child,) = folder.glob("agent-*.jsonl")
-    assert {one.get("gitBranch") for one in read_transcript(folder / "main.jsonl")} == {"fix/it"}
-    assert {one.get("gitBranch") for one in read_transcript(child)} == {None}
+    assert {entry.get("gitBranch") for entry in read_transcript(folder / "main.jsonl")} == {"fix/it"}
+    assert {entry.get("gitBranch") for entry in read_transcript(child)} == {None}
 
 
 def test_it_is_short_and_runs_nothing_of_the_repository(project: Path, tmp_path: Path) -> None:

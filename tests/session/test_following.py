@@ -65,7 +65,7 @@ def test_each_is_told_once_and_when_the_first_file_is_worked_on(
 
 
 async def run(project: Path, calls: list[Any], **options: Any) -> list[str]:
-    """Let an agent make these calls; returns what stood in each of its requests beside results."""
+    """Run an agent that makes these calls; return what stood in each of its requests beside results."""
     model = ScriptedModel([*calls, "done"])
     async with opened(project, [], model=model, sources=["project"], **options) as session:
         await session.run("Go.")

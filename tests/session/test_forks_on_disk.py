@@ -1,4 +1,4 @@
-"""Forks that are gone on with in another process: what they share stands in their parent's transcript alone."""
+"""Forks that are resumed in another process: what they share stands in their parent's transcript alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS: Final = {"delegation": {"fork": "explicit"}}
 
 @tool(name="Wait", read_only=True)
 async def wait() -> str:
-    """Wait for ever."""
+    """Wait forever."""
     await trio.sleep_forever()
     return ""
 
@@ -220,7 +220,7 @@ async def test_a_fork_of_a_child_goes_on_as_what_its_parent_was(tmp_path: Path, 
     after = requests[-1]
     assert after.agent == before.agent
     assert after.messages[: len(before.messages)] == before.messages
-    assert [one.name for one in after.tools] == [one.name for one in before.tools]
+    assert [each_tool.name for each_tool in after.tools] == [each_tool.name for each_tool in before.tools]
     assert (after.system, after.tools, after.model) == (before.system, before.tools, before.model)
 
 

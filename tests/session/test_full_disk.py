@@ -86,7 +86,9 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
                 assert home is not None
                 assert home.conversation is not None
                 seen = [
-                    one.content for one in home.conversation.messages[-1].content if isinstance(one, ToolResultBlock)
+                    block.content
+                    for block in home.conversation.messages[-1].content
+                    if isinstance(block, ToolResultBlock)
                 ]
                 session.main.tell(Note("Try again."))
                 await session.wait_quiet()
@@ -100,7 +102,7 @@ async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_ag
 async def test_an_agent_that_a_person_stops_makes_room_all_the_same(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its record cannot even be kept for later; what waits for its place is told so, and does not wait for ever."""
+    """Its record cannot even be kept for later; what waits for its place is told so, and does not wait forever."""
     disk = FillingDisk()
 
     with pytest.raises(JournalError, match="No space left"):

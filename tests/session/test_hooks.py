@@ -212,7 +212,7 @@ async def test_paths_of_files_are_absolute_and_start_where_the_call_was_made(pro
     await run(project, [calls, "done"], settings)
     before, batch = told(project)
     at_once = [tool_call["tool_input"] for tool_call in batch["tool_calls"] if tool_call["tool_name"] != "Bash"]
-    paths = [one.get("file_path", one.get("path")) for one in at_once]
+    paths = [entry.get("file_path", entry.get("path")) for entry in at_once]
     assert paths == [f"{project}/a.txt"] * 3 + [f"{project}/sub", None]
     assert before["tool_input"] == at_once[0]
 

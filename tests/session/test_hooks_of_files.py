@@ -1,4 +1,4 @@
-"""What hooks are told of files: those that they watch, folders that commands go to, instructions, skills of the user's."""
+"""Hooks about files: those that they watch, folders that commands go to, instructions, skills of the user's."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def test_matchers_list_names_and_answers_replace_what_was_asked_for() -> None:
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be looked at often: commands need real time."""
+    """Look at files often: commands need real time."""
     monkeypatch.setattr("greenroom.session.equipment._file_watch.LOOK_S", 0.02)
 
 
 async def wait_told(project: Path, events: EventStream, event: str, times: int = 1) -> list[dict[str, Any]]:
     """Wait until hooks of an event have run so often, and return what they were told."""
     with trio.fail_after(30):
-        async for one in events:
-            if isinstance(one, HookRan) and one.event == event:
+        async for each_event in events:
+            if isinstance(each_event, HookRan) and each_event.event == event:
                 times -= 1
                 if not times:
                     break
@@ -170,14 +170,14 @@ async def test_hooks_hear_of_each_file_of_instructions(project: Path) -> None:
                 if isinstance(event, HookRan) and len(list(heard.iterdir())) == 4:
                     break
     values = [json.loads(path.read_text()) for path in heard.iterdir()]
-    found = {Path(one["file_path"]).relative_to(project).as_posix(): one for one in values}
+    found = {Path(entry["file_path"]).relative_to(project).as_posix(): entry for entry in values}
     assert {name: one["load_reason"] for name, one in found.items()} == {
         "GREENROOM.md": "session_start",
         "more.md": "include",
         "sub/GREENROOM.md": "nested_traversal",
         ".claude/rules/text.md": "path_glob_match",
     }
-    assert {one["memory_type"] for one in found.values()} == {"Project"}
+    assert {entry["memory_type"] for entry in found.values()} == {"Project"}
     rule = found[".claude/rules/text.md"]
     assert (rule["globs"], rule["trigger_file_path"]) == (["**/*.txt"], str(project / "sub/a.txt"))
     assert "trigger_file_path" not in found["more.md"]

@@ -1,4 +1,4 @@
-"""What goes along the line from main to its agents: commands that outlive an agent, notices to those above, names, switches."""
+"""The line from main to its agents: commands that outlive an agent, notices to those above, names, switches."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
 
 
 async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """It begins with all that main has said, its end is told to main, and it can be gone on with."""
+    """It begins with all that main has said, its end is told to main, and it can be resumed."""
     requests: dict[str, list[ModelRequest]] = {"main": [], FORK: []}
 
     def page(name: str) -> Page:

@@ -25,11 +25,11 @@ from tests.session.teamwork import agent, echo, in_order, told
 
 
 class Screen:
-    """What shows messages, and the hook that looks at them."""
+    """A display of messages, and the hook that looks at them."""
 
     def __init__(self, *says: str | None, takes_s: float = 0.0) -> None:
         self.says = list(says)
-        """What the hook wants shown, message by message; None for nothing else."""
+        """The texts that the hook wants shown, message by message; None for nothing else."""
         self.takes_s = takes_s
         self.told: list[Mapping[str, Any]] = []
         self.shown: list[Appended] = []
@@ -91,18 +91,18 @@ async def test_a_hook_is_told_each_message_that_holds_text_once_and_whole(
 
     usual = {"session_id", "prompt_id", "cwd", "transcript_path", "permission_mode", "hook_event_name"}
     about = [{key: one[key] for key in one if key not in usual} for one in screen.told]
-    assert [(one["delta"], one["index"], one["final"]) for one in about] == [
+    assert [(entry["delta"], entry["index"], entry["final"]) for entry in about] == [
         ("Let me look.", 0, True),
         ("Done.", 0, True),
         ("Done.", 0, True),
     ]
     assert set(about[0]) == {"turn_id", "message_id", "index", "final", "delta"}
-    turns = [UUID(one["turn_id"]) for one in about]
+    turns = [UUID(entry["turn_id"]) for entry in about]
     assert (turns[0] == turns[1], turns[1] == turns[2]) == (True, False)
-    assert len({UUID(one["message_id"]) for one in about}) == 3
+    assert len({UUID(entry["message_id"]) for entry in about}) == 3
     written = (session.run_folder / "transcripts" / "main.jsonl").read_text()
     lines = [json.loads(line) for line in written.splitlines()]
-    assert {one["message_id"] for one in about} <= {line["uuid"] for line in lines if "uuid" in line}
+    assert {entry["message_id"] for entry in about} <= {line["uuid"] for line in lines if "uuid" in line}
 
 
 async def test_what_it_answers_is_shown_and_nothing_else_changes(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -144,7 +144,7 @@ async def test_messages_of_children_are_not_looked_at(tmp_path: Path, autojump_c
     screen = Screen()
     await opened(tmp_path, screen, agent("child", run_in_background=False), "Done.")
 
-    assert [one["delta"] for one in screen.told] == ["Done."]
+    assert [entry["delta"] for entry in screen.told] == ["Done."]
     assert any(line.message.text.startswith("Report on") for line in screen.heard)
 
 

@@ -146,7 +146,7 @@ async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(p
     settings = {"mcpServers": {"all": everything()}, "permissions": {"allow": ["mcp__all"]}}
     session, model = await run(project, [Call("mcp__all__picture", {}), "done"], settings=settings)
     (sent,) = request_body(model.requests[1])["messages"][-1]["content"]
-    (line,) = [one for one in encode_message(said(session)[2])["content"] if one["type"] == "tool_result"]
+    (line,) = [line for line in encode_message(said(session)[2])["content"] if line["type"] == "tool_result"]
 
     again = ScriptedModel(["done"], keeps_requests=True)
     async with open_session(

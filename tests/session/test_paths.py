@@ -39,7 +39,7 @@ async def test_the_foreground_is_a_result_and_no_notice(project: Path, autojump_
     (request,) = asked(model, "code-reviewer")
     assert request.system.startswith("You review.")
     assert results(session)[0].content.startswith("No faults.")
-    assert [one["status"] for one in programs_read(session)] == ["completed"]
+    assert [entry["status"] for entry in programs_read(session)] == ["completed"]
     assert "<task-notification>" not in str(said(session))
 
 

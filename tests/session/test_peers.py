@@ -14,7 +14,8 @@ import pytest
 import trio
 
 from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
-from greenroom.core import SettingsError, read_settings
+from greenroom.core import SettingsError
+from greenroom.core.validation import read_settings
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.remote import Letter, LetterRefused, send_letter

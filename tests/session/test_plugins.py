@@ -57,7 +57,7 @@ async def test_agents_skills_and_commands_carry_its_name(
         assert {"kit:scout", "kit:deep:diver"} <= set(session.agents.definitions)
         assert set(session.commands.skills) == {"kit:tidy", "kit:go"}
         assert session.commands.skills.find("tidy") is session.commands.skills["kit:tidy"]
-        assert [(one.name, one.folder) for one in session.plugins.loaded] == [("kit", folder)]
+        assert [(each_plugin.name, each_plugin.folder) for each_plugin in session.plugins.loaded] == [("kit", folder)]
         assert session.problems == ()
     assert str(project) not in model.requests[0].system
 
@@ -247,7 +247,7 @@ async def test_a_broken_one_is_one_line_and_the_rest_goes_on(
     bad = plugin(tmp_path / "bad", {"hooks/hooks.json": "{"}, name="bad")
     async with opened(project, [], plugins=[bad, tmp_path / "gone", folder]) as session:
         await session.run("Go.")
-        assert [one.name for one in session.plugins.loaded] == ["kit"]
+        assert [each_plugin.name for each_plugin in session.plugins.loaded] == ["kit"]
         assert [(one.name, one.type) for one in session.plugins.broken] == [
             ("bad", "hook-load-failed"),
             ("gone", "path-not-found"),
@@ -264,7 +264,7 @@ async def test_without_a_folder_for_its_data_a_line_says_so_and_it_is_loaded(
     (home / ".greenroom/plugins").write_text("in the way")
     kit = plugin(tmp_path / "kit", {"hooks/hooks.json": {"hooks": {}}}, name="kit")
     async with opened(project, [], model=ScriptedModel([]), plugins=[kit]) as session:
-        assert [one.name for one in session.plugins.loaded] == ["kit"]
+        assert [each_plugin.name for each_plugin in session.plugins.loaded] == ["kit"]
         (line,) = session.problems
     assert "the plugin 'kit' has no folder for its data: it cannot be made: Not a directory" in line
 
@@ -285,7 +285,7 @@ async def test_settings_name_folders_and_they_add_up(
         given = {"plugins": ["plugins/program"]}
         more = {"sources": ["user", "project"], "settings": given, **options}
         async with opened(project, [], model=ScriptedModel([]), **more) as session:
-            return [one.name for one in session.plugins.loaded]
+            return [each_plugin.name for each_plugin in session.plugins.loaded]
 
     assert await names(is_trusted=True) == ["managed", "program", "project", "user", "far"]
     assert await names() == ["managed", "program", "user", "far"], "an untrusted project runs nothing"

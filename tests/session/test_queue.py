@@ -1,4 +1,4 @@
-"""What is sent to a session while it works: when it is heard, in which order, and what an interrupt makes of it."""
+"""Messages to a session while it works: when they are taken up, in which order, and what an interrupt does to them."""
 
 from __future__ import annotations
 
@@ -299,8 +299,8 @@ async def test_an_interrupt_keeps_what_waits_and_sends_it_at_once(tmp_path: Path
         assert trio.current_time() > before
         texts = [block.text for message in said(session) for block in message.content if hasattr(block, "text")]
         assert "Heard." in texts
-        for one in mates:
-            assert one.ref.statistics().died == 0
+        for each_mate in mates:
+            assert each_mate.ref.statistics().died == 0
 
 
 async def test_an_interrupt_may_take_back_what_waits(tmp_path: Path, autojump_clock: MockClock) -> None:

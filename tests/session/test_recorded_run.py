@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from greenroom.core import Ports, TurnFailed
+from greenroom.core import TurnFailed
+from greenroom.core.ports import Ports
 from greenroom.models import Call, Model, ModelRequest, PlaybookModel
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording, recording
 from greenroom.session import open_session

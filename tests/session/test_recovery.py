@@ -1,4 +1,4 @@
-"""What becomes of agents and notices when the process is gone: lost, told once, gone on with by whoever asks."""
+"""Agents and notices after the process is gone: lost, told once, resumed on request."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.session.teamwork import Page, agent, asked, echo, in_order, main_mess
 
 @tool(name="Wait", read_only=True)
 async def wait() -> str:
-    """Wait for ever."""
+    """Wait forever."""
     await trio.sleep_forever()
     return ""
 
 
 def works(request: ModelRequest) -> AnswerLike:
-    """Say something, and then work for ever."""
+    """Say something, and then work forever."""
     return Call("Wait", {}) if len(request.messages) > 2 else [Say("I have begun."), Call("Glob", {"pattern": "*"})]
 
 
@@ -74,7 +74,7 @@ def story(request: ModelRequest) -> AnswerLike:
 
 
 async def crashed(folder: Path, call: Call, *, agents: Mapping[str, Any] | None = None) -> Path:
-    """Return the run folder of a session whose main agent started one that works for ever, as a crash leaves it."""
+    """Return the run folder of a session whose main agent started one that works forever, as a crash leaves it."""
     disk = RecordingDisk()
 
     def main(request: ModelRequest) -> AnswerLike:
@@ -202,7 +202,7 @@ async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
     assert "Go on." in requests[0].messages[-1].text
     assert requests[0].model == member.home.profile.model != ""
     assert "opus" in member.home.profile.model
-    assert [one.name for one in requests[0].tools] == ["Glob", "Wait"]
+    assert [each_tool.name for each_tool in requests[0].tools] == ["Glob", "Wait"]
     assert (member.lineage.depth, member.label, member.home.cwd) == (1, "helper", tmp_path / "project/deep")
     assert {key: view.state.value for key, view in tasks_of(run).items()} == {
         (task, 1): "failed",

@@ -1,4 +1,4 @@
-"""What happened to sessions elsewhere, and cannot here; each test names its row of `tests/regressions.py`."""
+"""Failures of sessions elsewhere that cannot happen here; each test names its row of `tests/regressions.py`."""
 
 from __future__ import annotations
 

@@ -142,7 +142,9 @@ async def test_edits_of_sub_agents_count_to_the_message_during_which_they_happen
         return ""
 
     def child(request: ModelRequest) -> AnswerLike:
-        results = [one for message in request.messages for one in message.content if isinstance(one, ToolResultBlock)]
+        results = [
+            block for message in request.messages for block in message.content if isinstance(block, ToolResultBlock)
+        ]
         if not results:
             return [write("early.txt", "1\n")]
         if len(results) == 1:

@@ -13,7 +13,7 @@ import trio
 
 from greenroom.actors import Behavior, Context
 from greenroom.cli import main
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.supervisor import open_runtime
@@ -117,7 +117,7 @@ def search(project: Path, runs: str | None, calls: list[Call]) -> list[str]:
     seen: list[str] = []
 
     def script(request: ModelRequest) -> AnswerLike:
-        seen.extend(one.content for one in request.messages[-1].content if isinstance(one, ToolResultBlock))
+        seen.extend(block.content for block in request.messages[-1].content if isinstance(block, ToolResultBlock))
         return calls[len(seen)] if len(seen) < len(calls) else f"Done with {WORD}."
 
     async def run() -> None:
@@ -141,7 +141,7 @@ def test_searches_of_an_agent_do_not_find_its_own_run(runs: str | None, project:
     for _ in range(2):  # the second finds no more of the first than of itself
         found = search(project, runs, calls)
 
-        assert [one.splitlines()[0] for one in found[:2]] == ["notes.md", "notes.md"]
+        assert [text.splitlines()[0] for text in found[:2]] == ["notes.md", "notes.md"]
         assert "no file matches" in found[2]
         assert "main.jsonl" not in found[3]
         assert "jsonl" not in found[4]

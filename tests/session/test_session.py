@@ -18,8 +18,7 @@ from greenroom.mailbox import Delivery
 from greenroom.models import Call, PlaybookModel, ScriptedModel
 from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
-from greenroom.teams import ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
-from greenroom.teams._board_messages import CreateItem
+from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, diff_runs, fold, read_journal
@@ -259,7 +258,7 @@ async def test_an_interrupted_call_stands_in_the_transcript_as_interrupted(
 
     @tool(name="Wait")
     async def wait() -> str:
-        """Wait for ever."""
+        """Wait forever."""
         await trio.sleep_forever()
         return ""
 

@@ -68,7 +68,7 @@ def place_of(project: Path, name: str) -> Path:
 
 
 async def play(folder: Path, *calls: AnswerLike, **more: Any) -> tuple[list[str], Session]:
-    """Let main make these calls, one a round; returns what each of them said, and the session."""
+    """Run a session whose main agent makes these calls, one a round; return the results and the session."""
     read: list[str] = []
     page = in_order(*calls, otherwise="Done.")
 
@@ -766,7 +766,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 
 @tool(name="Wait")
 async def wait() -> str:
-    "Wait for ever."
+    "Wait forever."
     print("waits", flush=True)
     await trio.sleep_forever()
     return ""

@@ -35,7 +35,7 @@ TRUSTED: Final[dict[str, Any]] = {"sources": SOURCES, "is_trusted": True}
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be looked at often where commands run, which need real time."""
+    """Look at files often where commands run, which need real time."""
     monkeypatch.setattr("greenroom.session.settings._settings_watch.LOOK_S", 0.02)
 
 

@@ -103,15 +103,13 @@ async def test_hooks_of_the_start_and_of_prompts_give_the_session_a_title(projec
 
     lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
     written = [line for line in map(json.loads, lines) if line["type"] == "custom-title"]
-    assert [one["customTitle"] for one in written] == ["auth refactor", "repair the tests"]
-    assert all(one["sessionId"] == session.id for one in written)
+    assert [entry["customTitle"] for entry in written] == ["auth refactor", "repair the tests"]
+    assert all(entry["sessionId"] == session.id for entry in written)
     assert read_beginning(session.run_folder).title == "repair the tests"
 
 
 @pytest.mark.parametrize("is_fork", [False, True])
-async def test_a_session_that_is_gone_on_with_keeps_its_title_and_says_it_to_hooks(
-    project: Path, *, is_fork: bool
-) -> None:
+async def test_a_session_that_is_resumed_keeps_its_title_and_says_it_to_hooks(project: Path, *, is_fork: bool) -> None:
     async with opening(project, "done") as first:
         await first.run("Go.")
         first.set_title("the old one")

@@ -121,7 +121,7 @@ async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
     assert "<task-notification>" not in str(said(session))
     lines = [json.loads(line) for line in (session.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
     hidden = [line for line in lines if "<command-result" in str(line.get("message"))]
-    assert [one["isMeta"] for one in hidden] == [True, True]
+    assert [entry["isMeta"] for entry in hidden] == [True, True]
     assert hidden[0]["origin"]["kind"] == "auto-continuation"
 
 
@@ -302,7 +302,7 @@ async def test_a_skill_that_forks_does_not_run_itself(project: Path, autojump_cl
 
 
 @pytest.mark.parametrize("release_s", [1.0, 300.0], ids=["from disk", "from memory"])
-async def test_the_guard_holds_for_one_that_is_gone_on_with(
+async def test_the_guard_holds_for_one_that_is_resumed(
     project: Path, autojump_clock: MockClock, release_s: float
 ) -> None:
     """CL-51: what ran above it is part of what is kept of it. The end of its second run is a notice, also for an assistant."""

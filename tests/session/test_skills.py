@@ -1,4 +1,4 @@
-"""What a skill gives and takes away, through whole turns."""
+"""Tools and models that a skill gives and takes away, through whole turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session's agents read before they begin: instructions, memory, skills, definitions; and how long answers go on."""
+"""Texts that a session's agents read before they begin: instructions, memory, skills, definitions; and how long answers go on."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ COMPLETE = Call("TaskUpdate", {"taskId": "1", "status": "completed"})
 
 
 async def run(project: Path, settings: dict[str, Any], *calls: Call) -> tuple[list[str], tuple[Item, ...]]:
-    """Let a lead make calls; returns what it read, and the board."""
+    """Run a lead that makes these calls; return what it read, and the board."""
     model = PlaybookModel({"lead": calling(*calls), "mate": lambda _: "idle"})
     async with open_session(
         main=LEAD, model=model, cwd=project, runs=project.parent / "runs", settings=settings

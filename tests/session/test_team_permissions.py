@@ -1,4 +1,4 @@
-"""What mates may do: as their lead, asked about by name; nobody but the user approves, and what it refused stays refused."""
+"""Permissions of teammates: those of their lead, asked about by name; only the user approves, and a refusal stays."""
 
 from __future__ import annotations
 

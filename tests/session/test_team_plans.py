@@ -101,7 +101,9 @@ async def test_what_a_planning_mate_starts_changes_nothing_either(
     ):
         await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
         await session.wait_quiet()
-        children = [one for one in session.agents.all() if one.definition in {"general-purpose", "fork"}]
+        children = [
+            each_agent for each_agent in session.agents.all() if each_agent.definition in {"general-purpose", "fork"}
+        ]
 
     assert len(children) == 1
     assert not (tmp_path / "project/early.txt").exists()

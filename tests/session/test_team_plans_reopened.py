@@ -32,7 +32,7 @@ def planning(*more: Call) -> Page:
 
 
 async def hand_in(team: Team) -> str:
-    """Let a mate hand in a plan, and return the id of the request."""
+    """Have a teammate hand in a plan; return the id of the request."""
     home = member(team, "ann").home
     await home.profile.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
     home.workspace.attachments.pop("c")

@@ -52,10 +52,10 @@ class Scene:
 
     @property
     def notices(self) -> list[Mapping[str, Any]]:
-        """What the lead has read of mates that are idle or have ended."""
+        """Return what the lead has read of mates that are idle or have ended."""
         lines = self.lead_read.splitlines()
         found = [json.loads(line) for line in lines if line.startswith('{"type": "')]
-        return [{"idleReason": "available", **one} if one["type"] == "idle_notification" else one for one in found]
+        return [{"idleReason": "available", **line} if line["type"] == "idle_notification" else line for line in found]
 
     async def item(self, subject: str = "one") -> None:
         """Put an item on the board."""

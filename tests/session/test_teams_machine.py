@@ -90,10 +90,10 @@ def check_rest(team: Team) -> None:
     """Everybody who lives is idle, on the board as such, and has no item that it would have to be handed again."""
     known = team.roster.home.availability
     waiting = {name for name, now in known.items() if now in {Availability.READY, Availability.HOLDING}}
-    assert {one.name for one in team.roster.teammates} <= waiting
-    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
-    assert all(not one.item for one in team.roster.teammates)
-    there = {one.name for one in team.roster.teammates}
+    assert {teammate.name for teammate in team.roster.teammates} <= waiting
+    assert {teammate.status for teammate in team.roster.teammates} <= {MemberStatus.IDLE}
+    assert all(not teammate.item for teammate in team.roster.teammates)
+    there = {teammate.name for teammate in team.roster.teammates}
     for item in team.board.items():
         assert item.status is ItemStatus.COMPLETED or item.owner in {"", *there}
 
@@ -131,7 +131,7 @@ async def scenario(steps: Sequence[Step], plays: Sequence[str]) -> Session:
 @example(steps=[("item", 0), ("pause", 1), ("tell", 0), ("tell", 1), ("tell", 2)], plays=["crash"], seed=0)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, plays=PLAYS, seed=st.integers(0, 1_000))
-def test_whatever_happens_who_lives_is_idle_in_the_end_and_nothing_waits_for_ever(
+def test_whatever_happens_who_lives_is_idle_in_the_end_and_nothing_waits_forever(
     steps: Sequence[Step], plays: Sequence[str], seed: int
 ) -> None:
     """RC-49, CL-20: no wake is lost, no item is stuck with somebody who is not there, and the record tells it in order."""

@@ -14,7 +14,8 @@ from trio.testing import MockClock
 from greenroom.agents import INTERRUPTED
 from greenroom.agents._blocks import LOST_RESULT
 from greenroom.agents._repair import faults_of
-from greenroom.core import GreenroomError, Ports, SystemDisk, UsageError
+from greenroom.core import GreenroomError, UsageError
+from greenroom.core.ports import Ports, SystemDisk
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -169,7 +170,9 @@ async def test_calls_of_a_process_that_crashed_anywhere_read_so_and_keep_known_r
             continue
         request = watched.requests[-1]
         assert faults_of(request.messages) == []
-        results = [one for message in request.messages for one in message.content if isinstance(one, ToolResultBlock)]
+        results = [
+            block for message in request.messages for block in message.content if isinstance(block, ToolResultBlock)
+        ]
         if count < first_interrupt(disk):
             assert INTERRUPTED not in {result.content for result in results}, count
         lost += sum(result.content == LOST_RESULT for result in results)

@@ -1,4 +1,4 @@
-"""What a program can wait for, and how it sees who has ended."""
+"""Waiting for agents and teams, and how a program sees who has ended."""
 
 from __future__ import annotations
 

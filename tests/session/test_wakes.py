@@ -12,7 +12,8 @@ import trio
 
 from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Note, Prompt
 from greenroom.agents.subagents import MainAgent
-from greenroom.core import InlineBlocking, TurnKilled, point
+from greenroom.core import TurnKilled, point
+from greenroom.core.ports import InlineBlocking
 from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock

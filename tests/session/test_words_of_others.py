@@ -1,4 +1,4 @@
-"""What a teammate, a hook or a parent says reaches a model as their word, never as that of the runtime."""
+"""Words of a teammate, a hook or a parent reach a model as theirs, never as those of the runtime."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check(text: str) -> None:
 
 
 async def said_to_a_mate(project: Path, *calls: Call) -> list[str]:
-    """Let a lead make calls; return what its teammate reads."""
+    """Run a lead that makes these calls; return what its teammate reads."""
     seen: list[str] = []
 
     def lead(request: ModelRequest) -> AnswerLike:

@@ -1,4 +1,4 @@
-"""What settings say about the worktrees of a session's agents: hooks that make them in git's place, and where git starts from."""
+"""Settings of the worktrees of a session's agents: hooks that make them in git's place, and where git starts from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hooks(**commands: str) -> dict[str, Any]:
 
 
 async def run_isolated(folder: Path, settings: Mapping[str, Any]) -> tuple[str, int]:
-    """Let main start an agent in a worktree; returns what the call said, and how many agents were started."""
+    """Start an agent in a worktree; return the result of the call and the number of agents that were started."""
     main = in_order(agent("write", isolation="worktree"))
     async with open_teamwork(folder, main, pages=WORK, wait_s=0, settings=settings) as session:
         with trio.fail_after(30):

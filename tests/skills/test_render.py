@@ -1,4 +1,4 @@
-"""What a model gets to read of a skill, and that nothing typed becomes a command."""
+"""The text of a skill for a model; nothing typed becomes a command."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ async def test_a_plugins_root_can_be_named() -> None:
 def test_code_holds_no_commands() -> None:
     text = "```\n!`a` @b\n```\n`` !`c` `` ~~~ !`d`\n~~~!\ne\n~~~\nx!`f` ![i](j) !!`g`\n```!\nnever ended"
 
-    assert [one.command for one in parse_template(text) if isinstance(one, Shell)] == ["d", "e"]
+    assert [shell.command for shell in parse_template(text) if isinstance(shell, Shell)] == ["d", "e"]
 
 
 # --- for anything that somebody may write or type ---------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_the_pieces_are_the_text(text: str) -> None:
 def test_what_is_typed_never_becomes_a_command(body: str, typed: str) -> None:
     """The commands that run are the author's, word for word, and what is typed never raises anything else."""
     shells = Shells()
-    authors = [one.command for one in parse_template(body) if isinstance(one, Shell)]
+    authors = [shell.command for shell in parse_template(body) if isinstance(shell, Shell)]
 
     async def go() -> None:
         try:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.core.sources import Kind, Plugin, find_places
 from greenroom.skills import InvokedSkills, RenderPorts, Skills, SkillSource, listing, read_command_line, render_skill
 from greenroom.skills._command_line import STACKED
@@ -180,8 +181,8 @@ def test_a_listing_keeps_to_its_budget_and_names_all_while_names_fit(lengths: li
     text = listing(skills, most=most)
 
     assert len(text) <= most
-    if len("\n".join(f"- {one.name}" for one in skills)) <= most:
-        assert all(f"- {one.name}" in text for one in skills)
+    if len("\n".join(f"- {each_skill.name}" for each_skill in skills)) <= most:
+        assert all(f"- {each_skill.name}" in text for each_skill in skills)
     elif skills:
         assert text.splitlines()[-1].endswith(" more")
 

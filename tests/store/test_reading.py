@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SeededIds, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SeededIds
 from greenroom.store import Line, Transcript, TranscriptHeader, read_conversation
 from greenroom.store._transcript_reader import StoredConversation, chain, link_of, read_transcript
 

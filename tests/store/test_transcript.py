@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import JournalError, SeededIds, SystemIds
+from greenroom.core import JournalError
+from greenroom.core.ports import SeededIds, SystemIds
 from greenroom.store import Transcript, TranscriptHeader, encode_line, new_uuid
 
 PATH = Path("transcripts/main.jsonl")

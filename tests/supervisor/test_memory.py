@@ -1,4 +1,4 @@
-"""What ended holds nothing: neither the arguments of a child, nor its message, nor the frames of its error."""
+"""Ended actors hold nothing: neither the arguments of a child, nor its message, nor the frames of its error."""
 
 from __future__ import annotations
 

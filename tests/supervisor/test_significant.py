@@ -98,7 +98,7 @@ def test_it_ends_exactly_when_those_that_it_ends_with_have_ended_by_themselves(
 
 
 def end(ref: Any, how: str, *, is_plain: bool) -> None:
-    """Let an actor end in one of four ways."""
+    """Make an actor end in one of four ways."""
     match how:
         case "itself":
             ref.tell((lambda ctx: ctx.ref.stop(why="done")) if is_plain else finish)

@@ -60,7 +60,7 @@ class Waiting(Behavior[Any]):
 
 
 async def a_coroutine() -> None:
-    """Be awaited by nobody."""
+    """Return a coroutine that nobody awaits."""
 
 
 USED: Final[dict[str, Any]] = {}
@@ -132,7 +132,7 @@ async def test_an_async_factory_is_refused_before_anything_starts(autojump_clock
 
 
 async def fail(runtime: Runtime, how: str) -> None:
-    """Let an ask of `team/asked` end in one way."""
+    """Make an ask of `team/asked` end in one way."""
     team = await runtime.spawn_supervisor("team")
     ref = await team.spawn(Waiting, name="asked", spec=ChildSpec(restart="temporary"))
     match how:

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.cli import main
 from greenroom.models import FaultRates
-from greenroom.swarm import _swarm
+from greenroom.swarm import _swarm_plan
 from tests.swarm.planted import make_planted_repo
 
 
@@ -35,7 +35,7 @@ def test_failures_put_into_a_run_leave_its_findings_as_they_are(
     folder = tmp_path / "planted"
     make_planted_repo(folder)
     report, calm = swarm(folder, tmp_path / "calm")
-    monkeypatch.setattr(_swarm, "FaultRates", lambda **more: FaultRates(crash=0.3, **more))
+    monkeypatch.setattr(_swarm_plan, "FaultRates", lambda **more: FaultRates(crash=0.3, **more))
 
     again, troubled = swarm(folder, tmp_path / "troubled", "--chaos", "--seed", seed)
 
@@ -56,7 +56,9 @@ def test_a_recipe_says_who_is_restarted(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setattr(
-        _swarm, "FaultRates", lambda **more: FaultRates(overloaded=0, cut=0, hang=0, crash=1, most_crashes=1, **more)
+        _swarm_plan,
+        "FaultRates",
+        lambda **more: FaultRates(overloaded=0, cut=0, hang=0, crash=1, most_crashes=1, **more),
     )
     folder = tmp_path / "planted"
     make_planted_repo(folder)

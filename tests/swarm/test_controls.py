@@ -1,4 +1,4 @@
-"""What keys do while a swarm runs: as a function, and on a terminal of its own."""
+"""Keys while a swarm runs: as a function, and on a terminal of its own."""
 
 from __future__ import annotations
 

@@ -309,7 +309,7 @@ def test_recipes_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert all(len(line) <= 80 for line in lines)
     assert all(line.startswith(" " * 10) for line in lines if line.startswith(" "))
     said = [" ".join(line.split()) for line in "\n".join(lines).replace("\n ", " ").splitlines()]
-    assert [one.endswith("Needs a model.") for one in said] == [False, False, True]
+    assert [text.endswith("Needs a model.") for text in said] == [False, False, True]
     assert not (tmp_path / "runs").exists()
 
 

@@ -1,4 +1,4 @@
-"""What the survey sees in documents, and which files it takes for untested."""
+"""The survey of documents, and the files that count as untested."""
 
 from __future__ import annotations
 

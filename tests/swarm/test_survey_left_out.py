@@ -1,4 +1,4 @@
-"""What a report says at its top about files that were not read."""
+"""The top of a report: files that were not read."""
 
 from __future__ import annotations
 

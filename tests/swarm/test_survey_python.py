@@ -1,4 +1,4 @@
-"""What the survey sees in the text of one Python file."""
+"""The survey of one Python file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes between tools, board and agents as text: read back as it was meant."""
+"""Texts between tools, board and agents: read back as it was meant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from greenroom.agents import Note
 from greenroom.agents._inputs import render
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.swarm.recipes import SURVEY
 from greenroom.swarm.survey._facts import FileFacts, Hit, Marker, SearchFacts, Spotted, parse_findings, write_findings
 from greenroom.swarm.survey._items import FileToRead, SurveyItem, SurveySearch, describe, item_number, parse_item

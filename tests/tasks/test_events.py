@@ -1,4 +1,4 @@
-"""What tasks put on record: tuples of values, each of which is one of the event classes."""
+"""Events of tasks: tuples of values, each of which is one of the event classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long an agent waited for permissions, whatever waits beside what."""
+"""The time that an agent waited for permissions, whatever waits beside what."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Cause, IllegalTransition, InternalError, without_control
+from greenroom.core import Cause, IllegalTransition, InternalError
+from greenroom.core.texts._control_characters import without_control
 from greenroom.tasks import TERMINAL, TRANSITIONS, Edge, Task, TaskInfo, TaskNotice, Tasks, TaskState, open_tasks, step
 from greenroom.testing import CancelAt, cancel_sweep, run_virtual
 

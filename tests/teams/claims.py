@@ -66,8 +66,8 @@ def first_free(state: BoardState, number: int) -> str | None:
     item = state.claimable()
     if item is None:
         return None
-    for one in range(item.number + number, item.number, -1):
-        other = state.items.get(str(one))
+    for each_number in range(item.number + number, item.number, -1):
+        other = state.items.get(str(each_number))
         if other is not None and other.status is ItemStatus.PENDING:
             return other.id
     return item.id

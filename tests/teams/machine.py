@@ -61,7 +61,7 @@ Operation: TypeAlias = tuple[str, int, int]
 @final
 @attrs.frozen
 class Plan:
-    """What is done to a board."""
+    """An operation on a board."""
 
     hosts: tuple[tuple[Operation, ...], ...]
     """Each does one operation after the other, all side by side."""
@@ -189,7 +189,7 @@ class World:
                 await trio.sleep(one / 10)
 
     async def end(self) -> None:
-        """Let somebody who completes everything be given what is left: nothing may be lost."""
+        """Give what is left to somebody who completes everything: nothing may be lost."""
         await trio.sleep(100)
         self.check_rest()
         await self.spawn("closer", ["complete"])

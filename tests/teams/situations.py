@@ -63,9 +63,9 @@ class Scene:
     home: BoardHome
     board: Ref[Any]
     told: list[str]
-    """What the lead was told."""
+    """Notices to the lead."""
     given: dict[str, list[Work | Note]] = attrs.Factory(dict)
-    """What each member was sent."""
+    """Messages to each member."""
     refs: dict[str, Ref[Any]] = attrs.Factory(dict)
 
     async def spawn(self, name: str) -> Ref[Any]:
@@ -92,7 +92,7 @@ class Scene:
 
     def work(self, name: str) -> list[str]:
         """Return the items that a member was handed."""
-        return [one.label for one in self.given[name] if isinstance(one, Work)]
+        return [work.label for work in self.given[name] if isinstance(work, Work)]
 
     @property
     def items(self) -> tuple[Item, ...]:

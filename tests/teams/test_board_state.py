@@ -92,7 +92,7 @@ class Boards(RuleBasedStateMachine):
         assert before is not None
         if before.owner and edit.by not in {before.owner, LEAD} and before.status is not ItemStatus.COMPLETED:
             assert not any(isinstance(one, ItemCompleted | ItemClaimed | ItemReleased) for one in plan)
-        if any(isinstance(one, ItemClaimed) for one in plan):
+        if any(isinstance(claimed, ItemClaimed) for claimed in plan):
             assert not by_hand_blocked(self.state, before)
         self.record(*plan)
 
@@ -128,7 +128,9 @@ class Boards(RuleBasedStateMachine):
             mine = [item for item in items if item.owner == member and item.status is not ItemStatus.COMPLETED]
             assert list(self.state.owned(member)) == mine
         for item in items:
-            assert list(self.state.blocks(item.id)) == [one.id for one in items if item.id in one.blocked_by]
+            assert list(self.state.blocks(item.id)) == [
+                each_item.id for each_item in items if item.id in each_item.blocked_by
+            ]
             assert list(self.state.open_blockers(item)) == by_hand_blocked(self.state, item)
         assert self.state.is_done == (bool(items) and all(item.status is ItemStatus.COMPLETED for item in items))
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 @attrs.define(eq=False)
 class Desk:
-    """Who has which tools, at a board."""
+    """The tools of each member at a board."""
 
     scene: Scene
     roster: Roster

@@ -1,4 +1,4 @@
-"""What may be done to an item, by whom, and what becomes of it: the board's rules as pure functions."""
+"""Edits of an item, who may make them, and their effect: the board's rules as pure functions."""
 
 from __future__ import annotations
 

@@ -29,12 +29,12 @@ SOURCES = st.lists(st.sampled_from(WorkSource), max_size=12)
 @given(STEPS)
 def test_what_has_ended_stays_ended_and_a_refused_step_changes_nothing(steps: list[TeammateStep]) -> None:
     status = MemberStatus.IDLE
-    for one in steps:
+    for each_step in steps:
         before = status
         try:
-            status = step(status, one)
+            status = step(status, each_step)
         except IllegalTransition:
-            assert one not in TRANSITIONS[before]
+            assert each_step not in TRANSITIONS[before]
             assert status is before
         else:
             assert before is not MemberStatus.ENDED
@@ -44,10 +44,10 @@ def test_what_has_ended_stays_ended_and_a_refused_step_changes_nothing(steps: li
 def test_who_was_asked_to_end_counts_as_active_until_it_refuses_or_ends(steps: list[TeammateStep]) -> None:
     """RC-52: an answer that is no refusal, or no answer at all, makes nobody idle."""
     status = MemberStatus.SHUTDOWN_REQUESTED
-    for one in steps:
-        if one in {TeammateStep.SHUTDOWN_REFUSED, TeammateStep.LIFE_ENDED}:
+    for each_step in steps:
+        if each_step in {TeammateStep.SHUTDOWN_REFUSED, TeammateStep.LIFE_ENDED}:
             break
-        status = step(status, one)
+        status = step(status, each_step)
         assert status is MemberStatus.SHUTDOWN_REQUESTED
 
 

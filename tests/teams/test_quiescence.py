@@ -1,6 +1,6 @@
-"""Every board comes to rest: whatever members do with what they are handed, nobody is handed an item for ever.
+"""Every board comes to rest: whatever members do with what they are handed, nobody is handed an item forever.
 
-The plan says what each member does with each item that it is handed, again and again for ever; none of them tires of it. Between
+The plan says what each member does with each item that it is handed, again and again forever; none of them tires of it. Between
 two looks of the lead, the board stops by itself, and each item that could be begun says why it is not handed out.
 """
 
@@ -37,7 +37,7 @@ PLANS = st.lists(st.lists(st.sampled_from(ACTS), min_size=1, max_size=4), min_si
 
 
 class Crew:
-    """A board, and members that do the same things with its items for ever."""
+    """A board, and members that do the same things with its items forever."""
 
     def __init__(self, plans: Sequence[Sequence[str]], items: int) -> None:
         self.members = MEMBERS[: len(plans)]
@@ -67,8 +67,12 @@ class Crew:
 
     def act(self, member: str, item: str, act: str) -> None:
         self.said += 1
-        others = [one for one in self.members if one != member] or [member]
-        pending = [one.id for one in self.state.in_order() if one.status is ItemStatus.PENDING and one.id != item]
+        others = [each_member for each_member in self.members if each_member != member] or [member]
+        pending = [
+            each_item.id
+            for each_item in self.state.in_order()
+            if each_item.status is ItemStatus.PENDING and each_item.id != item
+        ]
         done = [item.id for item in self.state.in_order() if item.status is ItemStatus.COMPLETED]
         match act:
             case "complete":
@@ -105,7 +109,7 @@ class Crew:
                 self.state.fold(event)
 
     def look(self, what: str, item: str) -> None:
-        """Let the lead do something about an item."""
+        """Make the lead do something about an item."""
         self.said += 1
         match what:
             case "say more":
@@ -131,7 +135,7 @@ class Crew:
     items=st.integers(1, 4),
     looks=st.lists(st.tuples(st.sampled_from(LOOKS), st.integers(0, 3)), max_size=4),
 )
-def test_no_board_hands_an_item_out_for_ever(plans: list[list[str]], items: int, looks: list[tuple[str, int]]) -> None:
+def test_no_board_hands_an_item_out_forever(plans: list[list[str]], items: int, looks: list[tuple[str, int]]) -> None:
     """Between two looks of the lead an item is handed out at most three times, and once more for each item that it came to wait for."""
     crew = Crew(plans, items)
     most = items * (MAX_FAILURES + items)

@@ -1,11 +1,11 @@
-"""What the tests of tools share: a context, folders made from a mapping, and calls as a model makes them."""
+"""Helpers for the tests of tools: a context, folders made from a mapping, and calls as a model makes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from greenroom.core import Blocking, InlineBlocking
+from greenroom.core.ports import Blocking, InlineBlocking
 from greenroom.tools import Tool, ToolContext
 
 

@@ -1,4 +1,4 @@
-"""What the tests of processes share: processes that are really there, and a look at who is left."""
+"""Helpers for the tests of processes: processes that are really there, and a look at who is left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from greenroom.core import SystemIds, ThreadBlocking
+from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.tools import SystemProcesses, open_processes
 
 PYTHON_TREE = """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import OutsideRoots, ToolContext, ToolError
 from tests.tools.calls import context, make
 

@@ -15,7 +15,7 @@ import attrs
 import pytest
 import trio
 
-from greenroom.core import SystemIds, ThreadBlocking
+from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.testing import CancelAt
 from greenroom.tools import PipedProcess, Processes, SystemProcesses, ToolContext, ToolError, open_processes
 from greenroom.tools._process_groups import ProcessResult
@@ -340,7 +340,7 @@ def test_a_reaper_ends_no_group_that_it_was_told_to_forget(tmp_path: Path) -> No
 
 
 async def test_the_reaper_is_there_before_the_first_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a session that is killed right after it started one would leave it for ever."""
+    """Or a session that is killed right after it started one would leave it forever."""
     started: list[str] = []
     real = subprocess.Popen
 

@@ -50,7 +50,7 @@ class MessagePutPinned(Event):
 
 
 def with_grace(entries: Entries, *, late_s: float = 0.0) -> Entries:
-    """Let kills tell a quarter of a second of grace, and let what they end end later."""
+    """Record kills with a quarter of a second of grace, and a later end of what they ended."""
     told = [
         attrs.evolve(
             entry,
@@ -65,7 +65,7 @@ def with_grace(entries: Entries, *, late_s: float = 0.0) -> Entries:
 
 
 def told(path: str, **fields: Any) -> Mutation:
-    """Let the supervisor at a path say what it was told, and nothing else."""
+    """Make the supervisor at a path say what it was told, and nothing else."""
 
     def mutate(entries: Entries) -> Entries:
         actor = entries[place(entries, "actor.new", path=path)].event.actor
@@ -77,7 +77,7 @@ def told(path: str, **fields: Any) -> Mutation:
 
 
 def stop_the_oldest_first(entries: Entries) -> Entries:
-    """Let the root ask its first child to stop before its last one."""
+    """Make the root ask its first child to stop before its last one."""
     opened = told("")(entries)
     stops = [number for number, one in enumerate(opened) if one.kind == "actor.stop_requested"]
     return move(opened, stops[-1], stops[1])

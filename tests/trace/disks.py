@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from greenroom.core import Disk, SystemDisk
+from greenroom.core.ports import Disk, SystemDisk
 
 
 class MemoryDisk(Disk):

@@ -90,7 +90,7 @@ def insert(after: str, make: Callable[[Entry], Event], nth: int = 0, **fields: A
 
 
 def at(kind: str, nth: int = 0, *, t: Callable[[Entry], float], **fields: Any) -> Mutation:
-    """Let an event happen at another time."""
+    """Make an event happen at another time."""
 
     def mutate(entries: Entries) -> Entries:
         where = place(entries, kind, nth, **fields)
@@ -101,7 +101,7 @@ def at(kind: str, nth: int = 0, *, t: Callable[[Entry], float], **fields: Any) -
 
 
 def move(entries: Entries, where: int, to: int) -> Entries:
-    """Let an event happen elsewhere, with the time of what stands there."""
+    """Make an event happen elsewhere, with the time of what stands there."""
     moved = attrs.evolve(entries[where], t=entries[to].t)
     rest = [*entries[:where], *entries[where + 1 :]]
     return numbered([*rest[:to], moved, *rest[to:]])

@@ -16,18 +16,8 @@ from trio.testing import MockClock
 
 from greenroom import actors, mailbox, supervisor, views
 from greenroom.actors import Behavior, Context, Ref, Request, Unfinished
-from greenroom.core import (
-    Event,
-    InlineBlocking,
-    Level,
-    Ports,
-    Record,
-    Recorder,
-    SeededIds,
-    SystemClock,
-    TurnFailed,
-    TurnKilled,
-)
+from greenroom.core import Event, Level, Record, Recorder, TurnFailed, TurnKilled
+from greenroom.core.ports import InlineBlocking, Ports, SeededIds, SystemClock
 from greenroom.mailbox import Lane
 from greenroom.supervisor import ChildSpec, Runtime, Strategy, SupervisorSpec, open_runtime
 from greenroom.trace import Entry, Fold, Journal, entries_of, open_journal
@@ -69,7 +59,7 @@ def unlocked(_: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def fixed_schedule(seed: int = 0) -> Iterator[None]:
-    """Let Trio choose the same order of tasks every time."""
+    """Make Trio choose the same order of tasks every time."""
     run = trio._core._run
     before = run._ALLOW_DETERMINISTIC_SCHEDULING, run._r
     run._ALLOW_DETERMINISTIC_SCHEDULING, run._r = True, random.Random(seed)  # type: ignore[misc]

@@ -13,11 +13,11 @@ from greenroom.actors import (
     ActorBegan,
     ActorCreated,
     ActorExited,
-    AskRefused,
     KillRequested,
     NameRegistered,
     TurnBegan,
 )
+from greenroom.actors._events import AskRefused
 from greenroom.agents.events import ToolBegan
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessagePut
@@ -63,7 +63,7 @@ WORK: Final = SOUND[work]
 
 
 def swap_leases(entries: Entries) -> Entries:
-    """Let two messages of one lane change places where they are leased, and wherever else they turn up."""
+    """Make two messages of one lane change places where they are leased, and wherever else they turn up."""
     box = next(entry.event.actor for entry in entries if entry.kind == "message.leased" and entry["msg"] == 3)
     first, second = (place(entries, "message.leased", actor=box, lane="next", nth=nth) for nth in (0, 1))
     one, other = entries[first]["msg"], entries[second]["msg"]
@@ -231,7 +231,7 @@ def test_nothing_at_all_is_sound() -> None:
 # --- planted faults ---------------------------------------------------------------------------------------------------
 
 
-def test_a_fault_is_planted_for_every_check() -> None:
+def test_a_fault_is_planted_forevery_check() -> None:
     assert PLANTED.keys() == {check.id for check in CHECKS} | {WITH_FOLDS[0], AT_THE_END[0]}
 
 

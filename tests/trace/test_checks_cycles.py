@@ -8,7 +8,8 @@ import attrs
 import pytest
 import trio
 
-from greenroom.actors import AskRefused, Behavior, Context, Request
+from greenroom.actors import Behavior, Context, Request
+from greenroom.actors._events import AskRefused
 from greenroom.core import AskCycle, Level, Recorder
 from greenroom.supervisor import open_runtime
 from greenroom.testing import run_virtual, virtual_ports
@@ -129,7 +130,7 @@ def test_a_ring_survives_the_journal() -> None:
     import orjson
 
     codec = Codec([AskRefused])
-    refused = next(one for one in record("hold") if one[2] is AskRefused)
+    refused = next(entry for entry in record("hold") if entry[2] is AskRefused)
 
     entry = codec.decode(orjson.loads(codec.encode(refused, 0.0)))
 

@@ -130,7 +130,9 @@ def test_an_abort_changes_only_the_messages_of_its_neighbours() -> None:
 def test_whatever_happens_in_a_turn_that_it_led_to_is_left_out() -> None:
     without, with_ = (run_entries(with_neighbours(is_aborted=aborted)) for aborted in (False, True))
     actor = without[place(without, "actor.new", path="neighbour")].event.actor
-    [begin] = [one for one in without if one.kind == "turn.begin" and one.event.actor == actor and one["turn"] == 3]
+    [begin] = [
+        entry for entry in without if entry.kind == "turn.begin" and entry.event.actor == actor and entry["turn"] == 3
+    ]
     request = insert(
         "turn.begin",
         lambda one: AbortRequested(**same(one, turn=3, cause=Cause("host", "planted"))),

@@ -28,7 +28,7 @@ LASTING: Final = ("actor", "turn", "model", "tool")
 
 @attrs.frozen
 class Facts:
-    """What has to survive an export."""
+    """The records that have to survive an export."""
 
     lasted: dict[int, tuple[str, str, int]]
     """Number of each begin to what began, its outcome and how many microseconds it took; of what is open, to the end."""
@@ -71,7 +71,7 @@ def chrome_facts(trace: dict[str, Any]) -> Facts:
         one["args"]["seq"]: (one["cat"], one["args"]["outcome"], one["dur"]) for one in slices if one["cat"] in LASTING
     }
     shown = [event["args"] for event in events if event["ph"] in {"X", "i"}]
-    return Facts(lasted, {one["seq"]: one.get("parent", 0) for one in shown})
+    return Facts(lasted, {entry["seq"]: entry.get("parent", 0) for entry in shown})
 
 
 def attributes(one: dict[str, Any]) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def otlp_facts(traces: dict[str, Any]) -> Facts:
         took = (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) // 1_000
         if own["actor.span"] in LASTING:
             lasted[own["actor.seq"]] = own["actor.span"], own["actor.outcome"], took
-        for one in (own, *map(attributes, span.get("events", ()))):
-            causes[one["actor.seq"]] = one.get("actor.parent_seq", 0)
+        for entry in (own, *map(attributes, span.get("events", ()))):
+            causes[entry["actor.seq"]] = entry.get("actor.parent_seq", 0)
     return Facts(lasted, causes)
 
 
@@ -153,8 +153,8 @@ def check_chrome(trace: dict[str, Any], meant: Facts, actors: dict[int, str]) ->
         assert meant.causes[seq]
         assert [finish[name] for name in ("pid", "tid", "ts")] == [at[seq][name] for name in ("pid", "tid", "ts")]
         row = threads[start["pid"], start["tid"]]
-        assert any(one["ts"] <= start["ts"] <= one["ts"] + one["dur"] for one in row)
-        assert {actors[one["args"]["seq"]] for one in row} == {actors[meant.causes[seq]]}
+        assert any(entry["ts"] <= start["ts"] <= entry["ts"] + entry["dur"] for entry in row)
+        assert {actors[entry["args"]["seq"]] for entry in row} == {actors[meant.causes[seq]]}
     between = {seq for seq in at if meant.causes[seq] and actors[meant.causes[seq]] != actors[seq]}
     assert between <= arrows.keys()
 

@@ -19,7 +19,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import ActorBegan
-from greenroom.core import InlineBlocking, JournalBusy, JournalError, Ports, Recorder, SystemDisk, UsageError
+from greenroom.core import JournalBusy, JournalError, Recorder, UsageError
+from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
@@ -636,7 +637,7 @@ async def test_events_wait_outside_the_ring(autojump_clock: MockClock) -> None:
 # --- going on with a journal ------------------------------------------------------------------------------------------
 
 
-async def test_a_journal_is_gone_on_with(autojump_clock: MockClock) -> None:
+async def test_a_journal_is_resumed(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     async with opened(disk, run="first", seed=7) as journal:
         journal.recorder.emit(BEGAN)
@@ -698,7 +699,7 @@ async def test_what_is_no_journal_of_ours_is_left_alone(content: bytes, autojump
     assert disk.files[FILE] == content
 
 
-async def test_a_damaged_last_line_is_not_gone_on_with(autojump_clock: MockClock) -> None:
+async def test_a_damaged_last_line_is_not_resumed(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     async with opened(disk) as journal:
         journal.recorder.emit(BEGAN)
@@ -749,7 +750,7 @@ CHILD: Final = """
 import sys, trio
 from pathlib import Path
 from greenroom.actors import ActorBegan
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.trace import open_journal
 
 async def main():

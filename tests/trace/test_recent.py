@@ -1,4 +1,4 @@
-"""What the recorder alone knows is kept where something fails, and when somebody asks."""
+"""The recorder's own records are kept where something fails, and on request."""
 
 from __future__ import annotations
 

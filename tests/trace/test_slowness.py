@@ -9,7 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.actors import AbortRequested, Behavior, Context, KillOverran, TurnEnded
+from greenroom.actors import AbortRequested, Behavior, Context, TurnEnded
+from greenroom.actors._events import KillOverran
 from greenroom.agents.events import ToolBegan, ToolEnded
 from greenroom.cli import main
 from greenroom.core import Cause, Event, Record, Recorder, event_of

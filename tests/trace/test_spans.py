@@ -1,4 +1,4 @@
-"""What is created, begun, ended and dropped finds each other by what they have in common, whatever lies in between."""
+"""Spans: what is created, begun, ended and dropped is joined by what it has in common, whatever lies in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from greenroom.trace import check_journal, open_spans, spans
 from tests.trace.planting import BEGIN, END, Entries, run
 
 LIVES: Final = (("new", "begin", "end"), ("new", "dropped"), ("new", "end"), ("begin", "end"))
-"""How the run of a task goes; journals of earlier versions begin with its work."""
+"""The events of a task's run, in order; journals of earlier versions begin with its work."""
 
 
 def step_of(step: str, task: str, run: int = 1) -> Event:

@@ -19,8 +19,8 @@ from greenroom.actors import (
     StopRequested,
     TurnBegan,
     TurnEnded,
-    WatchFailed,
 )
+from greenroom.actors._events import WatchFailed
 from greenroom.agents.events import AgentDefined
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessageLeased
@@ -329,9 +329,9 @@ def test_what_was_for_one_incarnation_may_die_with_it() -> None:
 
 def test_a_picked_lease_may_overtake() -> None:
     """A drain of one class leaves the others where they are, also those in `now`."""
-    picked = [one for one in SOUND[edges] if one.kind == "message.leased" and one["is_picked"]]
+    picked = [entry for entry in SOUND[edges] if entry.kind == "message.leased" and entry["is_picked"]]
 
-    assert [one["msg"] for one in picked] == [3, 5]
+    assert [entry["msg"] for entry in picked] == [3, 5]
     assert ids(SOUND[edges]) == set()
 
 
@@ -349,7 +349,7 @@ def hides(entries: Entries, where: int) -> bool:
     """Whether a journal without this event is that of another sound run: one in which a kill came before the begin."""
     begin = entries[where]
     rest = [entry for entry in entries if (entry.event.actor, entry.event.inc) == (begin.event.actor, begin.event.inc)]
-    is_killed = any(one.kind == "actor.end" and one["state"] == "killed" for one in rest)
+    is_killed = any(entry.kind == "actor.end" and entry["state"] == "killed" for entry in rest)
     return begin.kind == "actor.begin" and is_killed and not any(one.kind == "turn.begin" for one in rest)
 
 
@@ -385,7 +385,7 @@ def test_two_events_of_a_machine_that_change_places_are_always_found(scenario: S
 
 def test_what_was_not_checked_is_told_with_what_it_would_take() -> None:
     silent = [one for one in SOUND[work] if one.kind not in {"supervisor.opened", "actor.kill_requested"}]
-    lifecycle = [one for one in silent if one.kind.startswith("actor.") and one.get("journal") != "full"]
+    lifecycle = [entry for entry in silent if entry.kind.startswith("actor.") and entry.get("journal") != "full"]
 
     assert unchecked(silent).keys() == {"I-26", "I-39"}
     assert unchecked(silent[:-3]).keys() == {"I-9", "I-26", "I-39"}

@@ -45,7 +45,7 @@ def test_a_word_outside_the_declared_set_is_found_in_every_event(data: Any) -> N
     word = data.draw(st.one_of(st.sampled_from(["exploded", "pending", "running", ""]), st.text(max_size=9)))
     event = attrs.evolve(data.draw(events_of(event_class)), **{field: word})
 
-    said = [one for one in found(event) if one.startswith(f"{field} of {event_class.kind} ")]
+    said = [text for text in found(event) if text.startswith(f"{field} of {event_class.kind} ")]
 
     assert len(said) == (word not in words)
 

@@ -26,6 +26,6 @@ async def wait_task_rescheduled(abort: Callable[[Any], trio.lowlevel.Abort]) -> 
 
 trio.lowlevel.wait_task_rescheduled = wait_task_rescheduled  # type: ignore[assignment]
 
-from greenroom.waiting import SHORTCUTS  # noqa: E402 - Trio is changed first
+from greenroom.waiting._parking import SHORTCUTS  # noqa: E402 - Trio is changed first
 
 assert not SHORTCUTS

@@ -11,7 +11,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.waiting import SHORTCUTS, _parking, prepare, sleep, wake
+from greenroom.waiting import _parking, prepare, sleep, wake
+from greenroom.waiting._parking import SHORTCUTS
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""What whoever works in a worktree may run and write: not in the main checkout, nor with its git."""
+"""Commands and edits of an agent in a worktree: not in the main checkout, nor with its git."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SeededIds, UsageError, actor_id
+from greenroom.core import UsageError, actor_id
+from greenroom.core.ports import SeededIds
 from greenroom.worktrees import check_name
 from greenroom.worktrees._worktree_names import agent_name, is_name, nth_name, random_name, slug_of
 

@@ -15,7 +15,8 @@ import pytest
 import trio
 
 from greenroom.containment import GitCalls
-from greenroom.core import Event, Ports, SystemClock, UsageError
+from greenroom.core import Event, UsageError
+from greenroom.core.ports import Ports, SystemClock
 from greenroom.worktrees import (
     BaseRef,
     Fate,

@@ -19,13 +19,15 @@ from tools.house._tree import Tree
 ROOT: Final = Path(__file__).resolve().parents[2]
 BEFORE: Final = Path(__file__).with_name("before.json")
 """The figures of the commit that the limits compare with, as this program counted them there."""
+MAX_WORDS_IN_TESTS: Final = 408
+"""The budget of tests for words that readers have to translate: it only falls."""
 
 
 def figures_of(root: Path, before: Mapping[str, float]) -> list[Figure]:
     """Return all figures of a checkout; the limit of a word is a tenth of what it was before."""
     tree = Tree(root)
     limits = {name: int(number) // 10 for name, number in before.items()}
-    limits["tests"] = int(before.get("all of these in tests", 0))  # its budget only falls
+    limits["tests"] = MAX_WORDS_IN_TESTS
     found = [*_structure.figures(tree), *_language.figures(tree, limits), *_tests.figures(tree)]
     return sorted(found, key=lambda one: one.line)
 

@@ -249,6 +249,17 @@ def public_members(each: ast.ClassDef, by_name: Mapping[str, ast.ClassDef]) -> s
     return found
 
 
+def constants(each: ast.ClassDef) -> set[str]:
+    """Return the names that a class assigns in its body, which serve as properties of its objects."""
+    return {
+        target.id
+        for node in each.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
 def single_bases(tree: Tree) -> Iterator[str]:
     """Yield the classes that nothing but one subclass uses."""
     below: Counter[str] = Counter()
@@ -372,9 +383,13 @@ def _faces(tree: Tree) -> Iterator[Figure]:
     # What a guide imports is used by its readers, whether the reference lists it or not.
     reference = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs" / "reference").glob("*.md"))
     guides = "\n".join(path.read_text(encoding="utf-8") for path in (tree.root / "docs").rglob("*.md"))
+    # A class that the glossary names has to be public, and a test holds it to that.
+    glossary = tree.root / "docs" / "explanation" / "glossary.md"
+    named = re.findall(r"`(\w+)` \|$", glossary.read_text(encoding="utf-8"), re.MULTILINE) if glossary.is_file() else []
     imported = re.findall(r"^from greenroom[\w.]* import (\([^)]*\)|.*)", guides, re.MULTILINE)
     known = (
         set(re.findall(r"\w+", reference))
+        | set(named)
         | set(re.findall(r"\w+", " ".join(imported)))
         | set(public_names(tree.modules["greenroom"].tree))
     )
@@ -422,7 +437,9 @@ def single_protocols(tree: Tree) -> Iterator[str]:
     """Yield the protocols whose members at most one class of the package has, the test kit not counted."""
     classes = [each for module in tree.modules.values() if module.folder != "testing" for each in module.classes]
     by_name = _by_name(tree)
-    members = {id(each): public_members(each, by_name) | attributes(each, by_name) for each in classes}
+    members = {
+        id(each): public_members(each, by_name) | attributes(each, by_name) | constants(each) for each in classes
+    }
     for each in classes:
         wanted = members[id(each)]
         if is_protocol(each) and wanted and "__call__" not in {getattr(node, "name", "") for node in each.body}:

@@ -24,7 +24,8 @@ from greenroom.agents.subagents import AGENT_TOOLS, SendRefused
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled, Undelivered, UsageError, point
 from greenroom.models import Message
 from greenroom.session import Session, open_session
-from greenroom.teams import LEAD, CreateItem, Edit, EditItem, Item, Team
+from greenroom.teams import LEAD, Edit, EditItem, Item, Team
+from greenroom.teams._board_messages import CreateItem
 from greenroom.teams._shutdown_requests import ShutdownOutcome
 from greenroom.teams._team_handles import Teammate
 from greenroom.testing import Sim

@@ -15,7 +15,8 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Request
-from greenroom.core import PeerError, UsageError, checked, read_switch
+from greenroom.core import PeerError, UsageError
+from greenroom.core.validation import checked, read_switch
 from greenroom.models import Message, TextBlock
 
 WINDOW_TOKENS: Final = 200_000

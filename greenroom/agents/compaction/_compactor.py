@@ -27,7 +27,8 @@ from greenroom.agents.compaction._compaction import (
 )
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
 from greenroom.agents.review import call_lines
-from greenroom.core import ProviderError, UsageError, error_text, escape_text, reminder
+from greenroom.core import ProviderError, UsageError
+from greenroom.core.texts import error_text, escape_text, reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookInput, PostCompactInput, PreCompactInput, SessionStartInput
 

@@ -16,8 +16,9 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._definition import AgentDefinition
-from greenroom.core import LISTING_CHARACTERS, Listed, UsageError, bounded_listing
+from greenroom.core import UsageError
 from greenroom.core.sources import Diagnostic, Kind, Scope
+from greenroom.core.texts import LISTING_CHARACTERS, Listed, bounded_listing
 
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
 NAMES_ONLY: Final = "({number} agents are too many to describe here: names only. Ask the user which one is meant if a name does not say it.)"

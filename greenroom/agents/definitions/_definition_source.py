@@ -18,7 +18,8 @@ from greenroom.agents._definition import AgentDefinition, DefinitionOrigin
 from greenroom.agents.definitions._builtin_definitions import BUILTINS
 from greenroom.agents.definitions._definition_catalog import Definitions, Given, resolve_definitions
 from greenroom.agents.definitions._definition_fields import Reading, read_json, read_markdown, with_prefix
-from greenroom.core import Blocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Blocking
 from greenroom.core.sources import (
     SKILL_FILE,
     Diagnostic,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from greenroom.core import read_switch
+from greenroom.core.validation import read_switch
 
 SessionMode: TypeAlias = Literal["coordinator", "normal"]
 """True if the main agent of a session only leads others."""

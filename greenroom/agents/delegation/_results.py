@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import fields
+from greenroom.core.texts import fields
 from greenroom.models import Usage
 from greenroom.tasks import Progress
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from greenroom.core import FRAMES
+from greenroom.core.texts import FRAMES
 
 _TAGS: Final = (
     *FRAMES,

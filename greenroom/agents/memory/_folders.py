@@ -15,8 +15,8 @@ from urllib.parse import quote
 import attrs
 
 from greenroom.agents._definition import AgentDefinition, MemoryScope
-from greenroom.core import read_switch
 from greenroom.core.sources import OWN, Places, Scope
+from greenroom.core.validation import read_switch
 
 MEMORY_FILE: Final = "MEMORY.md"
 MEMORY_TOOLS: Final = ("Read", "Write", "Edit")

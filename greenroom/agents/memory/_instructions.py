@@ -16,7 +16,6 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents.memory._imports import ImportedText, follow
-from greenroom.core import read_switch
 from greenroom.core.sources import (
     OWN,
     THEIRS,
@@ -35,6 +34,7 @@ from greenroom.core.sources import (
     shown_path,
     words,
 )
+from greenroom.core.validation import read_switch
 
 ADDED_VARIABLE: Final = "GREENROOM_ADDITIONAL_DIRECTORIES_CLAUDE_MD"
 _FILES: Final = (("CLAUDE.md", THEIRS), ("GREENROOM.md", OWN))

@@ -16,7 +16,8 @@ from typing import Final, final
 import trio
 
 from greenroom.agents.memory._folders import MemoryFolder
-from greenroom.core import Blocking, PeerError, make_private_folder, open_private
+from greenroom.core import PeerError, make_private_folder, open_private
+from greenroom.core.ports import Blocking
 
 LOCK: Final = ".lock"
 WAIT_S: Final = 60.0

@@ -12,8 +12,8 @@ import attrs
 
 from greenroom.agents._definition import MemoryScope
 from greenroom.agents.memory._folders import MEMORY_FILE, MemoryFolder
-from greenroom.core import escape_text
 from greenroom.core.sources import Unusable, read_start
+from greenroom.core.texts import escape_text
 
 NOTES_LINES: Final = 200
 NOTES_BYTES: Final = 25_000

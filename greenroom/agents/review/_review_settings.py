@@ -6,7 +6,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import checked
+from greenroom.core.validation import checked
 
 TIMEOUT_S: Final = 30.0
 

@@ -17,7 +17,8 @@ import attrs
 from greenroom.agents._call_batches import summarize
 from greenroom.agents._side_run import SideRun
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
-from greenroom.core import JournalError, error_text
+from greenroom.core import JournalError
+from greenroom.core.texts import error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Effect, Mode, Request, check
 from greenroom.tools import Tool, ToolContext, ToolError

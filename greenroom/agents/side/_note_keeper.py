@@ -20,7 +20,8 @@ from greenroom.agents._side_run import Emit, SideRun, open_side_run
 from greenroom.agents._state import AgentState
 from greenroom.agents.memory import MEMORY_FILE, NOTES_LINES, MemoryFolder, hold_notes
 from greenroom.agents.side._confined import Confined, can_write
-from greenroom.core import UsageError, reminder
+from greenroom.core import UsageError
+from greenroom.core.texts import reminder
 from greenroom.models import Message
 
 EXTRACTION: Final = "memory extraction"

@@ -11,7 +11,8 @@ from typing import Final
 
 from greenroom.agents._forked import run_forked
 from greenroom.agents._side_run import SideRun
-from greenroom.core import UsageError, reminder
+from greenroom.core import UsageError
+from greenroom.core.texts import reminder
 from greenroom.models import Message
 
 SUGGESTION: Final = "prompt suggestion"

@@ -15,7 +15,7 @@ from greenroom.agents._forked import run_forked
 from greenroom.agents._side_run import Emit, SideRun, notice, open_side_run
 from greenroom.agents._state import AgentState
 from greenroom.agents.events._agent_events import AgentSummarized
-from greenroom.core import error_text, reminder
+from greenroom.core.texts import error_text, reminder
 from greenroom.models import Message
 
 SUMMARY: Final = "progress summary"

@@ -9,7 +9,8 @@ import attrs
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
 from greenroom.agents.delegation._situation import ForkSetting
-from greenroom.core import LISTING_CHARACTERS, checked
+from greenroom.core.texts import LISTING_CHARACTERS
+from greenroom.core.validation import checked
 
 AUTO_BACKGROUND_MS: Final = 120_000
 MAX_REPORT_CHARS: Final = 160_000

@@ -11,7 +11,8 @@ from typing import Any, Final
 import attrs
 
 from greenroom.agents.subagents._delegation_settings import AUTO_BACKGROUND_MS, DelegationSettings
-from greenroom.core import UsageError, read_switch
+from greenroom.core import UsageError
+from greenroom.core.validation import read_switch
 
 FORK_VARIABLE: Final = "GREENROOM_FORK_SUBAGENT"
 BACKGROUND_OFF_VARIABLE: Final = "GREENROOM_DISABLE_BACKGROUND_TASKS"

@@ -17,21 +17,11 @@ from greenroom.core.sources._field_table import (
     thawed,
     words,
 )
-from greenroom.core.sources._frontmatter import BadFrontmatter, Document, FieldEntry, entries_of, read_frontmatter
+from greenroom.core.sources._frontmatter import BadFrontmatter, FieldEntry, entries_of, read_frontmatter
 from greenroom.core.sources._headers import read_header
-from greenroom.core.sources._plugin_folders import (
-    MANIFEST,
-    SKILL_FILE,
-    BrokenPlugin,
-    FoundPlugins,
-    Plugin,
-    PluginPart,
-    find_plugins,
-    read_plugin,
-)
-from greenroom.core.sources._source_folders import OWN, THEIRS, Places, Scope, SourceLevel, find_places, managed_folders
+from greenroom.core.sources._plugin_folders import MANIFEST, SKILL_FILE, FoundPlugins, Plugin, find_plugins
+from greenroom.core.sources._source_folders import OWN, THEIRS, Places, Scope, SourceLevel, find_places
 from greenroom.core.sources._text_files import (
-    FILE_BYTES,
     FileCache,
     FoundFile,
     MissingFile,
@@ -46,15 +36,12 @@ from greenroom.core.sources._text_files import (
 
 __all__ = [
     "EFFORT_VALUES",
-    "FILE_BYTES",
     "MANIFEST",
     "OWN",
     "SKILL_FILE",
     "THEIRS",
     "BadFrontmatter",
-    "BrokenPlugin",
     "Diagnostic",
-    "Document",
     "Field",
     "FieldEntry",
     "FileCache",
@@ -65,7 +52,6 @@ __all__ = [
     "MissingFile",
     "Places",
     "Plugin",
-    "PluginPart",
     "Scope",
     "SourceLevel",
     "Unusable",
@@ -78,14 +64,12 @@ __all__ = [
     "frozen",
     "is_file",
     "items",
-    "managed_folders",
     "mapping",
     "one_of",
     "positive",
     "read_fields",
     "read_frontmatter",
     "read_header",
-    "read_plugin",
     "read_start",
     "read_text",
     "shown_path",

@@ -17,7 +17,9 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import PeerError, SystemClock, UsageError, checked
+from greenroom.core import PeerError, UsageError
+from greenroom.core.ports import SystemClock
+from greenroom.core.validation import checked
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import Delta, ModelRequest, Usage

@@ -11,7 +11,8 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, checked
+from greenroom.core import UsageError
+from greenroom.core.validation import checked
 from greenroom.models._types import Usage
 from greenroom.models.choice._model_names import family_of
 

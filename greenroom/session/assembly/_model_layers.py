@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.models import Model, RetryBudget, Usage, with_settings
 from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent
 from greenroom.models.recordings import MODEL_FILE, recording

@@ -14,7 +14,7 @@ from greenroom.agents.compaction import compaction_from_environment
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.subagents import delegation_from_environment, moves_calls
 from greenroom.containment import GitCalls
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.session.assembly._main_definition import chosen_main
 from greenroom.session.assembly._run_place import find_place

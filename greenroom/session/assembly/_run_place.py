@@ -7,8 +7,9 @@ from typing import final
 
 import attrs
 
-from greenroom.core import Ports, UsageError, is_uuid
+from greenroom.core import UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
+from greenroom.core.ports import Ports
 from greenroom.session.assembly._session_spec import SessionSpec
 from greenroom.session.record._resume import Beginning, Fork, find_session, read_beginning
 

@@ -12,7 +12,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.definitions import DefinitionSource
 from greenroom.containment import GitCalls, MaskedDisk, Secrets
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.mcp import FoundServers, McpSettings
 from greenroom.models import Model

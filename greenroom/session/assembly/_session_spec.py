@@ -10,7 +10,9 @@ import attrs
 
 from greenroom.agents import MAIN_NAME, AgentDefinition
 from greenroom.agents.definitions import Definitions
-from greenroom.core import Ports, UsageError, fits, in_words, whole_path
+from greenroom.core import UsageError, whole_path
+from greenroom.core.ports import Ports
+from greenroom.core.validation import fits, in_words
 from greenroom.models import Model
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.record._resume import Fork

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from greenroom.actors import Ref
 from greenroom.agents import Agent, AgentState, Loaded, agent_spec
-from greenroom.core import Cause, Ports, SystemClock
+from greenroom.core import Cause
+from greenroom.core.ports import Ports, SystemClock
 from greenroom.hooks import HookEvent
 from greenroom.models.budgets import Limits
 from greenroom.patterns import watch_steps
@@ -46,7 +47,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     door = open_door(plan.run.folder, session.inbox, settings, recording=services.journal, ports=ports)
     with _watched_steps(services.runtime, ports):
         async with door:
-            services.live.opened()
+            services.streams.note_open()
             try:
                 yield
                 await session.asides.finish()

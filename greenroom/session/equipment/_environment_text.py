@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.containment import GitCalls, GitTooOld, run_git
-from greenroom.core import escape_text
+from greenroom.core.texts import escape_text
 
 GIT: Final = "# Git"
 """Opening of the part about the repository."""

@@ -14,7 +14,8 @@ from typing import Final, TypeAlias, final
 import trio
 
 from greenroom.agents import AgentState
-from greenroom.core import Blocking, Recorder
+from greenroom.core import Recorder
+from greenroom.core.ports import Blocking
 from greenroom.core.sources import stamp_of
 from greenroom.hooks import HookEvent, HookSet
 from greenroom.session.equipment._session_hooks import tell_of_file

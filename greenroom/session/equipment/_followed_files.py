@@ -8,7 +8,7 @@ from pathlib import Path
 
 from greenroom.agents import AgentState, latest_hooking
 from greenroom.agents.memory import InstructionFile, Instructions, InstructionsByFile, render_instructions
-from greenroom.core import Blocking
+from greenroom.core.ports import Blocking
 from greenroom.core.sources import Places
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import ToolKind, traits_of

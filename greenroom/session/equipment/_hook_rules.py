@@ -8,7 +8,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.agents import AgentState, Note
-from greenroom.core import reminder
+from greenroom.core.texts import reminder
 from greenroom.hooks import LateAnswer
 from greenroom.inbox import HOOK
 from greenroom.mailbox import Lane

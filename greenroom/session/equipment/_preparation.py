@@ -29,8 +29,8 @@ from greenroom.agents.memory import (
     tools_with_memory,
 )
 from greenroom.containment import GitCalls
-from greenroom.core import escape_text
 from greenroom.core.sources import Places
+from greenroom.core.texts import escape_text
 from greenroom.mcp import ServerStatus
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.assembly._source_places import describes_place

@@ -13,7 +13,8 @@ from typing import Final, final
 
 from greenroom.agents import AgentDefinition, AgentState
 from greenroom.agents.subagents import SubagentSpec
-from greenroom.core import Ports, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Ports
 from greenroom.hooks import ParsedHooks
 from greenroom.permissions import Mode, Policy, Scope, Update, apply_updates, updated_settings
 from greenroom.session.assembly._session_plan import Plan

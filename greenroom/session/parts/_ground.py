@@ -12,7 +12,8 @@ from greenroom.actors import Ref
 from greenroom.agents import AgentState, Loaded
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.subagents import SubagentSpec
-from greenroom.core import Blocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Blocking
 from greenroom.models.budgets import Budget
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, final
 
 from greenroom.agents.subagents import MainAgent
-from greenroom.core import Ports, Recorder, UsageError, whole_path
+from greenroom.core import Recorder, UsageError, whole_path
+from greenroom.core.ports import Ports
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import DirectoryAddedInput
 from greenroom.permissions import Scope, Update

@@ -21,7 +21,8 @@ from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcom
 from greenroom.agents import AgentState, Loaded, open_calls
 from greenroom.agents.events import CallDeferred, PermissionAnswered, PermissionAsked, ToolBegan
 from greenroom.agents.subagents import MainAgent
-from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
+from greenroom.core import ActorEnded, JournalError, Level, Undelivered
+from greenroom.core.ports import Blocking, Ids
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock

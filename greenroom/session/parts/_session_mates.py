@@ -18,7 +18,8 @@ import attrs
 from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentDefinition, AgentState, Lineage
 from greenroom.agents.subagents import MainAgent, SubagentPool, SubagentSpec, words_of
-from greenroom.core import Cause, Disk, Ports, UsageError
+from greenroom.core import Cause, UsageError
+from greenroom.core.ports import Disk, Ports
 from greenroom.session.assembly._session_spec import MAIN
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
@@ -172,7 +173,7 @@ class SessionMates:
         home.begin_run(task)
         self._tasks.begin(task)
 
-    def let_go(self, member: Member, down: Down) -> None:
+    def discard(self, member: Member, down: Down) -> None:
         """Take note of its end: what it has started ends with it, and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")

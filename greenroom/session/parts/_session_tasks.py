@@ -9,8 +9,8 @@ import trio
 from greenroom.agents.subagents import Post, SubagentPool
 from greenroom.core import Cause, UsageError
 from greenroom.models.budgets import Budget
+from greenroom.session.parts._host_agents import TaskHandle
 from greenroom.session.parts._session_status import TaskStatus, status_of
-from greenroom.session.parts._task_handle import TaskHandle
 from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, NoticeMode, Tasks
 from greenroom.trace import Journal
 

@@ -18,7 +18,9 @@ import attrs
 import trio
 
 from greenroom.agents.subagents import SESSION
-from greenroom.core import Blocking, Disk, Ids, JournalError, PeerError, Ports, UsageError, checked, is_session_id
+from greenroom.core import JournalError, PeerError, UsageError, is_session_id
+from greenroom.core.ports import Blocking, Disk, Ids, Ports
+from greenroom.core.validation import checked
 from greenroom.inbox import OriginKind, peer
 from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
 from greenroom.session.parts._session_inbox import SessionInbox

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from greenroom.core import JournalError, Ports, Recorder, UsageError
+from greenroom.core import JournalError, Recorder, UsageError
+from greenroom.core.ports import Ports
 from greenroom.session._catalog import EVENTS
 from greenroom.session._events import FilesRewound
 from greenroom.tools.checkpoints import FILES, FileCheckpoints, FileRewind

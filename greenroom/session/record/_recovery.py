@@ -18,7 +18,8 @@ import attrs
 from greenroom import tasks, teams
 from greenroom.agents import NOTICES, Loaded, load_conversation
 from greenroom.agents.subagents import record_path
-from greenroom.core import Event, Ports, UsageError
+from greenroom.core import Event, UsageError
+from greenroom.core.ports import Ports
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.record._resume import TRANSCRIPTS, copy_conversation, load_agent, transcript_name

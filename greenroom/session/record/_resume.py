@@ -10,7 +10,9 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.agents import Loaded, load_conversation
-from greenroom.core import Blocking, Disk, Ports, UsageError, checked, whole_path
+from greenroom.core import UsageError, whole_path
+from greenroom.core.ports import Blocking, Disk, Ports
+from greenroom.core.validation import checked
 from greenroom.session._events import SessionTitled
 from greenroom.session.record._json_lines import objects_of
 from greenroom.store import Transcript, TranscriptHeader

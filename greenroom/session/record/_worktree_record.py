@@ -13,7 +13,8 @@ from typing import Final
 
 from greenroom.agents import AgentState
 from greenroom.agents.subagents import EnteredWorktreeRecord, EnteredWorktrees
-from greenroom.core import Blocking, Ports, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import Blocking, Ports
 from greenroom.hooks import HookEvent, merge_hooks
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.record._recovery import entries_of

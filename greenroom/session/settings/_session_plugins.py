@@ -13,7 +13,7 @@ from pathlib import Path
 
 import attrs
 
-from greenroom.core import Ports
+from greenroom.core.ports import Ports
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places, Plugin, find_plugins, shown_path
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.session.settings._session_settings import Settings

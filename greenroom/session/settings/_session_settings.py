@@ -23,8 +23,9 @@ from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings, read_their_sandbox
-from greenroom.core import SettingsError, UsageError, checked, read_settings
+from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import Diagnostic, Kind, Places
+from greenroom.core.validation import checked, read_settings
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings, ServerRules, read_server_rules
 from greenroom.models import ModelSettings

@@ -16,7 +16,8 @@ from typing import Final, TypeAlias, final
 import trio
 
 from greenroom.agents import AgentState
-from greenroom.core import Ports, Recorder, SettingsError
+from greenroom.core import Recorder, SettingsError
+from greenroom.core.ports import Ports
 from greenroom.core.sources import Diagnostic, stamp_of
 from greenroom.permissions import Policy, Scope
 from greenroom.session.assembly._session_plan import Plan

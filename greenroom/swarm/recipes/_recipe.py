@@ -15,7 +15,8 @@ from typing import Any, Final, cast, final
 import attrs
 
 from greenroom.agents import INHERIT, AgentDefinition
-from greenroom.core import BadValue, UsageError
+from greenroom.core import UsageError
+from greenroom.core.validation import BadValue
 from greenroom.models import Play
 from greenroom.permissions import parse_mode
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorSpec

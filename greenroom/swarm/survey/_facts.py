@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from greenroom.core import printable_json
+from greenroom.core.texts import printable_json
 
 # At the start of a line, save for what a wrapper writes before it: the same words within a fact are a quotation.
 _HEAD: Final = re.compile(r"^[^{\n]*?Findings on item (\w+):", re.MULTILINE)

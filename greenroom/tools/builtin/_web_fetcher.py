@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import trio
 
-from greenroom.core import address_of, canonical_host, is_private_address, is_private_host
+from greenroom.core.network import address_of, canonical_host, is_private_address, is_private_host
 from greenroom.tools import ToolError
 from greenroom.tools.builtin._web_fetch import FetchedPage
 

@@ -18,7 +18,8 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core import Disk, JournalError, UsageError
+from greenroom.core import JournalError, UsageError
+from greenroom.core.ports import Disk
 from greenroom.tools._file_changes import FileChange
 from greenroom.tools.builtin._file_reader import Unreadable, digest_of, on_one_line, reason_of
 from greenroom.tools.builtin._replace import replace_file

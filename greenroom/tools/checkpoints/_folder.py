@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, final
 
-from greenroom.core import Disk
+from greenroom.core.ports import Disk
 from greenroom.tools.builtin._file_reader import digest_of
 from greenroom.tools.checkpoints._history import History, Snapshot
 

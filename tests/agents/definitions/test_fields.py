@@ -1,4 +1,4 @@
-"""What a definition may say, in both forms, and what becomes of what does not fit."""
+"""Fields of a definition, in both forms, and values that do not fit."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_bad_value_that_restricts_nothing_is_left_out(key: str, written: str) 
     definition, found = read(head(**{key: written}))
 
     assert definition == AgentDefinition(name="x", description="d", system_prompt="body")
-    assert [(one.kind, one.line) for one in found] == [(Kind.IGNORED, 4)]
+    assert [(finding.kind, finding.line) for finding in found] == [(Kind.IGNORED, 4)]
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,18 @@ def test_a_bad_value_that_restricts_takes_the_definition_out(key: str, written: 
     definition, found = read(head(**{key: written}))
 
     assert definition is None
-    assert [(one.kind, one.line) for one in found] == [(Kind.BROKEN, 4)]
+    assert [(finding.kind, finding.line) for finding in found] == [(Kind.BROKEN, 4)]
 
 
 def test_an_unknown_field_is_reported_and_not_fatal() -> None:
     definition, found = read(head(max_turns="8", colour="red", quux="1"))
 
     assert definition is not None
-    assert [(one.kind, one.line) for one in found] == [(Kind.IGNORED, 4), (Kind.IGNORED, 5), (Kind.IGNORED, 6)]
+    assert [(finding.kind, finding.line) for finding in found] == [
+        (Kind.IGNORED, 4),
+        (Kind.IGNORED, 5),
+        (Kind.IGNORED, 6),
+    ]
     assert found[0].text.endswith("did you mean maxTurns?")
     assert found[1].text.endswith("did you mean color?")
 
@@ -152,7 +156,7 @@ def test_a_file_without_a_name_is_documentation_and_one_with_a_name_only_is_skip
     assert [one.kind for one in read("---\ndescription: d\n---\n")[1]] == [Kind.NOTE]
     definition, found = read("---\nname: x\n---\n")
     assert definition is None
-    assert [(one.kind, one.line) for one in found] == [(Kind.BROKEN, 2)]
+    assert [(finding.kind, finding.line) for finding in found] == [(Kind.BROKEN, 2)]
 
 
 @pytest.mark.parametrize("name", ["-x", "Reviewer", "a:b", "a b", "a/b", "ä"])
@@ -182,7 +186,7 @@ def test_broken_yaml_is_one_diagnostic_with_its_line(content: str, line: int) ->
     definition, found = read(content)
 
     assert definition is None
-    assert [(one.kind, one.source, one.line) for one in found] == [(Kind.BROKEN, "x.md", line)]
+    assert [(finding.kind, finding.source, finding.line) for finding in found] == [(Kind.BROKEN, "x.md", line)]
     assert "\n" not in found[0].text
 
 
@@ -198,7 +202,7 @@ def test_description_with_a_colon_is_read_and_noted() -> None:
 
     assert definition is not None
     assert definition.description == "Use it: when"
-    assert [(one.kind, one.line) for one in found] == [(Kind.NOTE, 3)]
+    assert [(finding.kind, finding.line) for finding in found] == [(Kind.NOTE, 3)]
     assert found[0].text == "the value contains ': ' and must be quoted; it was read line by line"
 
 

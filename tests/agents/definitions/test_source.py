@@ -16,7 +16,8 @@ from greenroom.agents.definitions import (
     load_definitions,
 )
 from greenroom.agents.definitions._builtin_definitions import find_manual
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.core.sources import Kind, Plugin, Scope, find_places
 from tests.agents.definitions.samples import JSON, agent, places_in, write
 

@@ -1,4 +1,4 @@
-"""How the result of a skill that forks comes back."""
+"""The ways in which the result of a skill that forks comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call of the tool Agent may say, and what a model sees of it."""
+"""Inputs of the tool Agent, and what a model sees of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report may not look like, and that marking it takes nothing away."""
+"""Marks in a report that imitates the runtime; marking takes nothing away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reviewer is shown and how its answer is read."""
+"""The text for a reviewer, and how its answer is read."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ from greenroom.agents._repair import faults_of
 from greenroom.agents.events import ForkEnded, ToolBegan, ToolEnded
 from greenroom.agents.memory import MemoryFolder, NotesUnavailable, hold_notes
 from greenroom.agents.side import NoteKeeper
-from greenroom.core import InlineBlocking, JournalError, ProviderError, UsageError, event_of
+from greenroom.core import JournalError, ProviderError, UsageError, event_of
+from greenroom.core.ports import InlineBlocking
 from greenroom.models import Call, ScriptedModel, ToolResultBlock, Usage
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, parse_rule
@@ -235,7 +236,7 @@ async def test_two_runs_never_overlap_in_a_process_or_across(autojump_clock: Moc
         assert [kind for kind in kinds if kind.startswith("fork.")] == ["fork.begin", "fork.end"] * 3
 
 
-async def test_somebody_who_does_not_let_go_is_not_waited_for_for_ever(
+async def test_somebody_who_does_not_let_go_is_not_waited_for_forever(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:
     memory = MemoryFolder(folder=tmp_path / "notes")
@@ -275,8 +276,8 @@ def test_no_call_outside_the_folder_is_ever_performed(calls: list[tuple[str, lis
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve()
         folder, outside = root / "notes", root / "project"
-        for one in (folder / "in", outside):
-            one.mkdir(parents=True)
+        for each_path in (folder / "in", outside):
+            each_path.mkdir(parents=True)
         (outside / "secret.txt").write_text("the secret")
         (folder / "MEMORY.md").write_text("- a\n")
         (folder / "out").symlink_to(outside)  # a link that leads outside

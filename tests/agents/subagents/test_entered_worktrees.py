@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
 from greenroom.agents.subagents import EnteredWorktreeRecord, EnteredWorktrees
-from greenroom.core import Event, JournalError, Ports, UsageError
+from greenroom.core import Event, JournalError, UsageError
+from greenroom.core.ports import Ports
 from greenroom.models import ScriptedModel
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet
@@ -142,7 +143,7 @@ def test_no_order_of_steps_loses_work_or_the_place(steps: list[str]) -> None:
 
 
 async def test_going_in_that_is_cancelled_while_it_is_put_on_record_is_no_stay(tmp_path: Path) -> None:
-    """Rule 4: a run that is gone on with is where the agent was when it ended, not where it was about to go."""
+    """Rule 4: a run that is resumed is where the agent was when it ended, not where it was about to go."""
     life = Life(make_repository(tmp_path / "project"))
     scope = trio.CancelScope()
 

@@ -24,7 +24,7 @@ from tools.fire.stage import CELLS, MARK, Cell, FireModel, Stage, faults_on_disk
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(cell).replace(" ", "_"))
 def test_what_comes_of_work_under_fire_is_told_once_and_as_it_is(cell: Cell, tmp_path: Path) -> None:
-    """RC-04, RC-50: one end, one notice or result with all that was said, conversations that can be gone on with."""
+    """RC-04, RC-50: one end, one notice or result with all that was said, conversations that can be resumed."""
     seen = play_virtually(cell, tmp_path)
 
     assert seen.problems(expected(*cell)) == []

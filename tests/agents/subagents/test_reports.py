@@ -1,4 +1,4 @@
-"""What the reader of a run gets of a report that is too long for it."""
+"""Reports that are too long for the reader of a run."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Cause, SystemIds, ThreadBlocking
+from greenroom.core import Cause
+from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.tasks import TaskNotice, Tasks, open_tasks
 from greenroom.testing import CancelAt
 from greenroom.tools import InvalidInput, SystemProcesses, ToolContext, ToolError, Workspace, open_processes

@@ -11,7 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import InvalidInput, OutsideRoots, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
@@ -31,7 +31,7 @@ async def write(ctx: ToolContext, content: str, name: str = "f") -> str:
 
 
 def left_beside(path: Path) -> list[str]:
-    return [one.name for one in path.parent.iterdir() if one != path]
+    return [each_path.name for each_path in path.parent.iterdir() if each_path != path]
 
 
 async def test_an_edit_replaces_the_one_place_and_shows_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import OutsideRoots, ToolError
 from greenroom.tools.builtin import _glob, _walk, glob_tool
 from tests.tools.calls import call, context, make

@@ -12,7 +12,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import OutsideRoots, ToolError
 from greenroom.tools.builtin import READ_ONLY_TOOLS, _grep, grep_tool
 from greenroom.tools.builtin._automaton import SearchBudget

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core import ThreadBlocking
+from greenroom.core.ports import ThreadBlocking
 from greenroom.tools import InvalidInput, OutsideRoots, ToolError
 from greenroom.tools.builtin import read_tool
 from tests.tools.calls import call, context, make

@@ -1,4 +1,4 @@
-"""What hooks are told of the results of built-in tools: the documented shapes, and nothing where no hook listens."""
+"""Results of built-in tools as hooks see them: the documented shapes, and nothing where no hook listens."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_patch_leads_from_the_old_text_to_the_new_one(old: list[str], new: lis
 def test_changes_that_are_far_apart_are_hunks_of_their_own() -> None:
     lines = [str(number) for number in range(40)]
     patch = patch_of("\n".join(lines), "\n".join(["x", *lines[1:-1], "y"]))
-    assert [(one["oldStart"], one["lines"][0], one["lines"][-1]) for one in patch] == [
+    assert [(entry["oldStart"], entry["lines"][0], entry["lines"][-1]) for entry in patch] == [
         (1, "-0", " 3"),
         (37, " 36", "+y"),
     ]

@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 import pytest
 import trio
 
-from greenroom.core import InlineBlocking
+from greenroom.core.ports import InlineBlocking
 from greenroom.tools.builtin._steps import STEP_UNITS, Work, in_steps
 from tests.tools.calls import context
 

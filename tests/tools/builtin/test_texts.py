@@ -1,4 +1,4 @@
-"""What Edit does to the bytes of a file, as properties; the tools are in test_edit.py."""
+"""Edits of the bytes of a file, as properties; the tools are in test_edit.py."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from greenroom.core import InlineBlocking, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import InlineBlocking
 from greenroom.tools import AskUser, InvalidInput, QuestionAnswers, QuestionRequest, ToolContext, ToolError
 from greenroom.tools._workspace import Todo
 from greenroom.tools.builtin import ask_user_question_tool, todo_write_tool
@@ -46,7 +47,7 @@ async def test_a_bad_list_is_refused_and_the_old_one_kept(tmp_path: Path, todos:
     with pytest.raises(ToolError, match=reason):
         await todo_write_tool.call({"todos": todos}, ctx)
 
-    assert [one.content for one in ctx.workspace.todos] == ["old"]
+    assert [each_todo.content for each_todo in ctx.workspace.todos] == ["old"]
 
 
 # --- questions -------------------------------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ async def test_a_question_reaches_the_host_typed_and_the_answer_the_model() -> N
     )
     assert (request.actor, request.tool_use_id) == ("a1", "t1")
     assert [option.label for option in request.questions[0].options] == ["a", "b"]
-    assert [one.multiSelect for one in request.questions] == [False, True]
+    assert [each_question.multiSelect for each_question in request.questions] == [False, True]
 
 
 @pytest.mark.parametrize(

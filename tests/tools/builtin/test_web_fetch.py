@@ -194,7 +194,7 @@ async def test_a_question_is_answered_by_whoever_digests() -> None:
 
 @asynccontextmanager
 async def server(answer: bytes, *, is_endless: bool = False) -> AsyncIterator[str]:
-    """A server on loopback that says the same to everybody, and perhaps goes on for ever."""
+    """A server on loopback that says the same to everybody, and perhaps goes on forever."""
 
     async def serve(stream: trio.SocketStream) -> None:
         async with stream:

@@ -1,4 +1,4 @@
-"""What tests of checkpoints share."""
+"""Helpers for the tests of checkpoints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
-from greenroom.core import SystemDisk
+from greenroom.core.ports import SystemDisk
 
 
 def appending(path: Path, content: bytes) -> None:

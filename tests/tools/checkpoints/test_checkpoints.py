@@ -1,4 +1,4 @@
-"""What cannot be kept or set back is said, and nothing else suffers from it."""
+"""Files that cannot be kept or set back are reported, and nothing else suffers from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SystemDisk, UsageError
+from greenroom.core import UsageError
+from greenroom.core.ports import SystemDisk
 from greenroom.tools._file_changes import FileChange
 from greenroom.tools.builtin._file_reader import open_regular
 from greenroom.tools.checkpoints import FileCheckpoints, _inspection
@@ -132,7 +133,7 @@ def test_what_is_kept_of_each_change_is_there_after_a_restart(tmp_path: Path) ->
             one.write_bytes(content)  # as a crash leaves them before they are removed
         again = opened(tmp_path)
         rewind = again.rewind("m0", is_dry_run=True)
-        assert rewind.removed == tuple(one for one in (path, other) if one.exists())
+        assert rewind.removed == tuple(each_path for each_path in (path, other) if each_path.exists())
         assert rewind.changed_elsewhere == ()
         old = {path: path.read_bytes() for path in (tmp_path / "files").glob("*.change")}
     assert not opened(tmp_path).rewind("m0").error

@@ -12,7 +12,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import Disk, InlineBlocking, SystemDisk
+from greenroom.core.ports import Disk, InlineBlocking, SystemDisk
 from greenroom.tools import Tool, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 from greenroom.tools.checkpoints import FileCheckpoints, FileRewind

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.core._control_characters import without_control
+from greenroom.core.texts._control_characters import without_control
 
 REMINDER: Final = "system-reminder"
 NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"

@@ -12,7 +12,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core._frames import escape_text
+from greenroom.core.texts._frames import escape_text
 
 LISTING_CHARACTERS: Final = 16_000
 """Default maximum length of a list of agents: some 4,000 tokens, 2 % of a context of 200,000."""

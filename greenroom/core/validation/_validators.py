@@ -127,7 +127,7 @@ def _kind_of(hint: Any) -> Kind:
     if origin is Literal:
         return lambda value: any(value == word and type(value) is type(word) for word in args)
     if origin in _SEQUENCES or hint in _SEQUENCES:
-        return _sequence(origin, tuple(_kind_of(one) for one in args if one is not ...), is_open=args[-1:] == (...,))
+        return _sequence(origin, tuple(_kind_of(kind) for kind in args if kind is not ...), is_open=args[-1:] == (...,))
     if origin in {Mapping, dict} or hint in {Mapping, dict}:
         return _mapping(*map(_kind_of, args or (Any, Any)))
     if origin in {frozenset, set}:

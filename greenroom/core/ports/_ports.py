@@ -22,8 +22,8 @@ from typing import Final, ParamSpec, Protocol, TypeVar, final
 import attrs
 import trio
 
-from greenroom.core._ids import Ids, SystemIds
 from greenroom.core._local_paths import make_private_folder, open_private
+from greenroom.core.ports._ids import Ids, SystemIds
 
 P = ParamSpec("P")
 T = TypeVar("T")

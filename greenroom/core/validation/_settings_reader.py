@@ -23,7 +23,7 @@ from cattrs.cols import (
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from greenroom.core._errors import SettingsError
-from greenroom.core._validators import BadValue
+from greenroom.core.validation._validators import BadValue
 
 S = TypeVar("S")
 

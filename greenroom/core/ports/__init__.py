@@ -1,0 +1,29 @@
+"""Ports to the machine: clock, ids, random numbers, disk and threads."""
+
+from greenroom.core.ports._ids import Ids, SeededIds, SystemIds
+from greenroom.core.ports._ports import (
+    Blocking,
+    Chance,
+    Clock,
+    Disk,
+    InlineBlocking,
+    Ports,
+    SystemClock,
+    SystemDisk,
+    ThreadBlocking,
+)
+
+__all__ = [
+    "Blocking",
+    "Chance",
+    "Clock",
+    "Disk",
+    "Ids",
+    "InlineBlocking",
+    "Ports",
+    "SeededIds",
+    "SystemClock",
+    "SystemDisk",
+    "SystemIds",
+    "ThreadBlocking",
+]
