@@ -251,6 +251,7 @@ async def call(servers: McpServers, name: str, folder: Path) -> str:
         return str(problem)
 
 
+@pytest.mark.usefixtures("at_once")
 async def test_address_that_misbehaves_costs_itself_alone(tmp_path: Path) -> None:
     said: dict[str, list[str]] = {}
 
