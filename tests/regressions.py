@@ -46,7 +46,7 @@ ROWS: Final = {
     # --- cancel scope, cancellation propagation
     "RC-01": Row("Cancelling a turn touches only that turn and its foreground children."),
     "RC-02": Row("Gestures of a console are separate verbs; ending everything needs an explicit call.", _G),
-    "RC-03": Row("What was ended can be gone on with on request, and its history is kept."),
+    "RC-03": Row("What was ended can be resumed on request, and its history is kept."),
     "RC-04": Row("Every cancelled child has exactly one terminal event and one notice with a reason."),
     "RC-05": Row("A cancel is for a turn, an agent or a tree; that of a turn leaves work in the background alone."),
     "RC-06": Row("Ending a tree leaves no descendant that could run."),
@@ -138,7 +138,7 @@ ROWS: Final = {
     "RC-105": Row("Only an answer to a question answers it; no message does."),
     "RC-106": Row("No text can look like a field of a notice."),
     # --- resources
-    "RC-107": Row("A program that prints for ever is ended; the head and the tail are kept."),
+    "RC-107": Row("A program that prints forever is ended; the head and the tail are kept."),
     "RC-109": Row("Runs that have ended give up their history."),
     "RC-110": Row("Nothing holds an agent that has ended."),
     "RC-111": Row("A full disk refuses what is new, loudly."),
@@ -200,7 +200,7 @@ ROWS: Final = {
     "CL-48": Row("The lead is told of a mate that failed."),
     "CL-49": Row("A stop hook that always blocks is overruled."),
     "CL-50": Row("Stop hooks do not run when the provider failed."),
-    "CL-51": Row("A skill that forks does not call itself for ever."),
+    "CL-51": Row("A skill that forks does not call itself forever."),
     "CL-52": Row("Chains of children have one limit."),
     "CL-53": Row("A process ends with its scope, group and all."),
     "CL-54": Row("A long output is cut, and all of it is in a file."),

@@ -1,7 +1,7 @@
 """The hooks of one turn: what each is told of the agent, and what they add to what the model reads.
 
-What hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
-3.41). What they say for people is an event.
+What hooks say for the model goes into the conversation with the next message, as reminders that stay there. What they
+say for people is an event.
 """
 
 from __future__ import annotations

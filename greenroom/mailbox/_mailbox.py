@@ -275,8 +275,8 @@ class Mailbox(Generic[M]):
         """Record an event of a message, if the mailbox is traced."""
         if self.trace is not None:
             # `_value_` is what `value` returns: before Python 3.12 the property costs as much as the record itself.
-            fields = (self.owner, self.incarnation, parent, envelope.number, envelope.lane._value_)
-            self.trace.emit_fields(event, *fields, *more)
+            number, lane = envelope.number, envelope.lane._value_
+            self.trace.emit_fields(event, self.owner, self.incarnation, parent, number, lane, *more)
 
     # --- consumer --------------------------------------------------------------------------------------------------
 

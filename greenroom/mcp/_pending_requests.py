@@ -285,7 +285,7 @@ class _Sent:
             await self._stream.send(item)
             return
         await trio.lowlevel.checkpoint_if_cancelled()
-        # Whoever has given up does not wait: the SDK would hold its caller for 5 s if the server does not read.
+        # A caller that has given up does not wait: the SDK would hold its caller for 5 s if the server does not read.
         try:
             self._back.send_nowait(item)
         except (trio.WouldBlock, trio.BrokenResourceError):

@@ -32,8 +32,8 @@ JsonObject: TypeAlias = dict[str, Any]
 # --- requests --------------------------------------------------------------------------------------------------------
 
 _CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
-_MOST_TOKENS: Final = 10**15
-"""A count beyond this is no count; records hold numbers of at most 64 bits."""
+_MAX_TOKENS: Final = 10**15
+"""A count beyond this is not a count; records hold numbers of at most 64 bits."""
 LARGEST_ANSWER_BYTES: Final = 256 * 1024 * 1024
 LARGEST_EVENT_BYTES: Final = 64 * 1024 * 1024
 MAX_MARKS: Final = 4
@@ -236,7 +236,7 @@ def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
     def newest(name: str) -> int:
         value = fields.get(name)
         count: int = getattr(usage, name) if value is None else max(0, int(value))
-        if count > _MOST_TOKENS:
+        if count > _MAX_TOKENS:
             raise ValueError(name)
         return count
 

@@ -21,7 +21,7 @@ import attrs
 from greenroom.containment import repository_programs
 from greenroom.core.ports import Blocking
 from greenroom.permissions._findings import Findings, Need, tool_findings
-from greenroom.permissions._look import matches_of, real_paths
+from greenroom.permissions._look import matches_of, own_program, real_paths
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place
@@ -65,7 +65,8 @@ def _looked_up(request: Request) -> Request:
         patterns = [pattern for pattern in place.patterns if pattern not in request.matches]
         paths = [path for path in place.asked if path not in request.links]
         folders = [folder for folder in place.repositories if folder not in request.programs]
-        if not patterns and not paths and not folders:
+        run = [key for key in place.run if key not in request.own_programs]
+        if not patterns and not paths and not folders and not run:
             break
         wants_all = place.has_path_rules()
         matches = {pattern: matches_of(pattern, wants_all=wants_all) for pattern in patterns}
@@ -74,9 +75,15 @@ def _looked_up(request: Request) -> Request:
             request,
             matches={**request.matches, **matches},
             links={**request.links, **{k: v or k for k, v in links.items()}},
+            own_programs={**request.own_programs, **_own_programs(request, run)},
             programs={**request.programs, **{folder: repository_programs(Path(folder)) for folder in folders}},
         )
     return request
+
+
+def _own_programs(request: Request, run: Iterable[tuple[str, bool]]) -> dict[tuple[str, bool], str]:
+    folders = (request.cwd, *request.policy.directories)
+    return {key: own_program(key[0], folders, request.cwd, changes_dir=key[1]) for key in run}
 
 
 async def check(request: Request, blocking: Blocking) -> Verdict:
@@ -86,7 +93,7 @@ async def check(request: Request, blocking: Blocking) -> Verdict:
     """
     place = Place(request)
     _find(request, place)
-    if place.asked or place.patterns or place.repositories:
+    if place.asked or place.patterns or place.repositories or place.run:
         request = await blocking.run(_looked_up, request)
     return decide(request)
 

@@ -1,4 +1,5 @@
-"""Lookups on the disk that decisions depend on: the targets of links, and the matches of shell patterns.
+"""Lookups on the disk that decisions depend on: the targets of links, the matches of shell patterns, and programs that
+lie where an agent may write.
 
 Rule 1: a pattern matches at least as widely as in bash, so a file that is not found here is not read by a command
 either. Rule 2: a lookup is bounded; one that exceeds the bound is reported as such.
@@ -12,7 +13,8 @@ import fnmatch
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 MAX_ENTRIES: Final = 20_000
@@ -37,6 +39,32 @@ def real_paths(paths: Iterable[str]) -> dict[str, str]:
         if real != path:
             found[path] = real
     return found
+
+
+def own_program(name: str, folders: Sequence[str], cwd: str, *, changes_dir: bool) -> str:
+    """Return the file that a shell runs for a program if it lies in one of the folders; empty if it lies elsewhere.
+
+    A program there is not the one whose effects are known: a repository may bring it, and an agent may write it. Reads
+    the disk and the environment of the process; blocks.
+
+    Args:
+        name: The program, without a folder.
+        folders: The working directories, absolute.
+        cwd: The folder in which the shell starts.
+        changes_dir: True if the script may run it in another folder.
+    """
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if changes_dir and not all(entry.startswith("/") for entry in entries):
+        return "a relative folder of PATH"
+    search = os.pathsep.join(posixpath.join(cwd, entry) for entry in entries)
+    found = shutil.which(name, path=search)
+    return found if found is not None and _is_below(found, folders) else ""
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    names = {os.path.normpath(path), os.path.realpath(path)}
+    roots = {root for folder in folders for root in (os.path.normpath(folder), os.path.realpath(folder))}
+    return any(name == root or name.startswith(f"{root.rstrip('/')}/") for name in names for root in roots)
 
 
 def matches_of(pattern: str, *, wants_all: bool = False) -> tuple[str, ...] | None:

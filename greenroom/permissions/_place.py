@@ -24,8 +24,8 @@ from greenroom.permissions._traits import EDIT_TOOLS, READ_TOOLS, ToolKind
 class Place:
     """The paths of one request.
 
-    `asked` collects every absolute path that was looked up, `..` not resolved, `patterns` every absolute pattern, and
-    `repositories` every folder in which git would work.
+    `asked` collects every absolute path that was looked up, `..` not resolved, `patterns` every absolute pattern,
+    `repositories` every folder in which git would work, and `run` every program.
     """
 
     def __init__(self, request: Request) -> None:
@@ -34,6 +34,7 @@ class Place:
         self.asked: dict[str, None] = {}
         self.patterns: dict[str, None] = {}
         self.repositories: dict[str, None] = {}
+        self.run: dict[tuple[str, bool], None] = {}
 
     @cached_property
     def folders(self) -> list[str]:
@@ -66,6 +67,11 @@ class Place:
             return ()
         self.repositories[folder] = None
         return self.request.programs.get(folder, ())
+
+    def own_program(self, name: str, *, changes_dir: bool) -> str:
+        """Return the file that a shell runs for a program if it lies in a working directory; empty unless looked up."""
+        self.run[name, changes_dir] = None
+        return self.request.own_programs.get((name, changes_dir), "")
 
     def is_at_home(self, path: str) -> bool:
         """True if a path lies in a working directory, by both its names."""

@@ -30,6 +30,8 @@ class Request:
         hook: The decision of PreToolUse hooks, if any.
         links: Targets of paths that are or go through symbolic links; see `check`.
         matches: Matches of shell patterns on the disk, by absolute pattern; None for too many. See `check`.
+        own_programs: Programs that lie in a working directory, by name and by whether the script changes folders. See
+            `check`.
         programs: The programs that the repositories of folders name for git, by folder. See `check`.
     """
 
@@ -41,6 +43,7 @@ class Request:
     hook: Effect | None = None
     links: Mapping[str, str] = attrs.field(factory=dict)
     matches: Mapping[str, tuple[str, ...] | None] = attrs.field(factory=dict)
+    own_programs: Mapping[tuple[str, bool], str] = attrs.field(factory=dict)
     programs: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 

@@ -25,7 +25,7 @@ from greenroom.permissions._git_commands import shown_paths
 from greenroom.permissions._guards import critical_removal
 from greenroom.permissions._options import is_option, names
 from greenroom.permissions._place import Place, files_hidden_from
-from greenroom.permissions._reader_table import READERS
+from greenroom.permissions._reader_table import READERS, VERSIONS
 from greenroom.permissions._request import Request
 from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter, names_tool
 from greenroom.permissions._shell import HIDDEN
@@ -64,6 +64,10 @@ _MAKES_LINKS: Final = names("ln mv tar bsdtar unzip rsync cpio 7z patch")
 _GIT_MAKES_LINKS: Final = names(
     "checkout switch pull clone stash merge reset apply am rebase worktree cherry-pick restore submodule revert"
 )
+_BUILTINS: Final = names(
+    "echo true false : for case (( exit return break continue cd pwd printf test [ [[ type command builtin set unset export time"
+)
+"""What the shell runs itself, whatever lies in the folders of PATH."""
 _LOCAL: Final = re.compile(r"([a-z_][a-z0-9_]*)=")
 _FREE_TARGETS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
@@ -248,7 +252,8 @@ class _Finder:
         use = file_use(forms[-1]) if not is_fed and _all_harmless(command) else None
         is_home, blocked = self._paths(use) if use is not None else (False, None)
         programs = self.place.programs_of(self.request.cwd) if is_home and use is not None and use.is_git else ()
-        is_home = is_home and not programs
+        own = self._own_program(forms) if is_home else ""
+        is_home = is_home and not programs and not own
         self.found.needs.append(
             Need(
                 text=command.raw,
@@ -257,9 +262,20 @@ class _Finder:
                 rule=rule,
                 blocked_path=blocked,
                 updates=_suggest(forms[-1]),
-                why=_untrusted(programs),
+                why=_untrusted(programs) or (f"it would run {own}, which lies in a working directory" if own else ""),
             )
         )
+
+    def _own_program(self, forms: Sequence[Sequence[Word]]) -> str:
+        """Return the first program of a known command that is not the one whose effects are known."""
+        for words in forms:
+            name = words[0].value or "" if words else ""
+            if "/" in name or name in _BUILTINS or (name in VERSIONS and self.place.policy.is_trusted):
+                continue
+            own = self.place.own_program(name, changes_dir=self.changes_dir)
+            if own:
+                return own
+        return ""
 
     def _paths(self, use: FileUse) -> tuple[bool, str | None]:
         """Return whether all paths of a known command are free to access, and one that is not."""

@@ -21,8 +21,7 @@ from greenroom.session.assembly._session_plan import Plan, session_began
 from greenroom.session.assembly._session_services import open_services
 from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor, read_spec
 from greenroom.session.assembly._session_start import started
-from greenroom.session.parts._event_stream import Streams
-from greenroom.session.parts._live_events import wire
+from greenroom.session.parts._event_stream import open_streams
 from greenroom.session.record._recovery import read_earlier
 from greenroom.session.record._resume import Fork
 from greenroom.tools import Tool
@@ -99,16 +98,15 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder
-        live, host = wire(plan.spec.host, recorder)
+        streams, host = open_streams(plan.spec.host, recorder)
         loaded, left = await read_earlier(plan.run, ports)
         recorder.emit(session_began(plan))
         for event in left.events:
             recorder.emit(event)
         state, error = State.FAILED, ""
-        streams = Streams(recorder, live)
         session: Session | None = None
         try:
-            async with open_services(plan, journal, live, host, streams, ports) as services:
+            async with open_services(plan, journal, host, streams, ports) as services:
                 session = Session(services)
                 async with started(session, services, loaded, left):
                     yield session

@@ -142,15 +142,15 @@ class Board(Behavior[BoardMessage]):
             case Join(member=member, ref=ref):
                 self._join(member, ref, ctx)
             case Idle():
-                self._hear_idle(message, ctx)
+                self._handle_idle(message, ctx)
             case Occupied(member=member):
                 self._forget_idle(member)
             case GiveBack():
-                self._hear_failure(message, ctx)
+                self._handle_failure(message, ctx)
             case TurnOver(member=member, item=item_id):
                 self._note_turn_over(member, item_id)
             case HandOut():
-                self._look_again(ctx)
+                self._watch_members(ctx)
         self._hand_out(ctx)
         if isinstance(message, Idle):
             self._settle(message.member)
@@ -238,7 +238,7 @@ class Board(Behavior[BoardMessage]):
                 f"still its own: send it a message, or give the task back with TaskUpdate (status pending)."
             )
 
-    def _hear_failure(self, message: GiveBack, ctx: Context) -> None:
+    def _handle_failure(self, message: GiveBack, ctx: Context) -> None:
         if self._home.holds(message.member, message.item):
             item = self._home.state.items[message.item]
             self._take_back(item, message.why, ctx, is_failure=message.is_failure)
@@ -257,7 +257,7 @@ class Board(Behavior[BoardMessage]):
         self._watch(ref, ctx)
         return True
 
-    def _hear_idle(self, message: Idle, ctx: Context) -> None:
+    def _handle_idle(self, message: Idle, ctx: Context) -> None:
         home, member, ref = self._home, message.member, message.ref
         if not self._join(member, ref, ctx):
             return
@@ -297,7 +297,7 @@ class Board(Behavior[BoardMessage]):
             self._watched.add(ref.id)
             ctx.watch(ref)
 
-    def _look_again(self, ctx: Context) -> None:
+    def _watch_members(self, ctx: Context) -> None:
         for ref in self._home.members.values():
             self._watch(ref, ctx)
 

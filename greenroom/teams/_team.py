@@ -83,7 +83,7 @@ class TeammatePort(Protocol):
         """Register a started teammate."""
         ...
 
-    def let_go(self, member: Member, down: Down) -> None:
+    def discard(self, member: Member, down: Down) -> None:
         """Release a teammate's resources, in the step in which it terminates: agents that it started end with it."""
         ...
 
@@ -270,9 +270,9 @@ class Team:
         else:
             self.plans.forget(member.name)
             tell_end(self.roster, member, down, is_told=teammate is not None and not self._is_closing)
-        self._ground.let_go(member, down)
+        self._ground.discard(member, down)
         if teammate is not None:
-            teammate.let_go()
+            teammate.release()
 
     # --- earlier members ------------------------------------------------------------------------------------------------
 

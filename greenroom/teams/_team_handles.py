@@ -69,7 +69,7 @@ class Teammate:
         """Its status in the team."""
         return MemberStatus.ENDED if self._member is None else self._member.status
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release everything of an ended teammate except its usage."""
         if self._member is not None:
             self._usage, self._member = self._member.home.usage, None

@@ -69,6 +69,8 @@ class _Teams:
         self.busy: set[str] = set()
         self.asked: set[str] = set()
         """Actors whose end was requested."""
+        self.restarting: set[str] = set()
+        """Actors between two incarnations: the next one resumes what the last one left."""
         self.turns: dict[int, tuple[str, int]] = {}
         """Actor of a turn and the event that led to it, by the number of its begin."""
 
@@ -80,6 +82,9 @@ class _Teams:
                 self.supervisor[actor] = entry["supervisor"]
                 self.busy.discard(actor)
                 self.asked.discard(actor)
+                self.restarting.discard(actor)
+            case "child.restarted":
+                self.restarting |= {entry["child"], *entry["together"]}
             case "turn.begin":
                 self.busy.add(actor)
                 self.turns[entry.seq] = actor, entry.event.parent
@@ -93,7 +98,8 @@ class _Teams:
             case "actor.stop_requested" | "actor.kill_requested":
                 self.asked.add(actor)
                 for team in self.teams.values():
-                    team.is_closing = team.is_closing or actor in {team.supervisor, team.board}
+                    is_ending = actor == team.supervisor or (actor == team.board and actor not in self.restarting)
+                    team.is_closing = team.is_closing or is_ending
             case "team.opened":
                 self.teams[entry["team"]] = _Team(actor, self.supervisor.get(actor, ""))
             case _ if entry.kind.startswith(("mate.", "item.")):
@@ -141,8 +147,8 @@ class _Teams:
                     yield from team.untold(name)
 
     def is_at_rest(self, actor: str) -> bool:
-        """Return True if an actor has neither a turn nor mail, and its end was not requested."""
-        return actor not in self.busy and not self.mail.get(actor) and actor not in self.asked
+        """Return True if an actor has neither a turn nor mail, and neither its end nor its restart was requested."""
+        return not (actor in self.busy or self.mail.get(actor) or actor in self.asked or actor in self.restarting)
 
 
 def owners_go_on(entries: Sequence[Entry]) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ class Visitor(Behavior[Visit]):
     st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1, max_size=4),
     st.lists(st.integers(0, 7), max_size=60),
 )
-def test_whatever_the_routes_nobody_waits_for_ever_and_only_circles_are_refused(
+def test_whatever_the_routes_nobody_waits_forever_and_only_circles_are_refused(
     routes: list[list[int]], choices: list[int]
 ) -> None:
     """The asks have no limit, so the run ends only because each circle was refused."""

@@ -105,7 +105,7 @@ async def test_everything_has_a_useful_repr() -> None:
         texts = {
             repr(actor): "<Ref 'name'>",
             repr(actor.pinned()): "<PinnedRef 'name' inc=1>",
-            repr(actor.watch(lambda _: None)): "<Subscription to 'name': open>",
+            repr(actor.watch(lambda _: None)): "<Subscription to 'name': callback, open>",
             repr(actor.abort_turn()): "<AbortResult idle of 'name'>",
             repr(team): "<Supervisor 'team': 0 children>",
             repr(opened): "<Runtime 2 actors below the root>",

@@ -475,7 +475,7 @@ async def test_a_link_has_a_useful_repr() -> None:
         async def job(ctx: Context) -> None:
             ctx.reply(repr(ctx.turn.link(child)))
 
-        assert await parent.ask(Do(job)) == "<Subscription to 'child': open>"
+        assert await parent.ask(Do(job)) == "<Subscription to 'child': link, open>"
 
 
 @pytest.mark.promise("I-23")

@@ -346,7 +346,7 @@ def test_ended_at_any_event_it_left_the_conversation_or_compacted_it(tmp_path: P
     if how == "crash":
         path = tmp_path / "main.jsonl"
         ends = [Bytes(path, left).load() for left in lefts if left and b"isCompactSummary" in left.splitlines()[-1]]
-        assert [loaded.was_cut for loaded in ends] == [True], "the turn that was compacted is gone on with"
+        assert [loaded.was_cut for loaded in ends] == [True], "the turn that was compacted is resumed"
     for left in lefts:
         run_virtual(later, Bytes(tmp_path / "main.jsonl", left))
 

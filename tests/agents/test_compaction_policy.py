@@ -102,7 +102,7 @@ def test_a_conversation_that_is_full_again_at_once_three_times_in_a_row_is_given
 
 
 @given(st.lists(st.integers(2, 5), min_size=10, max_size=20))
-def test_a_conversation_that_fills_by_work_is_compacted_for_ever(requests: list[int]) -> None:
+def test_a_conversation_that_fills_by_work_is_compacted_forever(requests: list[int]) -> None:
     record = CompactionRecord()
     for count in requests:
         assert record.is_due(FULL, CompactionSettings())

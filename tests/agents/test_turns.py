@@ -245,7 +245,7 @@ async def test_a_tool_that_swallows_the_abort_does_not_keep_the_turn_alive(autoj
 
 
 @given(after_s=st.floats(0.0, 6.0), how=st.sampled_from(["abort", "kill"]))
-def test_whenever_a_turn_is_ended_the_conversation_can_be_gone_on_with(after_s: float, how: str) -> None:
+def test_whenever_a_turn_is_ended_the_conversation_can_be_resumed(after_s: float, how: str) -> None:
     """RC-14, CL-29."""
 
     async def run() -> None:

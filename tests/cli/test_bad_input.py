@@ -496,7 +496,7 @@ def test_a_damaged_journal_names_the_line_and_what_can_still_be_seen(place: Plac
     assert "line 5 is damaged; what comes before it can be replayed" in done.err
 
 
-def test_a_torn_transcript_is_gone_on_with(place: Place) -> None:
+def test_a_torn_transcript_is_resumed(place: Place) -> None:
     place.call("run", "One.", script=["first"])
     with (place.latest() / "transcripts/main.jsonl").open("ab") as file:
         file.write(b'{"type": "assis')

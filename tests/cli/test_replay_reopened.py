@@ -95,7 +95,7 @@ def test_the_summary_counts_both_processes(
     assert facts["tokens"] == {"input_tokens": 20, "output_tokens": 2}
 
 
-def test_a_run_that_was_killed_and_gone_on_with_is_sound(
+def test_a_run_that_was_killed_and_resumed_is_sound(
     second_begin: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, facts = replay(tmp_path, capsys, "--check")

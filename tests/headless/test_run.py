@@ -388,7 +388,7 @@ def test_an_interrupt_reaches_a_tool(place: Place) -> None:
     assert done.result["terminal_reason"] == "aborted_tools"
 
 
-def test_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
+def test_a_process_that_was_killed_in_a_tool_is_resumed(place: Place) -> None:
     """The repaired end of the conversation is printed behind the first line. Behaviours (10), line 4."""
     pids: list[int] = []
 
@@ -430,7 +430,7 @@ def test_what_is_said_to_go_on_may_be_another_text(place: Place) -> None:
     assert done.lines[1]["isSynthetic"]
 
 
-def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
+def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_resumed(place: Place) -> None:
     """Behaviours (10), line 6."""
     missing, _ = place.run([], "--resume", "20200101-000000-abcdef")
     place.run(["Done."], "Go.")

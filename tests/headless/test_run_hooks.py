@@ -116,7 +116,7 @@ def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
     assert third.startswith(f"greenroom: note: {file}: ignored: model: this has no effect until the project is trusted")
 
 
-def test_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gone_on_with(place: Place) -> None:
+def test_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_resumed(place: Place) -> None:
     answer = place.folder / "answer.json"
 
     def say(permission: str) -> None:

@@ -419,7 +419,7 @@ def test_no_turn_is_kept_going_more_often_in_a_row_than_the_cap(blocks: list[boo
         assert guard.is_active is goes_on
 
 
-def test_without_a_cap_a_stop_may_be_blocked_for_ever() -> None:
+def test_without_a_cap_a_stop_may_be_blocked_forever() -> None:
     guard = StopGuard(0)
 
     assert all(guard.decide(BLOCKED).goes_on for _ in range(50))

@@ -65,7 +65,7 @@ def test_only_a_start_leads_out_of_a_status_that_is_settled(classes: list[type[M
             assert before in {S.PENDING, S.CONNECTED} or event_class is McpStarted
 
 
-def test_the_table_has_a_row_for_every_status_and_a_way_in_and_out() -> None:
+def test_the_table_has_a_row_forevery_status_and_a_way_in_and_out() -> None:
     assert set(TRANSITIONS) == set(S)
     reached = {status for row in TRANSITIONS.values() for status in row.values()}
     assert reached == set(S)
@@ -390,7 +390,7 @@ async def test_a_call_has_two_deadlines(
         assert server.status is S.CONNECTED
 
 
-async def test_a_call_of_a_server_that_is_being_connected_waits_and_not_for_ever(virtual_time: None) -> None:
+async def test_a_call_of_a_server_that_is_being_connected_waits_and_not_forever(virtual_time: None) -> None:
     async with open_runtime() as runtime:
         servers = await start(
             runtime,

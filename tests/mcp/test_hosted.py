@@ -234,7 +234,7 @@ async def reached() -> AsyncIterator[tuple[Program, McpServers]]:
 
 
 @pytest.mark.slow  # it imports the SDK's servers
-async def test_a_real_server_in_a_program_is_asked_for_everything_it_can_do(tmp_path: Path) -> None:
+async def test_a_real_server_in_a_program_is_asked_foreverything_it_can_do(tmp_path: Path) -> None:
     note = trio.Path(tmp_path / "note")
     said: list[str] = []
     async with reached() as (program, servers):

@@ -30,7 +30,7 @@ def whys(servers: McpServers) -> dict[str, str]:
     return {state.name: state.why for state in servers.states()}
 
 
-async def test_a_server_is_asked_for_everything_it_can_do(tmp_path: Path) -> None:
+async def test_a_server_is_asked_foreverything_it_can_do(tmp_path: Path) -> None:
     async with session(tmp_path, everything(env={"A": "b c"})) as one:
         (state,) = one.servers.states()
         assert (state.info.name, state.info.version, state.info.instructions) == ("everything", "1.2.3", "Ask nicely.")

@@ -110,7 +110,7 @@ def test_it_is_given_up_after_so_many_times() -> None:
     assert (long.response.text, long.response.stop_reason) == ("more more more ", "max_tokens")
 
 
-def test_a_cut_answer_that_asks_for_a_tool_is_gone_on_with_by_the_result() -> None:
+def test_a_cut_answer_that_asks_for_a_tool_is_resumed_by_the_result() -> None:
     assert LongAnswer(100).add(cut(TextBlock("I read."), ToolUseBlock("t", "Read", {}))) is None
 
 

@@ -457,7 +457,7 @@ def test_an_agent_with_the_id_of_a_recorded_one_is_compared_with_it() -> None:
 # --- ends ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_that_was_cancelled_waits_for_its_cancel_and_not_for_ever(tape: Tape) -> None:
+def test_a_request_that_was_cancelled_waits_for_its_cancel_and_not_forever(tape: Tape) -> None:
     model = recording(ScriptedModel([ScriptStep(answer="one two"), "never"], pieces=2), tape.write)
 
     async def read_one(model: Model) -> ModelResponse:

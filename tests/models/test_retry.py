@@ -82,7 +82,7 @@ def test_a_provider_that_asks_for_more_than_a_minute_is_given_up() -> None:
 
 @pytest.mark.parametrize("kind", sorted(kind for kind, is_retryable in RETRYABLE.items() if is_retryable))
 @pytest.mark.parametrize("attempts", [1, 2, 3, 8])
-def test_attempts_are_a_total_for_every_kind_of_error(kind: str, attempts: int) -> None:
+def test_attempts_are_a_total_forevery_kind_of_error(kind: str, attempts: int) -> None:
     policy = RetryPolicy(attempts=attempts)
 
     sent = 1

@@ -147,7 +147,7 @@ async def a_kill_grace_of_0_gives_a_clean_up_no_time_and_leaves_a_clean_record()
     "OTP-73",
     SHUTDOWN,
     "The shutdown time of a worker may be `infinity`.",
-    "An actor that never ends would hold up its supervisor for ever; a large number of seconds says what is meant.",
+    "An actor that never ends would hold up its supervisor forever; a large number of seconds says what is meant.",
 )
 async def an_infinite_grace_is_refused() -> None:
     with pytest.raises(UsageError):

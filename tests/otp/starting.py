@@ -124,7 +124,7 @@ async def children_may_start_side_by_side() -> None:
     "OTP-7",
     f"{GEN_SERVER}: start_link/3,4",
     "A child may take as long as it likes to initialize, unless its start function sets a time-out.",
-    "Nothing here waits for ever unless it says so: a start that hangs is a failed start.",
+    "Nothing here waits forever unless it says so: a start that hangs is a failed start.",
 )
 async def a_start_has_a_limit_of_30_seconds_unless_told_otherwise() -> None:
     log: list[str] = []

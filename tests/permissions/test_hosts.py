@@ -62,7 +62,7 @@ def test_private_address_is_asked_about_though_the_tool_is_allowed(host: str, mo
 @pytest.mark.parametrize("host", LOOPBACK)
 @pytest.mark.parametrize("named", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]"])
 @pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.BYPASS])
-def test_rule_about_this_machine_holds_for_every_spelling(host: str, named: str, mode: Mode) -> None:
+def test_rule_about_this_machine_holds_forevery_spelling(host: str, named: str, mode: Mode) -> None:
     rule = f"WebFetch(domain:{named})"
 
     assert effect_of(host, mode, deny=[rule], allow=["WebFetch"]) is Effect.DENY

@@ -249,7 +249,7 @@ async def test_a_hook_adds_what_the_reviewer_may_know_of_a_result(project: Path)
     assert not any("a.txt is ours" in message.text for message in said(session))
 
 
-async def test_a_run_that_is_gone_on_with_keeps_what_the_user_said(project: Path) -> None:
+async def test_a_run_that_is_resumed_keeps_what_the_user_said(project: Path) -> None:
     hook = {"type": "command", "command": "echo HOOKTEXT"}
     settings = {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
     async with opened(project, ["Fine."], settings=settings) as (session, _):

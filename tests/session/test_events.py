@@ -79,7 +79,7 @@ async def test_the_partial_text_is_that_of_the_turn_that_was_ended(tmp_path: Pat
 
     @tool(name="Wait")
     async def wait() -> str:
-        """Wait for ever."""
+        """Wait forever."""
         await trio.sleep_forever()
         return ""
 

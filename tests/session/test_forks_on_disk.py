@@ -28,7 +28,7 @@ SETTINGS: Final = {"delegation": {"fork": "explicit"}}
 
 @tool(name="Wait", read_only=True)
 async def wait() -> str:
-    """Wait for ever."""
+    """Wait forever."""
     await trio.sleep_forever()
     return ""
 

@@ -444,7 +444,7 @@ async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_onc
     assert notice.index("the process that ran it ended") < notice.index("Report on: look")
 
 
-async def test_of_an_agent_that_is_gone_on_with_from_disk_the_reviewer_reads_all_that_it_was_told(
+async def test_of_an_agent_that_is_resumed_from_disk_the_reviewer_reads_all_that_it_was_told(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     requests: list[ModelRequest] = []

@@ -82,7 +82,7 @@ async def scene(folder: Path, server: FakeServer, *answers: AnswerLike, **more: 
         yield Scene(session, server)
 
 
-async def gone_on_with(run: Path, folder: Path) -> Session:
+async def resumed(run: Path, folder: Path) -> Session:
     """Open a run again in another process, as it were, and return its session when that has come to rest and ended."""
     async with open_teamwork(
         folder, lambda _: "Noted.", settings=settings(), resume=run, ports=virtual_ports(1)
@@ -183,7 +183,7 @@ async def test_a_setting_says_how_long_and_a_variable_that_is_none_changes_nothi
         assert any(LIMIT in problem and "whole number from 0" in problem for problem in one.session.problems)
 
 
-async def test_calls_of_children_and_forks_wait_for_ever(
+async def test_calls_of_children_and_forks_wait_forever(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
     """Not from children."""
@@ -372,7 +372,7 @@ async def test_task_output_waits_for_a_moved_call_and_takes_its_notice(
 
 
 @pytest.mark.parametrize("how", ["leave", "linger", "stop", "kill"])
-async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_gone_on_with(
+async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_resumed(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock, how: str
 ) -> None:
     async with scene(tmp_path, server, work(1_000), "I wait.") as one:
@@ -393,7 +393,7 @@ async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_gone
     assert main_messages(one.session)[3:] == ["I wait."]  # no turn was begun for it
     assert violations(one.session) == []
 
-    second = await gone_on_with(one.session.run_folder, tmp_path)
+    second = await resumed(one.session.run_folder, tmp_path)
     assert len(notices(second)) == 1
 
 
@@ -455,7 +455,7 @@ async def test_what_a_moved_call_came_to_is_told_once_wherever_the_crash_was(
     seen = set()
     for count in counts:
         run = disk.restore(count, one.session.run_folder, tmp_path / "crashed")
-        second = await gone_on_with(run, tmp_path)
+        second = await resumed(run, tmp_path)
         (view,) = tasks_of(run).values()
         (notice,) = notices(second)
         assert told_in(run) == {view.notice_id: 1}
@@ -477,7 +477,7 @@ async def test_a_result_that_nobody_had_read_before_the_crash_is_read_after_it(
         assert one.task.is_finished
         count = len(disk.writes)
     run = disk.restore(count, one.session.run_folder, tmp_path / "crashed")
-    second = await gone_on_with(run, tmp_path)
+    second = await resumed(run, tmp_path)
 
     (view,) = tasks_of(run).values()
     (notice,) = notices(second)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents.delegation import shortened
 from greenroom.agents.subagents import SendRefused
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest
@@ -123,14 +120,3 @@ async def test_a_message_reaches_a_child_while_its_call_runs_at_the_next_round(
     assert together.index("Message 1.") < together.index("Message 2.")
     assert [sum(f"Message {number}." in text for text in rounds) for number in (1, 2)] == [1, 1]
     assert violations(session) == []
-
-
-@given(st.text())
-def test_a_summary_is_one_short_line(text: str) -> None:
-    """C9: where none is given, it is the beginning of the message."""
-    summary = shortened(text)
-
-    assert len(summary) <= 80
-    assert len(summary.splitlines()) <= 1
-    if len(" ".join(text.split())) <= 80 and len(text.strip().splitlines()) == 1:
-        assert summary == " ".join(text.split())

@@ -25,7 +25,7 @@ from tests.session.teamwork import Page, agent, asked, echo, in_order, main_mess
 
 @tool(name="Wait", read_only=True)
 async def wait() -> str:
-    """Wait for ever."""
+    """Wait forever."""
     await trio.sleep_forever()
     return ""
 

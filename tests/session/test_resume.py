@@ -27,7 +27,7 @@ from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, s
 
 @tool(name="Wait")
 async def wait() -> str:
-    """Wait for ever."""
+    """Wait forever."""
     await trio.sleep_forever()
     return ""
 
@@ -77,7 +77,7 @@ def test_what_a_run_was_opened_with_is_what_its_last_beginning_says(tmp_path: Pa
     assert read_beginning(tmp_path) == Beginning(model="second")
 
 
-async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_a_turn_that_was_cut_in_a_tool_is_resumed(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-03, RC-87, CL-35; Behaviours (10), line 4."""
     async with (
         open_session(
@@ -159,7 +159,7 @@ async def test_a_session_that_is_not_there_is_refused_in_the_words_of_the_produc
             raise AssertionError
 
 
-async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_an_answer_that_was_cut_off_is_resumed(tmp_path: Path, autojump_clock: MockClock) -> None:
     """What a killed process leaves of an answer is no end of the turn."""
     cut = ProviderError("cut", kind="cut")
     model = ScriptedModel([ScriptStep(answer="one two three four", error=cut, error_after=3)])

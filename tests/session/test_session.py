@@ -258,7 +258,7 @@ async def test_an_interrupted_call_stands_in_the_transcript_as_interrupted(
 
     @tool(name="Wait")
     async def wait() -> str:
-        """Wait for ever."""
+        """Wait forever."""
         await trio.sleep_forever()
         return ""
 

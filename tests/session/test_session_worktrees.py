@@ -766,7 +766,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 
 @tool(name="Wait")
 async def wait() -> str:
-    "Wait for ever."
+    "Wait forever."
     print("waits", flush=True)
     await trio.sleep_forever()
     return ""

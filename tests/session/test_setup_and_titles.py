@@ -109,9 +109,7 @@ async def test_hooks_of_the_start_and_of_prompts_give_the_session_a_title(projec
 
 
 @pytest.mark.parametrize("is_fork", [False, True])
-async def test_a_session_that_is_gone_on_with_keeps_its_title_and_says_it_to_hooks(
-    project: Path, *, is_fork: bool
-) -> None:
+async def test_a_session_that_is_resumed_keeps_its_title_and_says_it_to_hooks(project: Path, *, is_fork: bool) -> None:
     async with opening(project, "done") as first:
         await first.run("Go.")
         first.set_title("the old one")

@@ -302,7 +302,7 @@ async def test_a_skill_that_forks_does_not_run_itself(project: Path, autojump_cl
 
 
 @pytest.mark.parametrize("release_s", [1.0, 300.0], ids=["from disk", "from memory"])
-async def test_the_guard_holds_for_one_that_is_gone_on_with(
+async def test_the_guard_holds_for_one_that_is_resumed(
     project: Path, autojump_clock: MockClock, release_s: float
 ) -> None:
     """CL-51: what ran above it is part of what is kept of it. The end of its second run is a notice, also for an assistant."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,39 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import trio
 
-from greenroom.cli import main
 from greenroom.core import UsageError
 from greenroom.models import ScriptedModel
 from greenroom.session import open_session, sweep_runs
 from greenroom.store import RetentionSettings
 from greenroom.trace import LOCK, hold_run, is_held
-from greenroom.worktrees import BaseRef, Fate, Worktrees, WorktreeSettings
-from tests.worktrees.repositories import NEEDS_GIT, make_repository
-
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
-OLD = "20260101-000000-aaaaaa"
-OTHER = "20260102-000000-bbbbbb"
-
-
-def make_run(runs: Path, name: str, *, days_ago: float = 100) -> Path:
-    folder = runs / name
-    (folder / "transcripts").mkdir(parents=True)
-    header = f'{{"v":1,"run":"{name}","greenroom":"0","python":"3","trio":"0"}}\n'
-    (folder / "journal.jsonl").write_text(header, encoding="utf-8")
-    (folder / LOCK).touch()
-    for file in ("main.jsonl", "agent-a1.jsonl"):
-        (folder / "transcripts" / file).write_bytes(b"x" * 1_000)
-    age(folder, days_ago)
-    return folder
-
-
-def age(folder: Path, days_ago: float) -> None:
-    """Set the day of everything below a folder."""
-    then = (NOW - timedelta(days=days_ago)).timestamp()
-    for path in [*folder.rglob("*"), folder]:
-        os.utime(path, (then, then), follow_symlinks=False)
+from tests.session.old_runs import NOW, OLD, OTHER, age, make_run
 
 
 def outcome(runs: Path, **more: int) -> tuple[list[str], dict[str, str]]:
@@ -52,7 +25,7 @@ def outcome(runs: Path, **more: int) -> tuple[list[str], dict[str, str]]:
 
 
 def test_an_old_run_goes_with_all_that_is_in_it_and_nothing_else_does(tmp_path: Path) -> None:
-    """10: an old session removed by the sweep also loses its agents' transcripts; memory stays.
+    """An old session removed by the sweep also loses its agents' transcripts; memory stays.
 
     Behaviours (10), line 5.
     """
@@ -158,9 +131,7 @@ def test_the_run_of_a_living_session_stays(tmp_path: Path) -> None:
     assert outcome(tmp_path / "runs") == ([OLD], {})
 
 
-def test_a_run_that_was_gone_on_with_since_it_was_looked_at_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_resumed_since_it_was_looked_at_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_run(tmp_path / "runs", OLD)
 
     @contextmanager
@@ -229,78 +200,3 @@ def test_a_sweep_that_was_cut_short_is_finished_by_the_next_one(
 def test_no_runs_are_nothing_to_sweep(tmp_path: Path) -> None:
     report = sweep_runs(tmp_path / "runs", now=NOW)
     assert (report.removed, report.kept, report.errors) == ((), (), ())
-
-
-def test_the_command_says_what_became_of_each_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = tmp_path / "runs"
-    make_run(runs, OLD)
-    young = make_run(runs, OTHER)
-    (young / "report.md").touch()  # now, by the clock of the machine
-
-    assert main(["sweep", "--runs", str(runs), "--days", "1", "--dry-run"]) == 0
-    assert (runs / OLD).is_dir()
-    assert f"{OLD}  would be removed: last changed" in capsys.readouterr().out
-    assert main(["sweep", "--runs", str(runs), "--days", "1"]) == 0
-    assert "1 run removed" in capsys.readouterr().out
-    assert main(["sweep", "--runs", str(runs), "--days", "0"]) == 2
-    assert "--days must be at least 1, got 0" in capsys.readouterr().err
-
-
-def test_settings_files_say_how_long_runs_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A period that is unclear removes nothing."""
-    runs = tmp_path / ".greenroom" / "runs"
-    make_run(runs, OLD)
-    (make_run(runs, OTHER) / "report.md").touch()
-    settings = tmp_path / ".greenroom" / "settings.json"
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "their_home"))
-
-    for text, code, said in (
-        ('{"cleanupPeriodDays": 0}', 2, "cleanupPeriodDays"),
-        ('{"cleanupPeriodDays": 30', 2, "no JSON"),
-        ('{"cleanupPeriodDays": 100000}', 0, "0 runs removed"),
-        ('{"cleanupPeriodDays": 1}', 0, "1 run removed"),
-    ):
-        settings.write_text(text)
-        assert main(["sweep"]) == code
-        printed = capsys.readouterr()
-        assert said in printed.out + printed.err
-
-
-@NEEDS_GIT
-def test_the_command_takes_worktrees_of_agents_that_are_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Old ones without work in them."""
-    project = make_repository(tmp_path / "project")
-    trees = [trio.run(leave_worktree, project, agent) for agent in ("clean", "dirty")]
-    (trees[0] / "new.txt").unlink()
-    monkeypatch.chdir(project)
-    monkeypatch.delenv("GREENROOM_RUNS", raising=False)
-
-    assert main(["sweep"]) == 0
-    assert [tree.exists() for tree in trees] == [True, True]
-    for claim in (project / ".greenroom" / "worktrees").rglob("agent-*.json"):
-        claim.write_text(json.dumps(json.loads(claim.read_text()) | {"made_at_s": 0}))
-    assert main(["sweep", "--dry-run"]) == 0
-    assert [tree.exists() for tree in trees] == [True, True]
-    capsys.readouterr()
-
-    assert main(["sweep", "--json"]) == 0
-
-    said = {
-        worktree["path"]: (worktree["fate"], worktree["why"])
-        for worktree in json.loads(capsys.readouterr().out)["worktrees"]
-    }
-    assert said == {str(trees[0]): ("removed", ""), str(trees[1]): ("kept", "uncommitted changes: new.txt")}
-    assert [tree.exists() for tree in trees] == [False, True]
-
-
-async def leave_worktree(project: Path, agent: str) -> Path:
-    hold = await Worktrees(WorktreeSettings(base_ref=BaseRef.HEAD)).open_for_agent(agent, cwd=project)
-    (hold.worktree.path / "new.txt").write_text("new")
-    assert (await hold.release()).fate is Fate.KEPT
-    return hold.worktree.path

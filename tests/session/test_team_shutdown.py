@@ -16,12 +16,12 @@ from trio.testing import MockClock
 
 from greenroom.agents import Note
 from greenroom.agents.subagents import SendRefused
-from greenroom.core import IllegalTransition, JournalError, UsageError
+from greenroom.core import JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.teams import LEAD, MemberStatus, ShutdownSettled, Team, TeammateIdled, TeammateWoke
-from greenroom.teams._shutdown_requests import OUTCOMES, TRANSITIONS, ShutdownOutcome, ShutdownState, ShutdownStep, step
+from greenroom.teams._shutdown_requests import OUTCOMES, ShutdownOutcome, ShutdownState
 from greenroom.testing import run_virtual, virtual_ports
 from tests.session.teamwork import (
     Page,
@@ -370,27 +370,6 @@ async def test_only_the_lead_asks_and_only_who_was_asked_answers(tmp_path: Path,
 
 
 # --- any order ----------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from(ShutdownStep), max_size=12))
-def test_whatever_happens_a_request_comes_to_one_outcome_and_stays_there(events: list[ShutdownStep]) -> None:
-    state = ShutdownState.ASKED
-    for event in events:
-        before = state
-        try:
-            state = step(state, event)
-        except IllegalTransition:
-            assert state is before
-        else:
-            assert before not in OUTCOMES
-    if ShutdownStep.END in events:
-        assert state in OUTCOMES
-
-
-def test_the_end_of_a_mate_is_in_every_row_that_is_open() -> None:
-    """RC-51: whatever happened before, its end settles the request."""
-    assert all(ShutdownStep.END in row for row in TRANSITIONS.values() if row)
-    assert all(ShutdownStep.DEADLINE in TRANSITIONS[one] for one in (ShutdownState.ASKED, ShutdownState.AGREED))
 
 
 ACTS = st.lists(

@@ -131,7 +131,7 @@ async def scenario(steps: Sequence[Step], plays: Sequence[str]) -> Session:
 @example(steps=[("item", 0), ("pause", 1), ("tell", 0), ("tell", 1), ("tell", 2)], plays=["crash"], seed=0)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, plays=PLAYS, seed=st.integers(0, 1_000))
-def test_whatever_happens_who_lives_is_idle_in_the_end_and_nothing_waits_for_ever(
+def test_whatever_happens_who_lives_is_idle_in_the_end_and_nothing_waits_forever(
     steps: Sequence[Step], plays: Sequence[str], seed: int
 ) -> None:
     """RC-49, CL-20: no wake is lost, no item is stuck with somebody who is not there, and the record tells it in order."""

@@ -25,7 +25,7 @@ def go_on(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     "moment", [r"lead +model\.begin", r"mate-\d +item\.claimed|board +item\.claimed", r"mate-\d  +tool\.begin"]
 )
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_swarm_that_was_cut_short_is_gone_on_with(moment: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_a_swarm_that_was_cut_short_is_resumed(moment: str, number: signal.Signals, tmp_path: Path) -> None:
     with swarm(tmp_path, latency_s=0.2) as process:
         read_until(process.stdout, moment)
         process.send_signal(number)
@@ -66,7 +66,7 @@ def test_a_swarm_that_was_done_has_nothing_more_to_do(tmp_path: Path) -> None:
         (["somewhere", "--resume", "last"], "--resume cannot be combined with PATH, --task or --recipe"),
     ],
 )
-def test_what_cannot_be_gone_on_with_is_said_in_a_line(
+def test_what_cannot_be_resumed_is_said_in_a_line(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["swarm", *arguments, "--runs", str(tmp_path / "runs")]) == 2
@@ -77,7 +77,7 @@ def test_what_cannot_be_gone_on_with_is_said_in_a_line(
     assert err.count("\n") == 1
 
 
-def test_a_run_that_is_no_swarm_is_not_gone_on_with_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_no_swarm_is_not_resumed_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
     assert main(["swarm", str(repo), "--runs", str(runs)]) == 0
     (run,) = runs.glob("2*")

@@ -135,7 +135,7 @@ class Crew:
     items=st.integers(1, 4),
     looks=st.lists(st.tuples(st.sampled_from(LOOKS), st.integers(0, 3)), max_size=4),
 )
-def test_no_board_hands_an_item_out_for_ever(plans: list[list[str]], items: int, looks: list[tuple[str, int]]) -> None:
+def test_no_board_hands_an_item_out_forever(plans: list[list[str]], items: int, looks: list[tuple[str, int]]) -> None:
     """Between two looks of the lead an item is handed out at most three times, and once more for each item that it came to wait for."""
     crew = Crew(plans, items)
     most = items * (MAX_FAILURES + items)

@@ -98,7 +98,7 @@ def test_another_recorder_that_is_followed_is_read_and_part_of_the_journal() -> 
     assert (done.runs, done.journals) == (5, 4)  # to be held is to yield once here, where nobody else runs
 
 
-def test_a_run_that_goes_on_for_ever_is_ended_with_what_was_hot_then() -> None:
+def test_a_run_that_goes_on_forever_is_ended_with_what_was_hot_then() -> None:
     async def scenario(sim: Sim) -> None:
         work = sim.monitor("work")
         work.hot("item")

@@ -231,7 +231,7 @@ def test_nothing_at_all_is_sound() -> None:
 # --- planted faults ---------------------------------------------------------------------------------------------------
 
 
-def test_a_fault_is_planted_for_every_check() -> None:
+def test_a_fault_is_planted_forevery_check() -> None:
     assert PLANTED.keys() == {check.id for check in CHECKS} | {WITH_FOLDS[0], AT_THE_END[0]}
 
 

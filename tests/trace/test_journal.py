@@ -637,7 +637,7 @@ async def test_events_wait_outside_the_ring(autojump_clock: MockClock) -> None:
 # --- going on with a journal ------------------------------------------------------------------------------------------
 
 
-async def test_a_journal_is_gone_on_with(autojump_clock: MockClock) -> None:
+async def test_a_journal_is_resumed(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     async with opened(disk, run="first", seed=7) as journal:
         journal.recorder.emit(BEGAN)
@@ -699,7 +699,7 @@ async def test_what_is_no_journal_of_ours_is_left_alone(content: bytes, autojump
     assert disk.files[FILE] == content
 
 
-async def test_a_damaged_last_line_is_not_gone_on_with(autojump_clock: MockClock) -> None:
+async def test_a_damaged_last_line_is_not_resumed(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     async with opened(disk) as journal:
         journal.recorder.emit(BEGAN)

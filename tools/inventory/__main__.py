@@ -36,8 +36,8 @@ def main() -> int:
     print(
         f"{len(found.renamed)} renamed, {len(found.lost)} lost, {len(found.stale)} rows of {PAGE.name} that rename nothing"
     )
-    for title, items in (("renamed", found.renamed if given.all else ()), ("lost", found.lost), ("stale", found.stale)):
-        for item in items:
+    for title, names in (("renamed", found.renamed if given.all else ()), ("lost", found.lost), ("stale", found.stale)):
+        for item in names:
             print(f"{title}: {item}")
     if given.suggest:
         print(*suggest(old, new, found), sep="\n")

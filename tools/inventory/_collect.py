@@ -80,7 +80,8 @@ def exit_codes(trees: dict[str, ast.Module]) -> Iterator[str]:
         for node in ast.walk(tree):
             match node:
                 case ast.AnnAssign(
-                    target=ast.Name(id="NOT_DONE" | "MISUSE" | "EXIT_SAME" | "EXIT_DIFFERENT"), value=value
+                    target=ast.Name(id="NOT_DONE" | "MISUSE" | "EXIT_SAME" | "EXIT_DIFFERENT"),
+                    value=ast.expr() as value,
                 ):
                     yield str(ast.literal_eval(value))
                 case ast.AnnAssign(target=ast.Name(id="EXIT_CODES"), value=ast.Dict(values=values)):
@@ -151,11 +152,11 @@ def tool_arguments() -> Iterator[str]:
 def hook_inputs(known: dict[str, type]) -> Iterator[str]:
     """Yield what the programs of hooks are sent, field by field."""
     for inner in known.values():
-        event = inner.__dict__.get("event")
-        if isinstance(event, known["HookEvent"]) and attrs.has(inner):
+        event: Any = inner.__dict__.get("event")
+        if attrs.has(inner) and isinstance(event, known["HookEvent"]):
             for field in attrs.fields(inner):
                 if all(field.metadata.get(mark, True) for mark in ("is_encoded", "is_told")):
-                    yield f"{event.value}.{field.metadata.get('key', field.name)}"
+                    yield f"{getattr(event, 'value', '')}.{field.metadata.get('key', field.name)}"
 
 
 def journal_events(known: dict[str, type], modules: Iterable[Any]) -> Iterator[str]:

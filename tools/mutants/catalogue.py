@@ -522,7 +522,7 @@ MUTANTS: Final = (
         tests=("tests/supervisor/test_restarts.py",),
     ),
     Mutant(
-        "a start may take for ever",
+        "a start may take forever",
         (),
         _LOOP,
         "deadline = cell.shared.timers.after(cell.spec.start_timeout_s, scope.cancel)",

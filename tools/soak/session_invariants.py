@@ -67,11 +67,11 @@ def check_when_left(world: World) -> None:
 
 
 def check_places(world: World) -> None:
-    """No place is taken, nobody waits for one, nobody is being gone on with (I-37)."""
+    """No place is taken, nobody waits for one, nobody is being resumed (I-37)."""
     pool = world.session.agents.pool
     assert pool.running == 0, pool
     assert pool._queue.is_idle, "somebody waits for a place"
-    assert not pool._resuming, "somebody is being gone on with for ever"
+    assert not pool._resuming, "somebody is being resumed forever"
     assert pool.is_quiet
     assert world.session.tasks.table.running() == ()
 
@@ -198,7 +198,7 @@ def check_reviews(world: World) -> None:
     assert sum(marks.values()) == sum(marked.values())
     for task in world.runs:
         report = task.result or ""
-        assert "is still being reviewed" not in report, f"{task.info.id} is under review for ever"
+        assert "is still being reviewed" not in report, f"{task.info.id} is under review forever"
         assert report.count("[harness: what this agent did") + report.count("SECURITY WARNING") <= 1
 
 

@@ -21,7 +21,7 @@ from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, a
 from greenroom.agents.delegation._results import AsyncLaunched, Completed, SpawnResult, stats_of, text_for_model
 from greenroom.agents.delegation._routing import ForkRoute, NamedRoute, RemoteRoute, Route, TeammateRoute, route
 from greenroom.agents.delegation._situation import Caller, DelegationLimits, Situation, Teams
-from greenroom.agents.subagents._fork import FORK, fork_home, is_told_to_be_a_fork
+from greenroom.agents.subagents._fork import FORK, fork_home, has_fork_tag
 from greenroom.agents.subagents._linked_wait import wait_linked
 from greenroom.agents.subagents._reports import whole_or_part
 from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentSpec
@@ -117,7 +117,7 @@ class AgentTool:
             depth=caller.profile.lineage.depth,
             is_main=not caller.profile.is_child,
             is_fork=subagent is not None and subagent.order.is_fork,
-            has_fork_tag=conversation is not None and is_told_to_be_a_fork(conversation.messages),
+            has_fork_tag=conversation is not None and has_fork_tag(conversation.messages),
             is_teammate=self._is_teammate(actor, caller),
             has_team_context=self.teams().team is not None,
         )

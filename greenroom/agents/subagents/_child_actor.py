@@ -1,8 +1,8 @@
 """The actor of a sub-agent: one run, from its first message to its report.
 
-The actor ends with the run; resuming the agent starts another actor under the same id. What
-reached it before it ended is answered before it ends; what comes later is refused, so that its sender knows. An
-error of the provider ends the run as failed, an abort of its turn as killed: nobody is there to ask it again.
+The actor ends with the run; resuming the agent starts another actor under the same id. Messages that arrived before
+its end are answered before it ends; later ones are refused, so that the sender knows. An error of the provider fails the
+run, an abort of its turn kills it: nobody could ask it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DRAIN_S: Final = 60.0
 
 
 class ChildAgent(Agent):
-    """Takes what it is told, one turn after the other, and ends when nothing more waits.
+    """Handles its messages, one turn each, and ends when no more are waiting.
 
     Args:
         home: What belongs to the agent, across its runs.
@@ -92,7 +92,7 @@ class ChildAgent(Agent):
             ctx.ref.drain(grace_s=DRAIN_S, why="the run has come to its end")
 
     def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
-        """End the run with a turn that was aborted: nobody is there to ask it again."""
+        """End the run with a turn that was aborted: nobody could ask it again."""
         super().on_unfinished(message, outcome, ctx)
         if outcome.state is State.KILLED and outcome.cause is not None:
             self._home.run.end_by(outcome.cause)
@@ -101,21 +101,21 @@ class ChildAgent(Agent):
 
 @final
 class SummarizedChild(ChildAgent):
-    """A sub-agent that says from time to time what it does, beside its turns, until its run ends."""
+    """A sub-agent that summarizes its progress from time to time, beside its turns."""
 
     actor_tasks = True
 
     async def on_start(self, ctx: Context) -> None:
-        """Start as a sub-agent does, and begin to look."""
+        """Start as a sub-agent does, and start the summaries."""
         await super().on_start(ctx)
         ctx.start_soon(partial(summaries, self._home, agent=ctx.ref.id, emit=ctx.recorder.emit_fields))
 
 
 def child_kind(home: AgentState) -> type[ChildAgent]:
-    """Return what kind of actor a sub-agent is."""
+    """Return the class of a sub-agent's actor."""
     return SummarizedChild if home.services.settings.progress_summaries else ChildAgent
 
 
 def child_spec(as_id: str | None) -> ChildSpec:
-    """Return how the actor of a run is supervised; `as_id` is the id that its first run gets."""
+    """Return the specification of a run's actor; `as_id` is the id that its first run gets."""
     return agent_spec(Restart.TEMPORARY, as_id)

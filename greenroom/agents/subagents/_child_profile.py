@@ -1,4 +1,4 @@
-"""The profile of a child: its definition, changed by who started it and how."""
+"""The profile of a child: its definition, changed by its caller and the way it is started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from greenroom.permissions import Mode
 @final
 @attrs.frozen(kw_only=True)
 class ToolLimits:
-    """The limits of an agent's tools, by what it was started for; equal ones leave the same of the same."""
+    """The limits of an agent's tools, by the way it was started."""
 
     is_worker: bool
     is_simple: bool
@@ -27,7 +27,7 @@ class ToolLimits:
     is_teammate: bool
 
     def __call__(self, names: Sequence[str]) -> list[str]:
-        """Return those of the tools that are left; what the definition says is looked at elsewhere, when all tools are there."""
+        """Return the names that are left; the definition's own limits are applied elsewhere, once all tools are known."""
         return possible_tools(
             worker_tools(names, is_simple=self.is_simple) if self.is_worker else names,
             is_background=self.is_background,
@@ -38,7 +38,7 @@ class ToolLimits:
 
 
 def make_child_profile(profile: AgentProfile, wish: SubagentSpec, settings: DelegationSettings) -> AgentProfile:
-    """Return a profile with its lineage, its place, its instructions and the limits of its tools; before it gets its tools.
+    """Return a profile with its lineage, folder, instructions and limits of tools; the tools are added afterwards.
 
     Args:
         profile: The profile so far, with its policy.

@@ -1,9 +1,9 @@
-"""Worktrees of the session: gone into and left by agents that ask for it, or from the beginning.
+"""Worktrees that agents enter and leave on request, or in which a session begins.
 
-Such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
-Every agent that works in it holds it; it is not removed before the last one has left. An agent that goes in takes its
-folders along: what lies outside is outside for its file tools, and its commands are decided about as in any other folder.
-What the record says has happened.
+Such a worktree is removed on request only, and the request fails if work would be lost. Every agent that works in it
+holds it, so it is not removed before the last one has left. Entering changes the agent's folders: files outside are out
+of bounds for its file tools, and permissions are decided as in any other folder. Each move is recorded before it is
+reported.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Departure:
 @final
 @attrs.define(kw_only=True, eq=False)
 class EnteredWorktrees:
-    """The worktrees that agents of one session have gone into.
+    """The worktrees that agents of one session have entered.
 
     Args:
         worktrees: Makes and removes them; None where the session starts no programs.
         tasks: The table of what runs in the background.
-        record: Puts an event on record and returns when that is durable.
-        others: Returns what belongs to the agents of the session that live.
-        on_move: Told of each agent that works elsewhere from now on, in that step.
+        record: Records an event and returns when it is durable.
+        others: Returns the states of the living agents of the session.
+        on_move: Called with each agent that has moved, in that step.
     """
 
     worktrees: Worktrees | None
@@ -162,12 +162,12 @@ class EnteredWorktrees:
         return None if stay is None else await stay.hold.release(keep=True)
 
     async def release_quietly(self, home: AgentState) -> None:
-        """Do the same where nobody is told what came of it."""
+        """Release the worktree of an agent whose run has ended; nobody gets the result."""
         with suppress(JournalError):
             await self.release(home)
 
     async def close(self) -> None:
-        """Release the worktrees that agents are in, at the end of the session: they stay, locked, until a sweep.
+        """Release the worktrees of all agents at the end of the session: they stay, locked, until a sweep.
 
         Cancellation waits, at most 30 s.
         """
@@ -246,7 +246,7 @@ class EnteredWorktrees:
 
 
 def _whose(home: AgentState) -> str:
-    """Return the actor that a record is about: none for the main agent, whose stay is the session's."""
+    """Return the actor of an event: none for the main agent, whose worktree is the session's."""
     return home.profile.id if home.profile.is_child else ""
 
 

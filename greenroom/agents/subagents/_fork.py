@@ -1,9 +1,9 @@
-"""Forks: children that begin with all that their parent knows.
+"""Forks: children that begin with the conversation of their parent.
 
-What a fork sends begins with the bytes of its parent's own requests: system prompt, tools, model, messages. The
-message that holds the parent's calls is kept whole, and each of its calls has the same placeholder for a result; siblings
-differ in the last text block alone. A fork does not fork: it is known by where it came from, and where that is lost,
-by the tag in what it was told first. The tag counts only in what the runtime said.
+The requests of a fork begin with the bytes of its parent's requests: system prompt, tools, model, messages. The message
+with the parent's calls is kept whole, and each call gets the same placeholder as its result, so siblings differ in the
+last text block only. A fork cannot fork: it is recognized by its lineage, and if that is lost, by the tag in its first
+message. The tag counts only in messages of the runtime.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TRANSLATE: Final = (
 
 
 def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
-    """Return what a fork is told, behind its parent's conversation.
+    """Return the first message of a fork, behind its parent's conversation.
 
     Args:
         prompt: What it is to do.
@@ -49,8 +49,8 @@ def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def is_told_to_be_a_fork(messages: Sequence[Message]) -> bool:
-    """Return whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
+def has_fork_tag(messages: Sequence[Message]) -> bool:
+    """Return True if a conversation has the tag of a fork; output of tools and models does not count."""
     return any(
         isinstance(block, TextBlock) and begins_with(block.text, TAG)
         for message in messages
@@ -60,13 +60,13 @@ def is_told_to_be_a_fork(messages: Sequence[Message]) -> bool:
 
 
 def placeholders(messages: Sequence[Message]) -> dict[str, ToolResultBlock]:
-    """Return the results that the calls at the end of the parent's conversation have in a fork's."""
+    """Return the results of the calls at the end of the parent's conversation, as a fork gets them."""
     calls = messages[-1].tool_uses if messages and messages[-1].role == "assistant" else ()
     return {call.id: ToolResultBlock(call.id, PLACEHOLDER) for call in calls}
 
 
 def fork_home(parent: AgentState, lineage: Lineage) -> AgentState:
-    """Return what belongs to a fork: all that its parent sends, as it is in this moment, and copies of what may change.
+    """Return the state of a fork: everything that its parent sends now, and copies of what may change.
 
     Its questions go where its parent's go (mode `bubble`).
     """
@@ -107,14 +107,14 @@ def fork_home(parent: AgentState, lineage: Lineage) -> AgentState:
 
 
 def as_fork(home: AgentState, lineage: Lineage) -> AgentState:
-    """Return what was made as its parent is made again, for a fork that is resumed while that one is not in memory."""
+    """Return the state of a resumed fork, from a rebuilt state of its parent, which is not in memory."""
     definition = attrs.evolve(home.profile.definition, name=FORK, initial_prompt="")
     home.replace(definition=definition, lineage=lineage, policy=_bubbling(home.profile.policy))
     return home
 
 
 def _bubbling(policy: Policy | None) -> Policy | None:
-    """Return rules under which questions go up; where nobody is asked anything, or a reviewer is, that stays so."""
+    """Return rules under which questions go to the parent, unless nobody or a reviewer is asked."""
     return policy if policy is None or policy.mode in _KEPT else policy.with_mode(Mode.BUBBLE)
 
 

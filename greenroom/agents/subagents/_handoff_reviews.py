@@ -1,8 +1,8 @@
-"""The review of what an agent did in the mode auto, before its report goes to the agent that asked for it.
+"""Reviews of sub-agents in the mode auto, before their reports go to the agents that asked for them.
 
-The end of a run is there to see before it is reviewed; a report that is read until then says that it is not reviewed yet.
-However a review ends, the report goes on, once: as it is, with a warning in front, or as unreviewed. Runs that did
-not come to their end are not reviewed, and their reports say so. A session that ends waits for no review.
+The end of a run is visible before the review; a report that is read until then is marked as not reviewed yet. Whatever
+the outcome of the review, the report is delivered once: as it is, with a warning in front, or marked as unreviewed. Runs
+that did not complete are not reviewed, and their reports say so. A session that ends waits for no review.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class HandoffReviews:
     """The reviews of the reports of one pool.
 
     Args:
-        find_home: Returns what belongs to the agent of an id, or None.
+        find_home: Returns the state of an agent by its id, or None.
     """
 
     def __init__(self, find_home: Callable[[str], AgentState | None]) -> None:
@@ -71,7 +71,7 @@ class HandoffReviews:
         return f"<HandoffReviews: {len(self._open)} under review>"
 
     def begin(self, subagent: Subagent, task: Task, state: State) -> AfterCare | None:
-        """Mark the report of a run that has just ended as not reviewed, and return what reviews it; None if nothing has to be.
+        """Mark the report of a run that has just ended as not reviewed, and return its review; None if none is needed.
 
         Where neither the agent nor its reader is in the mode auto, where no agent reads the report, and where the agent has
         called no tool, there is nothing to review.
@@ -102,13 +102,12 @@ class HandoffReviews:
         finally:
             self._open.discard(scope)
             task.result = reviewed(report, review)
-            if (
-                task.report is EndReport.ANSWER and review.outcome is ReviewOutcome.BLOCKED
-            ):  # its report was read while it was under review
+            # Its report was read while it was under review.
+            if task.report is EndReport.ANSWER and review.outcome is ReviewOutcome.BLOCKED:
                 reader.pending.remind(f"{task.info.description!r} ({task.info.id}): {_warning(review)}")
 
     def close(self) -> None:
-        """End the reviews that run, and begin no more: the reports of those that end now are unreviewed."""
+        """End the running reviews, and start no more: later reports stay unreviewed."""
         self._is_closed = True
         for scope in self._open:
             scope.cancel()

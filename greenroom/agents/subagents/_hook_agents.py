@@ -1,8 +1,8 @@
-"""Agents that answer hooks: one for each question, with tools that only read, gone when it has answered.
+"""Agents that answer hooks: one per question, with read-only tools, ended after the answer.
 
-It is a child of the agent whose hook it is, and on record as such; it takes no place and nobody is told of its end.
-It starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Nobody is asked
-for it: what is not allowed, is denied. When the hook is left in any way, it has ended.
+Such an agent is recorded as a child of the agent whose hook it answers; it takes no place, and no notice reports its end.
+It starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Calls that are not allowed are
+denied without asking. It has ended when the hook ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ END_S: Final = 5.0
 
 @final
 class HookAgentFailed(PeerError):
-    """An agent that was to answer a hook came to no answer.
+    """An agent did not answer a hook.
 
     Attributes:
         state: `failed` or `killed`.
@@ -64,7 +64,7 @@ class HookAgents:
     limit: Callable[[AgentState], None]
 
     async def ask(self, system: str, prompt: str, *, model: str | None, context: HookContext) -> str:
-        """Return what an agent says last that looked for itself. Cancelled, it has ended before this returns.
+        """Return the answer of an agent. If cancelled, the agent has ended before this returns.
 
         Raises:
             UsageError: It has none of its tools here, or its model cannot be used.

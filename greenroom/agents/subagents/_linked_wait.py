@@ -1,4 +1,4 @@
-"""The wait of a turn for an agent: linked to it, so that it takes the agent along if it ends first."""
+"""The wait of a turn for an agent, linked to it: the agent ends if the turn ends first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from greenroom.agents.subagents._subagent import Subagent
 async def wait_linked(
     subagent: Subagent, caller: AgentState, *, cut: Callable[[], object], limit_s: float = math.inf
 ) -> bool:
-    """Wait for the end of an agent, and say whether it has come: False if it goes on in the background.
+    """Wait for the end of an agent; return False if it continues in the background instead.
 
     Cancelled, the link ends the agent.
 

@@ -1,4 +1,4 @@
-"""The main agent of a session, as the parts see it that were made before it started."""
+"""The main agent of a session, for parts that were made before it started."""
 
 from __future__ import annotations
 

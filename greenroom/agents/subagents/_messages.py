@@ -1,8 +1,8 @@
-"""Messages to agents, and going on with those that have ended (agents 6F).
+"""Messages to agents, and the resume of agents that have ended.
 
-What is said to have been sent has been accepted by a living actor, or has started a new run. An id is for
-ever, a name is what the latest agent of that name is called; where that changed, the sender is told instead of the wrong one.
-An agent that a person stopped is resumed by a person only. One run of an agent at a time.
+A message that is reported as sent was accepted by a living actor, or has started a new run. An id is permanent; a name
+belongs to the latest agent that got it, and if that has changed, the sender gets an error instead of the wrong agent the
+message. An agent that a person stopped is resumed by a person only. An agent has one run at a time.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SendRefused(ToolError):
 @final
 @attrs.frozen(kw_only=True)
 class Told:
-    """The reply to the sender of a letter."""
+    """The reply to the sender of a message."""
 
     text: str
     target: str
@@ -89,19 +89,19 @@ class Told:
 
 
 class TeamPost(Protocol):
-    """The way to the members of a session's team; filled from above."""
+    """The port to the members of a session's team; implemented on the floor above."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members that there are."""
+        """Names of the members."""
         ...
 
     def is_for(self, letter: SendMessageCall, sender: str) -> bool:
-        """Return whether a letter of that agent is for members of the team."""
+        """Return True if a message of that agent is for members of the team."""
         ...
 
     async def send(self, letter: SendMessageCall, sender: str, label: str) -> Told:
-        """Send a letter of that agent, whom others know by that label, and return when it is on record and on its way.
+        """Send a message of that agent, whom others know by that label, and return when it is recorded and sent.
 
         Raises:
             SendRefused: It was not sent, to anybody.
@@ -110,7 +110,7 @@ class TeamPost(Protocol):
 
 
 class Peers(Protocol):
-    """The way to the main agents of other sessions."""
+    """The port to the main agents of other sessions."""
 
     async def send(self, session: str, text: str) -> None:
         """Send a message, and return when the other session has taken it.
@@ -125,7 +125,7 @@ class Archive(Protocol):
     """The store of agents that are not in memory."""
 
     async def load(self, agent_id: str) -> tuple[Mapping[str, Any], Loaded]:
-        """Return what is kept of an agent, and its conversation.
+        """Return the record of an agent, and its conversation.
 
         Raises:
             UsageError: There is nothing of it.
@@ -170,7 +170,7 @@ class Post:
     """The team that is open; None while there is none."""
 
     async def deliver(self, letter: SendMessageCall, sender: str) -> Told:
-        """Send what a model wrote, to members of the team or to other agents.
+        """Send a model's message to members of the team or to other agents.
 
         Raises:
             SendRefused: It was not sent.
@@ -188,7 +188,7 @@ class Post:
         return Told(text=sent.text, target=sent.to, sender=self.label(sender))
 
     async def send(self, to: str, text: str, *, sender: str = "", by_user: bool = False) -> Sent:
-        """Send a message to an agent, and go on with it if it has ended.
+        """Send a message to an agent, and resume the agent if it has ended.
 
         Args:
             to: `main`, an id, a name, or `session:<id>` for the main agent of another session.
@@ -239,7 +239,7 @@ class Post:
         try:
             subagent = pool.subagents.get(agent_id)
             if subagent is None:
-                subagent = await self._revive(agent_id)
+                subagent = await self._load(agent_id)
             task = subagent.task
             if not task.is_finished:
                 raise SendRefused("already_resuming", f"the agent {agent_id!r} runs again already; send it once more")
@@ -251,12 +251,12 @@ class Post:
                 why = f"the agent {agent_id!r} was stopped by the user, and only the user goes on with it; ask them"
                 raise SendRefused("stopped_by_user", why)
             await task.wait_settled()
-            await pool.get_ready(subagent)
-            pool.begin_again(subagent, self._note(text, sender), owner=sender)
+            await pool.prepare_run(subagent)
+            pool.start_run(subagent, self._note(text, sender), owner=sender)
         except UsageError as error:
             raise SendRefused("cannot_resume", str(error)) from error
         finally:
-            pool.unclaim(agent_id)
+            pool.release_claim(agent_id)
         return subagent
 
     # --- pieces ----------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ class Post:
         return Note(text, sender=label)
 
     def label(self, sender: str) -> str:
-        """Return what the reader of a message is told of its sender."""
+        """Return the name by which the reader of a message knows its sender."""
         pool = self.pool
         if not sender:
             return ""
@@ -312,8 +312,8 @@ class Post:
             raise SendRefused("other_session", str(error)) from error
         return Sent(to=to, has_resumed=False)
 
-    async def _revive(self, agent_id: str) -> Subagent:
-        """Return an agent that is not in memory, with the conversation of its transcript."""
+    async def _load(self, agent_id: str) -> Subagent:
+        """Load an agent that is not in memory, with the conversation of its transcript."""
         if self.archive is None:
             raise self._unknown(agent_id)
         record, loaded = await self.archive.load(agent_id)
@@ -324,11 +324,11 @@ class Post:
         is_fork = bool(record.get("isFork"))
         lineage = _lineage_of(record)
         if is_fork:
-            make = await self._fork_again(record, self.archive, definitions, main)
+            make = await self._rebuild_fork(record, self.archive, definitions, main)
             definition = attrs.evolve(main.profile.definition, name=FORK)
         else:
             definition = definitions.find(str(record.get("agentType")))
-            make = partial(self._child_again, record, definition, main)
+            make = partial(self._rebuild_child, record, definition, main)
         order = SpawnOrder(
             home=make,
             definition=definition,
@@ -340,15 +340,15 @@ class Post:
             in_worktree=bool(record.get("inWorktree")),
             name=str(record.get("name") or ""),
         )
-        subagent = pool.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
+        subagent = pool.restore(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
         subagent.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
         subagent.keep_worktree(str(record.get("worktree") or ""), str(record.get("branch") or ""))
         return subagent
 
-    async def _fork_again(
+    async def _rebuild_fork(
         self, record: Mapping[str, Any], archive: Archive, definitions: Definitions, main: AgentState
     ) -> Callable[[Lineage], AgentState]:
-        """Return what makes a fork as its parent is: its system prompt, tools and limits are that one's, not main's.
+        """Return the maker of a fork's state: its system prompt, tools and limits are its parent's, not main's.
 
         Raises:
             UsageError: Nothing is left of the parent.
@@ -366,14 +366,14 @@ class Post:
                 home = fork_home(parent, lineage)
             else:
                 is_background = bool(above.get("isBackground", True))
-                made = self._child_again(above, definition, main, _lineage_of(above), is_background=is_background)
+                made = self._rebuild_child(above, definition, main, _lineage_of(above), is_background=is_background)
                 home = as_fork(made, lineage)
             home.replace(place=_place_of(record, main), own_roots=_roots_of(record))
             return home
 
         return make
 
-    def _child_again(
+    def _rebuild_child(
         self,
         record: Mapping[str, Any],
         definition: AgentDefinition,
@@ -382,7 +382,7 @@ class Post:
         *,
         is_background: bool = True,
     ) -> AgentState:
-        """Return what belongs to an agent that its record tells of."""
+        """Return the state of an agent, from its record."""
         return self.pool.ground.make_child(
             SubagentSpec(
                 definition=definition,

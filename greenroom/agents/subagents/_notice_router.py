@@ -1,8 +1,7 @@
-"""Routing of notices about ended runs: to the agent that asked, else its nearest living ancestor, at last main.
+"""Routing of notices about ended runs: to the agent that asked, else its nearest living ancestor, else main.
 
-A notice is handed over in the step in which the run ended. What an agent was told and has not read when its
-own run ends goes on to the next one that it is for. A notice that nobody takes is given up, and that is on record; it
-holds nobody up.
+A notice is delivered in the step in which the run ended. If its reader ends without having read it, it is forwarded to
+the next one. A notice without a reader is given up, which is recorded, and holds nobody up.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ Reader: TypeAlias = tuple[Ref[Any], AgentState]
 
 @final
 class NoticeRouter:
-    """Hands notices over.
+    """Delivers notices.
 
     Args:
-        tasks: Says whose end was told meanwhile by an answer, and notes what nobody could be told of.
+        tasks: The table of tasks: knows which ends were reported by an answer, and records undeliverable notices.
         ground: Finds teammates.
         subagents: The sub-agents by id.
     """
@@ -41,7 +40,7 @@ class NoticeRouter:
         self._subagents = subagents
 
     def deliver(self, notice: TaskNotice, main: Reader | None) -> None:
-        """Hand a notice to its reader."""
+        """Deliver a notice to its reader."""
         ended = self._subagents.get(notice.task_id)
         if ended is not None and ended.order.tell is not None and ended.order.tell(ended.task):
             return
@@ -95,7 +94,7 @@ class NoticeRouter:
         return is_taken
 
     def forward(self, home: AgentState, main: Reader | None) -> None:
-        """Tell somebody else what an agent was told of others and has not read, because its run has ended."""
+        """Deliver the unread notices of an agent whose run has ended to somebody else."""
         for notice in home.pending.take_unread():
             task = self._tasks.find(notice.task_id)
             if task is None or task.info.run != notice.run or task.report is not EndReport.ANSWER:

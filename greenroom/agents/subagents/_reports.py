@@ -1,4 +1,4 @@
-"""The texts of a run: its report, its error, and what people read of it while it runs."""
+"""The texts of a run: its report, its error, and its output for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from greenroom.tools import ToolError
 
 
 def report_of(text: str, output_file: Path, *, limit: int = REPORT_CHARACTERS) -> str:
-    """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words.
+    """Return the report of a run, made of its last text; nothing in it can pass for somebody else's words.
 
     All of it is in the output file.
     """
@@ -26,7 +26,7 @@ def report_of(text: str, output_file: Path, *, limit: int = REPORT_CHARACTERS) -
 
 
 def whole_or_part(task: Task) -> str:
-    """Return the report of a run that has ended, for a model; a part of one says what cut it.
+    """Return the report of a run that has ended, for a model; a partial one says why.
 
     Raises:
         ToolError: It failed before it had said anything.
@@ -42,7 +42,7 @@ def whole_or_part(task: Task) -> str:
 
 
 def with_denials(report: str, denials: Sequence[Denial]) -> str:
-    """Return the report of a run, with what it was refused: a report may not speak of it."""
+    """Return the report of a run with the calls that were denied, which it may not mention."""
     if not denials:
         return report
     counts = Counter(denial.tool for denial in denials)
@@ -62,7 +62,7 @@ def words_of(error: BaseException | None) -> str:
 
 
 def readable(message: Message) -> str:
-    """Return what people read of a message of an agent: what it said, and which tools it called."""
+    """Return a message of an agent as text for people: its words and the tools that it called."""
     if message.role != "assistant":
         return ""
     lines = []

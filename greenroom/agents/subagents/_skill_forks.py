@@ -1,9 +1,8 @@
-"""Skills that run as agents of their own: the third way to a sub-agent, beside the tool Agent and the runtime's own services.
+"""Skills that run as sub-agents (`context: fork`).
 
-The agent is new: it is told the skill's text and nothing of the conversation that called. Who waits is linked:
-the turn that waits takes the agent along if it ends first. What the skill grants is the agent's, for all of its run,
-and never its caller's. A skill that runs so is not run again below itself. Types, rules and limits are those
-of every other child.
+The agent gets the skill's text and nothing of the caller's conversation. A turn that waits for it is linked to it: the
+agent ends if the turn ends first. The skill's grants apply to the agent for its whole run, never to its caller. Such a
+skill is not run again below itself. Types, rules and limits are those of every other child.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from greenroom.tools import ToolContext, ToolError
 
 @final
 class SkillForkFailed(PeerError):
-    """The agent that ran a skill of the user's did not come to its end.
+    """The agent that ran a skill of the user's did not complete.
 
     Attributes:
         skill: Name of the skill.
@@ -70,7 +69,7 @@ class SkillForks:
     hand_in: Callable[[str], bool] = lambda _: False
 
     async def __call__(self, rendered: Rendered, ctx: ToolContext) -> str:
-        """Run a skill that a model called, and return what it reads: the result, or that it runs in the background.
+        """Run a skill for a model, and return the text for the model: the result, or a note that it runs in the background.
 
         Cancelled while it waits for the agent, the agent is killed, and the turn ends after it.
 

@@ -19,7 +19,7 @@ from greenroom.tasks import Task
 @final
 @attrs.frozen(kw_only=True)
 class SubagentSpec:
-    """The parts that an agent is to be made of."""
+    """Specification of a new agent."""
 
     definition: AgentDefinition
     parent: AgentState | None
@@ -43,10 +43,10 @@ class SubagentSpec:
 
 
 class SubagentHost(Protocol):
-    """The services of the session for its subagents."""
+    """The services of the session for its sub-agents."""
 
     def make_child(self, wish: SubagentSpec) -> AgentState:
-        """Return what belongs to a new agent.
+        """Return the state of a new agent.
 
         Raises:
             UsageError: Its definition cannot be used.
@@ -66,7 +66,7 @@ class SubagentHost(Protocol):
         ...
 
     def drop(self, agent_id: str) -> None:
-        """Release it again; its tokens still count."""
+        """Remove an agent; its tokens still count."""
         ...
 
     def find(self, agent_id: str) -> tuple[Ref[Any], AgentState] | None:
@@ -103,7 +103,7 @@ class SpawnOrder:
     is_worker: bool = False
     """True if a coordinator leads it."""
     is_silent: bool = False
-    """True if its end is told to nobody, because the host looks at the task."""
+    """True if no notice reports its end, because the host looks at the task."""
     name: str = ""
     in_worktree: bool = False
     waits: bool = False
@@ -111,9 +111,9 @@ class SpawnOrder:
     skill: str = ""
     """The skill that it runs; empty for none."""
     is_service: bool = False
-    """True if the runtime itself asks, for a hook: it takes no place, and does not count as one that was started."""
+    """True if the runtime itself starts it, for a hook: it takes no place and is not counted."""
     tell: Callable[[Task], bool] | None = None
-    """Tells of its end in the place of the notice, and says whether that could be done; None: the notice does."""
+    """Reports its end in place of the notice; returns False if it could not. None for the notice."""
 
 
 def lineage_of(order: SpawnOrder, main: Ref[Any] | None) -> Lineage:

@@ -32,7 +32,7 @@ class Subagent:
     ref: Ref[Any] | None = None
     """Its actor; None while it waits for a place."""
     hold: Hold | None = None
-    """Its worktree, as long as it is used."""
+    """Its worktree while it is in use."""
     first: str = ""
     """The first message of an agent that waits for a place."""
     kept_path: str = ""
@@ -60,26 +60,26 @@ class Subagent:
         return not self.task.is_finished
 
     def write_record(self, run_folder: Path, write: Callable[[Path, bytes], None]) -> None:
-        """Write what resuming it needs, if that differs from what was written last."""
+        """Write its record for a later resume, if it has changed."""
         record = self.record()
         if record != self.kept_record:
             write(run_folder / record_path(self.id), encode_line(record))
             self.kept_record = record
 
-    def wait_with(self, text: str) -> None:
-        """Keep what it is told first until its turn has come."""
+    def set_first(self, text: str) -> None:
+        """Keep its first message until it is launched."""
         self.first = text
 
     def add_to_first(self, text: str) -> None:
-        """Add to what it is told first, while it waits for a place."""
+        """Append to its first message while it waits for a place."""
         self.first = f"{self.first}\n\n{text}"
 
-    def launched(self, ref: Ref[Any]) -> Ref[Any]:
-        """Note the actor of its run, and return it."""
+    def set_actor(self, ref: Ref[Any]) -> Ref[Any]:
+        """Set the actor of its run, and return it."""
         self.ref = ref
         return ref
 
-    def begin_again(self, order: SpawnOrder, task: Task) -> None:
+    def begin_run(self, order: SpawnOrder, task: Task) -> None:
         """Begin another run."""
         self.order, self.task = order, task
 
@@ -88,23 +88,23 @@ class Subagent:
         self.hold = hold
 
     def take_hold(self) -> Hold | None:
-        """Return the hold on its worktree, and forget it."""
+        """Return the hold on its worktree, which the caller has to release."""
         hold, self.hold = self.hold, None
         return hold
 
     def keep_worktree(self, path: str, branch: str) -> None:
-        """Note the worktree that was kept at the end of a run; empty for none."""
+        """Set the worktree that was kept at the end of a run; empty for none."""
         self.kept_path, self.kept_branch = path, branch
 
     def record(self) -> dict[str, Any]:
-        """Return what is kept of it on disk, to go on with it when nothing of it is in memory."""
+        """Return its record on disk, from which it is resumed when it is no longer in memory."""
         home = self.home
         roots = home.profile.own_roots
         held = self.hold if home.worktree is None else home.worktree.hold
         tree = None if held is None else held.worktree
         path = self.kept_path if tree is None else str(tree.path)
         call = self.task.info.tool_use_id
-        # The names that the leading coding agent's own records have; left out where there is nothing to say.
+        # The names in the records of the leading coding agent; left out if empty.
         shared = {"toolUseId": call} if call else {}
         shared |= {"worktreePath": path} if path else {}
         return {

@@ -1,8 +1,8 @@
-"""The sub-agents of a session: started, linked, found, resumed, ended, reported, released.
+"""The sub-agents of a session: start, lookup, resume, end, report, release.
 
-Whatever refuses an agent refuses it before its worktree, its task and its name exist. Record, actor and first
-message are made in one step. An agent that is killed takes along what descends from it; one that ends by itself does
-not. The end of a run is reported to the agent that asked for it, else to the nearest living ancestor, at last to main.
+An agent is refused before its worktree, task and name exist. Its record, actor and first message are made in one step.
+Killing an agent kills its descendants; an agent that ends by itself leaves them running. The end of a run is reported to
+the agent that asked for it, else to its nearest living ancestor, else to the main agent.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ SEND_MESSAGE: Final = "SendMessage"
 
 @final
 class SubagentPool:
-    """All agents of a session that were started by another one, or by the host, save teammates.
+    """All agents of a session that were started by another agent or by the host, except teammates.
 
     Args:
-        tasks: The table that they stand in.
+        tasks: The table of tasks.
         open_branch: Returns the supervisor that they live under.
-        ground: Makes their records.
+        ground: Makes their records and finds other agents.
         main: The main agent.
-        settings: The maximum number of agents, and more.
-        run_folder: The folder of their outputs and transcripts.
+        settings: The limits, and the length of reports.
+        run_folder: The folder for outputs and transcripts.
         write: Appends to a file of the run folder, in order with the journal.
         worktrees: Makes checkouts; None where the session starts no programs.
         record: Records an event and returns when it is durable.
@@ -125,7 +125,7 @@ class SubagentPool:
 
     @property
     def running(self) -> int:
-        """The number of agents with a place: those that run, and those that are just being started."""
+        """The number of agents that run or are being started."""
         return self._queue.taken
 
     def id_of(self, agent: str) -> str:
@@ -133,7 +133,7 @@ class SubagentPool:
         return self.names.id_of(agent)
 
     def find_home(self, agent_id: str) -> AgentState | None:
-        """Return what belongs to an agent of the session, teammates included."""
+        """Return the state of an agent of the session, teammates included; None if it is not in memory."""
         found = self.home_of(agent_id)
         if found is None:
             other = self.ground.find(agent_id)
@@ -141,14 +141,14 @@ class SubagentPool:
         return found
 
     def home_of(self, agent_id: str) -> AgentState | None:
-        """Return what belongs to an agent that is in memory, main included."""
+        """Return the state of a sub-agent or of the main agent; None if it is not in memory."""
         if self.main is not None and agent_id == self.main.id:
             return self.main_home
         subagent = self.subagents.get(agent_id)
         return None if subagent is None else subagent.home
 
     def descendants(self, agent_id: str) -> list[Subagent]:
-        """Return what descends from an agent, and is in memory."""
+        """Return the descendants of an agent that are in memory."""
         return [subagent for subagent in self.subagents.values() if agent_id in subagent.lineage.above]
 
     @property
@@ -159,13 +159,13 @@ class SubagentPool:
     # --- starting --------------------------------------------------------------------------------------------------
 
     async def start(self, order: SpawnOrder) -> Subagent:
-        """Start an agent, and return when it is registered and on its way; there is no checkpoint after that.
+        """Start an agent, and return when it is registered; there is no checkpoint after that.
 
-        Cancelled before, nothing is left.
+        If cancelled before, nothing is left.
 
         Raises:
             UsageError: Its definition cannot be used.
-            ToolError: No worktree can be made for it.
+            ToolError: Its worktree cannot be created.
             JournalError: Nothing new may begin.
             Stopping: The session ends.
         """
@@ -192,7 +192,7 @@ class SubagentPool:
         return subagent
 
     def _begin(self, agent_id: str, order: SpawnOrder, home: AgentState, hold: Hold | None) -> Subagent:
-        """Register an agent and send it on its way, or let it wait for a place, in one step."""
+        """Register an agent and launch it, or append it to those that wait for a place, in one step."""
         if self._queue.is_closed:
             raise Stopping("session")
         if order.caller is not None:
@@ -208,7 +208,7 @@ class SubagentPool:
             text = directive(text, place=place, parent=parent)
         if order.waits and self._queue.is_full:
             self._queue.add(subagent)
-            subagent.wait_with(text)
+            subagent.set_first(text)
         else:
             self._launch_or_drop(subagent, Note(text))
         self.spawned += not order.is_service
@@ -227,10 +227,10 @@ class SubagentPool:
         return task
 
     def free_name(self, name: str) -> str:
-        """Return a name that an agent is to have.
+        """Return a name for a new agent.
 
         Raises:
-            SpawnRefused: One that runs has it.
+            SpawnRefused: A running agent has it.
         """
         holder = self.subagents.get(self.id_of(name)) if name in self.names else None
         if holder is not None and holder.is_running:
@@ -243,7 +243,7 @@ class SubagentPool:
         self.names.add(subagent.order.name, subagent.id)
 
     def launch(self, subagent: Subagent, first: Note) -> None:
-        """Make the actor of a run and give it its first message, in one step.
+        """Start the actor of a run with its first message, in one step.
 
         Raises:
             Stopping: The session ends.
@@ -261,7 +261,7 @@ class SubagentPool:
             partial(self._write_output, subagent),
             spec=child_spec(subagent.id if run == 1 else None),
         )
-        ref = subagent.launched(Ref(cell))
+        ref = subagent.set_actor(Ref(cell))
         if not subagent.order.is_service:
             self._queue.occupy()
         ref.tell(first, size_bytes=len(first.text))
@@ -269,7 +269,7 @@ class SubagentPool:
         ref.watch(partial(self._ended, subagent, subagent.task))
 
     def _ready(self, subagent: Subagent, task: Task) -> None:
-        """Note that a run can begin; the agent reads whom it can write to, as things are now."""
+        """Mark a run as begun, and remind the agent of the others that it can write to."""
         home = subagent.home
         if task.info.run == 1 and not subagent.order.is_fork and SEND_MESSAGE in home.profile.tools:
             named = [each.order.name for each in self.subagents.values() if each.order.name and each is not subagent]
@@ -278,7 +278,7 @@ class SubagentPool:
         self.tasks.begin(task)
 
     def _launch_or_drop(self, subagent: Subagent, first: Note) -> None:
-        """Launch it; where that cannot be, its task ends before it has begun, and nobody but the caller hears of it."""
+        """Launch an agent; if that fails, its task ends before it has begun, and only the caller is notified."""
         try:
             self.launch(subagent, first)
         except BaseException:
@@ -288,21 +288,21 @@ class SubagentPool:
             self._settle(subagent, subagent.task, State.KILLED)
             raise
 
-    # --- going on with one that has ended --------------------------------------------------------------------------
+    # --- resuming --------------------------------------------------------------------------------------------------
 
     def claim(self, agent_id: str) -> bool:
-        """Claim an agent that is about to be resumed; return False if it is claimed already."""
+        """Claim an agent that is about to be resumed; return False if it is already claimed."""
         if agent_id in self._resuming:
             return False
         self._resuming.add(agent_id)
         return True
 
-    def unclaim(self, agent_id: str) -> None:
-        """Take that back."""
+    def release_claim(self, agent_id: str) -> None:
+        """Release the claim."""
         self._resuming.discard(agent_id)
 
-    def revive(self, agent_id: str, order: SpawnOrder, lineage: Lineage, loaded: Loaded, *, run: int) -> Subagent:
-        """Take an agent back into memory; its last run has ended."""
+    def restore(self, agent_id: str, order: SpawnOrder, lineage: Lineage, loaded: Loaded, *, run: int) -> Subagent:
+        """Load an agent whose last run has ended back into memory."""
         home = order.home(lineage)
         home.replace(id=agent_id, lineage=lineage)
         home.start_from(loaded)
@@ -313,31 +313,31 @@ class SubagentPool:
         self.subagents[agent_id] = subagent
         return subagent
 
-    async def get_ready(self, subagent: Subagent) -> None:
+    async def prepare_run(self, subagent: Subagent) -> None:
         """Wait until another run of an agent can begin.
 
         Raises:
-            ToolError: Its worktree is gone, or somebody else's now.
+            ToolError: Its worktree is gone, or used by others.
             Stopping: The session ends.
         """
         self._branch = await self._open_branch()
         await self.worktrees.reopen(subagent)
 
-    def begin_again(self, subagent: Subagent, first: Note, *, owner: str) -> None:
-        """Start another run of an agent in the background, after `get_ready`; it takes a place in any case.
+    def start_run(self, subagent: Subagent, first: Note, *, owner: str) -> None:
+        """Start another run of an agent in the background, after `prepare_run`; it takes a place even if none is free.
 
         Raises:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
         order = attrs.evolve(subagent.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
-        subagent.begin_again(order, self._open_task(subagent.id, order, subagent.home, run=subagent.task.info.run + 1))
+        subagent.begin_run(order, self._open_task(subagent.id, order, subagent.home, run=subagent.task.info.run + 1))
         self._launch_or_drop(subagent, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End those that wait for a place, and reviews, because the session ends; nobody waits for either any more."""
+        """End the reviews, and the agents that wait for a place, because the session ends."""
         self._reviews.close()
         for subagent in self._queue.close():
             subagent.task.kill(Cause("session", "the session ends"))
@@ -359,7 +359,7 @@ class SubagentPool:
             self._queue.vacate()
         try:
             self._settle(subagent, task, down.state)
-        except Exception:  # whatever goes wrong with its report, it does not run any more
+        except Exception:  # its report failed, but it no longer runs
             if not task.is_finished:
                 self.tasks.end(task, EDGE_TO[down.state])
             raise
@@ -379,7 +379,7 @@ class SubagentPool:
             for child in self.descendants(subagent.id):
                 child.task.kill(Cause(subagent.id, "the agent that it was started for was stopped"))
         self._end_shells(subagent, task, state)
-        with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
+        with suppress(JournalError):  # a full disk must not hold up an end
             subagent.write_record(self._run_folder, self._write)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         review = self._reviews.begin(subagent, task, state)
@@ -390,11 +390,11 @@ class SubagentPool:
         self._queue.start_next()
 
     def report_of(self, text: str, output_file: Path) -> str:
-        """Return what the reader of a run gets of its last text."""
+        """Return the report of a run, made of its last text."""
         return report_of(text, output_file, limit=self.settings.report_chars)
 
     def _end_shells(self, subagent: Subagent, task: Task, state: State) -> None:
-        """End the commands that an agent left running, or limit how long they may go on."""
+        """End the commands that an agent left running, or limit their time."""
         for shell in self.tasks.running(subagent.id):
             if shell.info.kind != SHELL:
                 continue
@@ -415,7 +415,7 @@ class SubagentPool:
             subagent.write_record(self._run_folder, self._write)
 
     def release(self, task: Task) -> bool:
-        """Release what an agent held; it is on disk. Return False if the agent is about to be resumed."""
+        """Release an agent from memory; it is on disk. Return False if it is about to be resumed."""
         subagent = self.subagents.get(task.info.id)
         if subagent is None or subagent.task is not task:
             return True
@@ -426,10 +426,10 @@ class SubagentPool:
         self.ground.drop(subagent.id)
         return True
 
-    # --- telling ---------------------------------------------------------------------------------------------------
+    # --- notices ---------------------------------------------------------------------------------------------------
 
     def deliver(self, notice: TaskNotice) -> None:
-        """Hand a notice to its reader, in the step in which the task ended."""
+        """Deliver the notice of an end, in the step in which the task ended."""
         self._router.deliver(notice, self._main.started)
 
     def _note_move(self, home: AgentState) -> None:

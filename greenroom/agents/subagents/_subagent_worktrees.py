@@ -1,8 +1,8 @@
-"""Checkouts of their own for agents: made, entered, taken up again, let go.
+"""Worktrees of sub-agents: created, shared, reopened, released.
 
-An agent that is started by one in a worktree, and works there, holds it too: it is released with its last user. An agent
-in a worktree is kept out of the main checkout, save in folders that are its own. An agent that goes on finds the worktree
-that was kept, or gets another one like it.
+An agent that is started in the worktree of its caller holds it too; a worktree is released with its last user. An agent
+in a worktree is kept out of the main checkout, except in its own folders. A resumed agent gets the worktree that was
+kept, or a new one like it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SubagentWorktrees:
     """Those that agents have gone into by themselves."""
 
     def share(self, home: AgentState, caller: AgentState | None, above: Subagent | None) -> Hold | None:
-        """Hold for an agent the worktree in which it is started, because its caller works there; None where that is none.
+        """Return a hold on the worktree in which the caller works, for an agent that is started there; None if there is none.
 
         Args:
             home: The new agent's.
@@ -43,10 +43,10 @@ class SubagentWorktrees:
         return None if held is None or held.is_released else confined(home, held.share())
 
     async def open(self, agent_id: str, home: AgentState) -> Hold:
-        """Make a worktree for an agent, and let it work there.
+        """Create a worktree for an agent, and move the agent into it.
 
         Raises:
-            ToolError: None can be made.
+            ToolError: It cannot be created.
         """
         if self.worktrees is None:
             raise ToolError("no worktree can be made: this session starts no programs; leave out `isolation`")
@@ -58,10 +58,10 @@ class SubagentWorktrees:
         return confined(home, hold)
 
     async def reopen(self, subagent: Subagent) -> None:
-        """Hold the worktree again that was kept at the end of an agent's last run; where it was removed, make another.
+        """Reopen the worktree that was kept at the end of an agent's last run; if it was removed, create another.
 
         Raises:
-            ToolError: It is gone, or somebody else's now; or none can be made.
+            ToolError: It is gone or used by others, or none can be created.
         """
         home = subagent.home
         if subagent.hold is not None or self.worktrees is None:
@@ -77,7 +77,7 @@ class SubagentWorktrees:
             subagent.hold_worktree(await self.open(subagent.id, home))
 
     async def release(self, subagent: Subagent, task: Task) -> None:
-        """Release an agent's worktree at the end of a run, and note what is kept."""
+        """Release an agent's worktree at the end of a run, and record what is kept."""
         hold = subagent.take_hold()
         release = None if hold is None else await hold.release()
         release = await self.entered.release(subagent.home) or release  # what it went into is where it worked last
@@ -92,7 +92,7 @@ class SubagentWorktrees:
 
 
 def confined(home: AgentState, hold: Hold) -> Hold:
-    """Keep an agent in the worktree that it holds; returns the hold. In one of the session its folders do."""
+    """Confine an agent to the worktree that it holds, unless that is the session's; return the hold."""
     if hold.worktree.kind is not WorktreeKind.SESSION:
         home.replace(checkout=hold.worktree)
     return hold

@@ -25,7 +25,6 @@ from greenroom.session.assembly._model_layers import layered
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.equipment._coordinator_mode import SCRATCHPAD
 from greenroom.session.parts._event_stream import Streams
-from greenroom.session.parts._live_events import LiveEvents
 from greenroom.session.record._file_rewind import open_checkpoints
 from greenroom.session.settings._session_environment import exported_variables
 from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime
@@ -48,8 +47,6 @@ class Services:
     """The supervisor of the session's actors."""
     host: Hosted
     """The program's callbacks, and those that publish the live events."""
-    live: LiveEvents
-    """The session's events that are not journaled."""
     streams: Streams
     """The readers of the session's events."""
     nursery: trio.Nursery
@@ -81,7 +78,7 @@ class Services:
 
 @asynccontextmanager
 async def open_services(
-    plan: Plan, journal: Journal, live: LiveEvents, host: Hosted, streams: Streams, ports: Ports
+    plan: Plan, journal: Journal, host: Hosted, streams: Streams, ports: Ports
 ) -> AsyncIterator[Services]:
     """Open the services of a session; its MCP servers have been started, and may not be connected yet.
 
@@ -123,7 +120,6 @@ async def open_services(
             runtime=runtime,
             branch=branch,
             host=host,
-            live=live,
             streams=streams,
             nursery=nursery,
             processes=processes,

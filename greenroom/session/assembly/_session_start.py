@@ -47,7 +47,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     door = open_door(plan.run.folder, session.inbox, settings, recording=services.journal, ports=ports)
     with _watched_steps(services.runtime, ports):
         async with door:
-            services.live.opened()
+            services.streams.note_open()
             try:
                 yield
                 await session.asides.finish()

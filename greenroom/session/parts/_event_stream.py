@@ -9,7 +9,8 @@ from typing import Any, Final, Self, final
 import trio
 
 from greenroom.core import Busy, Event, Record, Recorder, event_of
-from greenroom.session.parts._live_events import LiveEvents
+from greenroom.session.assembly._host_ports import Hosted
+from greenroom.session.parts._live_events import LiveEvents, wire
 
 KEPT: Final = 10_000
 """Events that wait for a slow reader; then the oldest are dropped, and counted."""
@@ -129,6 +130,10 @@ class Streams:
         self._open: dict[EventStream, None] = {}
         self._has_ended = False
 
+    def note_open(self) -> None:
+        """Note that the session is open: live events from before are no longer kept for streams from the start."""
+        self._live.opened()
+
     def open(self, *, from_start: bool, capacity: int | None = KEPT) -> EventStream:
         """Return a stream of the events from now on, or from the oldest one that the recorder still holds."""
         stream = EventStream(capacity)
@@ -155,3 +160,9 @@ class Streams:
         self._has_ended = True
         for stream in list(self._open):
             stream.close()
+
+
+def open_streams(host: Hosted, recorder: Recorder) -> tuple[Streams, Hosted]:
+    """Return the streams of a session, and the program's side of it with callbacks that publish its live events."""
+    live, wired = wire(host, recorder)
+    return Streams(recorder, live), wired

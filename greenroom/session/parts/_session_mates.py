@@ -173,7 +173,7 @@ class SessionMates:
         home.begin_run(task)
         self._tasks.begin(task)
 
-    def let_go(self, member: Member, down: Down) -> None:
+    def discard(self, member: Member, down: Down) -> None:
         """Take note of its end: what it has started ends with it, and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")

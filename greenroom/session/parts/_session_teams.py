@@ -1,7 +1,7 @@
 """The teams of a session: which one is open, who opened it, and how it is closed.
 
-Rule 1: the main agent leads one team at a time, which the program opened, or its model, or which is there with the session (agents
-7.3). Rule 2: the lead has the tools of a member as long as the team is open, and no longer. Rule 3: a team is closed side by side,
+Rule 1: the main agent leads one team at a time, which the program opened, or its model, or which is there with the session.
+Rule 2: the lead has the tools of a member as long as the team is open, and no longer. Rule 3: a team is closed side by side,
 within its deadline.
 """
 

@@ -152,7 +152,9 @@ def may_move(command: str) -> bool:
 
 @cache
 def _program() -> str:
-    return shutil.which("bash") or "sh"
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    # Not through a relative folder: the shell would be that of the project, whatever it is.
+    return shutil.which("bash", path=os.pathsep.join(entry for entry in entries if entry.startswith("/"))) or "/bin/sh"
 
 
 @attrs.define

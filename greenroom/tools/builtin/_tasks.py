@@ -69,7 +69,7 @@ async def task_output_tool(
 async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolContext) -> str:
     """End a background command, an agent or a call, with all that it has started, and return when it has ended.
 
-    An agent that was stopped can be gone on with by SendMessage.
+    An agent that was stopped can be resumed by SendMessage.
 
     Args:
         task_id: The id that Bash, Agent or a call that was moved to the background returned, or the name of an agent.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.delegation import SendMessageCall, read_letter
+from greenroom.agents.delegation import SendMessageCall, read_letter, shortened
 from greenroom.agents.delegation._send_message_call import SPOKEN, SUMMARY_CHARS, letter_schema
 from greenroom.tools import InvalidInput, validate
 
@@ -103,3 +103,14 @@ def test_a_summary_is_made_where_none_is_given() -> None:
     assert read_letter({"to": "ann", "message": ANSWER}) == SendMessageCall(
         to="ann", body=ANSWER, summary="shutdown_response"
     )
+
+
+@given(st.text())
+def test_a_summary_is_one_short_line(text: str) -> None:
+    """C9: where none is given, it is the beginning of the message."""
+    summary = shortened(text)
+
+    assert len(summary) <= 80
+    assert len(summary.splitlines()) <= 1
+    if len(" ".join(text.split())) <= 80 and len(text.strip().splitlines()) == 1:
+        assert summary == " ".join(text.split())

@@ -236,7 +236,7 @@ async def test_two_runs_never_overlap_in_a_process_or_across(autojump_clock: Moc
         assert [kind for kind in kinds if kind.startswith("fork.")] == ["fork.begin", "fork.end"] * 3
 
 
-async def test_somebody_who_does_not_let_go_is_not_waited_for_for_ever(
+async def test_somebody_who_does_not_let_go_is_not_waited_for_forever(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:
     memory = MemoryFolder(folder=tmp_path / "notes")

@@ -23,5 +23,5 @@ async def test_forks_and_later_requests_read_what_was_sent_before(tmp_path: Path
         later = [one for one in phase if not one.is_first]
         assert later
         assert min(one.reread for one in later) >= 0.99
-    assert {one.agent for one in phases.resumed} == {"main", "0"}, "a fork was gone on with from its transcript"
+    assert {one.agent for one in phases.resumed} == {"main", "0"}, "a fork was resumed from its transcript"
     assert min(one.share for one in (*phases.message, *phases.resumed)) >= 0.99

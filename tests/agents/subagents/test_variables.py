@@ -74,3 +74,24 @@ def test_a_number_that_is_none_or_out_of_range_is_refused(said: str) -> None:
         read(DelegationSettings(), GREENROOM_MAX_CONCURRENT_SUBAGENTS=said)
     with pytest.raises(UsageError, match="GREENROOM_TASK_MAX_OUTPUT_LENGTH"):
         read(DelegationSettings(), GREENROOM_TASK_MAX_OUTPUT_LENGTH="160001")
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "made"),
+    [
+        ({"GREENROOM_FORK_SUBAGENT": "1"}, {}, {"fork": "when_type_omitted"}),
+        ({"GREENROOM_FORK_SUBAGENT": "1"}, {"fork": "explicit"}, {"fork": "explicit"}),
+        ({"GREENROOM_FORK_SUBAGENT": "0"}, {"fork": "explicit"}, {"fork": "off"}),
+        ({"GREENROOM_DISABLE_BACKGROUND_TASKS": "1"}, {}, {"background": False}),
+        ({"GREENROOM_DISABLE_BACKGROUND_TASKS": "0"}, {"background": False}, {"background": False}),
+        ({"GREENROOM_AUTO_BACKGROUND_TASKS": "0"}, {}, {"auto_background_ms": 0}),
+        ({"GREENROOM_AUTO_BACKGROUND_TASKS": "1"}, {"auto_background_ms": 0}, {"auto_background_ms": 120_000}),
+        ({"GREENROOM_AUTO_BACKGROUND_TASKS": "1"}, {"auto_background_ms": 5}, {"auto_background_ms": 5}),
+        ({"GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH": "1"}, {}, {"max_depth": 1}),
+        ({"GREENROOM_MAX_CONCURRENT_SUBAGENTS": "2"}, {"max_running": 9}, {"max_running": 2}),
+    ],
+)
+def test_how_agents_start_others(environ: dict[str, str], given: dict[str, object], made: dict[str, object]) -> None:
+    read = delegation_from_environment(environ, DelegationSettings(**given))  # type: ignore[arg-type]
+
+    assert read == DelegationSettings(**made)  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ def test_a_folder_that_is_named_is_walked_though_it_is_ignored(tmp_path: Path) -
     assert walked(tmp_path / "other", tmp_path) == ["b"]
 
 
-def test_lines_that_could_take_for_ever_or_warn_are_passed_over(tmp_path: Path) -> None:
+def test_lines_that_could_take_forever_or_warn_are_passed_over(tmp_path: Path) -> None:
     long = "a" * 250
     make(
         tmp_path, {".gitignore": "*a" * 20 + "b\n" + "**/a/" * 20 + "\n[[a]b\n[a&&b]c\nz", long: "", "z": "", "ab": ""}
