@@ -106,6 +106,8 @@ def test_hook_of_the_index_is_named_wherever_it_lies(repository: Path, tmp_path:
     hook.chmod(0o755)
     git(repository, "config", "core.hooksPath", str(hook.parent))
 
+    (repository / "file.txt").touch()  # `git status` then writes the index anew
+
     assert repository_programs(repository) == ("hooks/post-index-change",)
     read_everything(repository)
     assert ran(marks) == ["hook"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,14 +35,27 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def make_repository(folder: Path) -> Path:
-    folder.mkdir(parents=True)
+    shutil.copytree(_first_repository(), folder, symlinks=True)
+    git(folder, "update-index", "-q", "--refresh")  # it holds when and where each file was written
+    return folder.resolve()
+
+
+@functools.cache
+def _first_repository() -> Path:
+    """Return a repository that the others are copies of: to copy it is cheaper than three commands of git."""
+    place = tempfile.mkdtemp(prefix="greenroom-repository-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    folder = Path(place) / "first"
+    folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "file.txt").write_text("one\n")
     (folder / "sub").mkdir()
     (folder / "sub" / "other.txt").write_text("two\n")
     (folder / ".gitignore").write_text("*.log\n.env\nvendor/\n.greenroom/\n")
     commit(folder, "first")
-    return folder.resolve()
+    for sample in (folder / ".git" / "hooks").glob("*.sample"):
+        sample.unlink()
+    return folder
 
 
 def commit(folder: Path, message: str) -> str:
