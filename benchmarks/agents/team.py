@@ -30,8 +30,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.core import calm_collector
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import Session, open_session
-from greenroom.teams import (MemberStatus, Team)
-from greenroom.teams._board_messages import (CreateItem)
+from greenroom.teams import CreateItem, MemberStatus, Team
 
 MATES: Final = 1_000
 ITEMS: Final = 10_000

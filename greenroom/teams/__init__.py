@@ -3,7 +3,7 @@
 from greenroom.teams._board import Board
 from greenroom.teams._board_hooks import refuse_completion, refuse_idling
 from greenroom.teams._board_items import TRANSITIONS, Item, ItemStatus
-from greenroom.teams._board_messages import EditItem
+from greenroom.teams._board_messages import CreateItem, EditItem
 from greenroom.teams._board_state import BoardState, apply
 from greenroom.teams._edits import Edit
 from greenroom.teams._exchange import MailHeld
@@ -57,6 +57,7 @@ __all__ = [
     "TRANSITIONS",
     "Board",
     "BoardState",
+    "CreateItem",
     "Edit",
     "EditItem",
     "Item",
