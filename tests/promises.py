@@ -28,7 +28,7 @@ PROMISES: Final = {
     "I-4": Promise("A turn begins only while its incarnation is running and no other turn of it is."),
     "I-5": Promise("A turn's terminal event precedes its actor's."),
     "I-6": Promise("The turns of an incarnation are numbered 1, 2, 3 ... without gaps."),
-    "I-7": Promise("Whoever went from pending to killed ran no user code."),
+    "I-7": Promise("A child that went from pending to killed ran no user code."),
     "I-8": Promise("Folding the record yields the live state at every moment."),
     "I-9": Promise("Nothing is pending or running after shutdown."),
     # mailbox
@@ -66,8 +66,8 @@ PROMISES: Final = {
     "I-33": Promise("Every ask settles exactly once; what comes later is a late reply."),
     "I-34": Promise("If the target replied before it died, the asker hears the reply first."),
     "I-35": Promise("No two incarnations of one actor run at once; their numbers rise by one."),
-    "I-36": Promise("Restarts follow the table; whoever was asked to end is never restarted."),
-    "I-37": Promise("There are at most so many restarts in any window; the next one escalates."),
+    "I-36": Promise("Restarts follow the table; an actor whose end was requested is never restarted."),
+    "I-37": Promise("The number of restarts in a window is limited; the next one escalates."),
     "I-38": Promise("one_for_all and rest_for_one stop exactly their set in reverse order, and start it in order."),
     "I-39": Promise("A child's end precedes that of the children started before it, save in pools."),
     "I-40": Promise("An end that the supervisor decided on triggers no restart of its own."),
@@ -110,7 +110,7 @@ class Unseen:
 
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
-        "a wait that was cancelled is no event",
+        "a cancelled wait leaves no event",
         ("mailbox/test_waiting.py", "mailbox/test_drain.py", "mailbox/test_machine.py"),
     ),
     "I-20": Unseen(

@@ -66,7 +66,7 @@ ROWS: Final = {
     "RC-25": Row("What has ended never runs again without an explicit message."),
     "RC-27": Row("A notice belongs to the run; attempts are internal."),
     "RC-29": Row(
-        "Giving up a delivery wakes whoever waits for it.",
+        "Giving up a delivery wakes those that wait for it.",
         open="Of deliveries to channels, which are tried again; they come with the gateway.",
     ),
     "RC-30": Row("Results are kept until they are read, dismissed or expire."),
@@ -80,7 +80,7 @@ ROWS: Final = {
     "RC-36": Row("A headless run waits for its background work, or says what it abandons."),
     # --- truth of status
     "RC-37": Row("An error of the provider is a failure, also in the middle of an answer."),
-    "RC-39": Row("When all children failed, their sum is no success."),
+    "RC-39": Row("If all children failed, the result is a failure."),
     "RC-41": Row("What has died is lost, and never shown as running.", _G),
     "RC-42": Row("A passing error is overcome in the turn; the steps before it are not repeated."),
     # --- mailboxes and teams
@@ -153,7 +153,7 @@ ROWS: Final = {
     "CL-04": Row("A notice has every field that its task has."),
     "CL-05": Row("After a compaction the model knows what runs."),
     "CL-06": Row("The answer is the last text and nothing else."),
-    "CL-07": Row("Whoever asked gets the partial text of a turn that failed or was ended."),
+    "CL-07": Row("The caller gets the partial text of a turn that failed or was ended."),
     "CL-08": Row("How a turn ended is what the runtime saw."),
     "CL-09": Row("An error before any text is a failure and no empty success."),
     "CL-10": Row("A team that is opened twice says nothing twice."),
@@ -165,7 +165,7 @@ ROWS: Final = {
     "CL-16": Row("A message never cancels a start."),
     "CL-17": Row("Clearing a conversation touches nothing else.", _G),
     "CL-18": Row("An interrupt of an idle agent is answered, and ending everything always works."),
-    "CL-19": Row("Whoever was asked to end does not come back."),
+    "CL-19": Row("An actor whose end was requested is not restarted."),
     "CL-20": Row("Idle mates keep no run from its end."),
     "CL-21": Row("Each phase of a shutdown has a budget."),
     "CL-22": Row("An answer that comes too late is counted and changes nothing."),

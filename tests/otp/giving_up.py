@@ -105,7 +105,7 @@ async def a_supervisor_that_gives_up_ends_its_children_in_reverse_order_each_wit
     "OTP-60",
     INTENSITY,
     "A supervisor that gives up ends with `shutdown`, as one that was asked to; why can only be read in the log.",
-    "Whoever is above should see what went wrong without a log.",
+    "The supervisor above should see what went wrong without a log.",
 )
 async def a_supervisor_that_gives_up_has_failed_with_the_last_errors() -> None:
     async with runtime() as opened:

@@ -69,7 +69,7 @@ async def what_can_be_counted_is_counted_in_the_tree() -> None:
     "OTP-102",
     f"{SUPERVISOR}: get_childspec/2",
     "The specification of a child can be read back from its supervisor.",
-    "Whoever spawned the child gave the spec; for everybody else the record says what matters of it.",
+    "The spawner of a child wrote its specification; for others the record contains the important parts.",
 )
 async def the_record_says_how_a_child_is_restarted_and_what_its_supervisor_was_told() -> None:
     async with runtime() as opened:

@@ -50,7 +50,7 @@ async def nobody_stops_a_child_of_somebody_else() -> None:
     "OTP-107",
     f"{SUPERVISOR}: terminate_child/2",
     "The specification of a child that was stopped by hand is kept, unless the child is temporary.",
-    "Whoever stops an agent has no use for it any more; to keep it and hold it still there is `suspend`.",
+    "A stopped agent is no longer needed; to keep it but pause it, use `suspend`.",
 )
 async def a_child_that_was_stopped_is_forgotten() -> None:
     async with runtime() as opened:
@@ -101,7 +101,7 @@ async def a_child_that_runs_is_restarted_in_one_call() -> None:
     "OTP-110",
     f"{SUPERVISOR}: restart_child/2",
     "To restart a child that is about to be restarted is an error.",
-    "Whoever asks has a reason to believe that it works now, so the rest of the back-off is left out.",
+    "A caller that requests a restart expects it to work now, so the rest of the back-off is skipped.",
 )
 async def a_restart_on_request_cuts_a_back_off_short() -> None:
     async with runtime(SupervisorSpec(backoff=Backoff(first_s=10, jitter=0))) as opened:

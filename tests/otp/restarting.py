@@ -35,7 +35,7 @@ async def a_permanent_child_that_fails_comes_back() -> None:
     "OTP-22",
     f"{SUPERVISOR}: Child specification, restart",
     "A permanent child that ends normally is restarted too.",
-    "An actor has no normal end but a stop that it asks for itself, and whoever was asked to end stays ended.",
+    "The only normal end of an actor is a stop that was requested, and a stopped actor is not restarted.",
 )
 async def a_permanent_child_that_stops_itself_stays_ended() -> None:
     async with runtime(SOON) as opened:
@@ -171,7 +171,7 @@ async def a_restart_makes_a_new_behavior_from_the_same_arguments() -> None:
 @differs(
     "OTP-31",
     f"{SUPERVISOR}: Child specification",
-    "A restarted child is another process with another pid; whoever holds the old pid reaches nobody.",
+    "A restarted child is another process with another pid; messages to the old pid reach nobody.",
     "Refs are handed around by agents, and nobody could hand out the new ones; a pinned ref behaves as a pid does.",
 )
 async def a_ref_follows_restarts_unless_it_is_pinned() -> None:

@@ -161,7 +161,7 @@ async def an_infinite_grace_is_refused() -> None:
     "OTP-74",
     SHUTDOWN,
     "A supervisor below another one has `infinity` to shut down by default.",
-    "A session has to end while somebody watches: after its budget, whoever still lives is killed together.",
+    "A session must end within a known time: after its budget, all remaining actors are killed together.",
 )
 async def a_supervisor_has_30_seconds_for_its_children_unless_told_otherwise() -> None:
     async with runtime() as opened:

@@ -180,7 +180,7 @@ async def a_team_that_has_finished_is_stopped_in_reverse_order() -> None:
 @same(
     "OTP-96",
     AUTO,
-    "A supervisor that shut itself down ends with `shutdown`, which is no crash to the one above.",
+    "A supervisor that shut itself down ends with `shutdown`, which the supervisor above does not count as a crash.",
 )
 async def a_team_that_has_finished_is_no_failure_to_those_above() -> None:
     async with runtime(SupervisorSpec(intensity=0)) as opened:

@@ -57,7 +57,7 @@ async def a_supervisor_begins_without_children() -> None:
     "OTP-3",
     f"{SUPERVISOR}: start_link/3",
     "If one child of the list fails to start, those before it are terminated and the supervisor fails to start.",
-    "Whoever spawns can do something about a failed start, so it is told first; if it does nothing, OTP's rule holds.",
+    "The spawner can handle a failed start, so it is notified first; if it does nothing, OTP's rule applies.",
 )
 async def a_failed_start_ends_those_before_it_in_reverse_order_unless_it_is_caught() -> None:
     log: list[str] = []
