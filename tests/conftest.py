@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,10 @@ def is_foreign(variable: str) -> bool:
     """Say whether a variable could change what greenroom does: where it writes, or which model it talks to."""
     return variable.startswith(("GREENROOM_", "ANTHROPIC_"))
 
+
+# A background job of a shell begins with Ctrl+C ignored, and the tests of Ctrl+C would say so.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for _variable in filter(is_foreign, list(os.environ)):  # before anything is imported or collected
     del os.environ[_variable]
