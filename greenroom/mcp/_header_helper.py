@@ -21,7 +21,7 @@ _MAX_BYTES: Final = 256 * 1024
 
 
 async def run_helper(name: str, way: Http, programs: SystemProcesses | None, cwd: Path) -> dict[str, str]:
-    """Return the headers printed by the helper of an entry; none without a helper. On cancellation, it is stopped.
+    """Run the helper of an entry and return its headers; empty without a helper. Cancellation stops the program.
 
     Raises:
         ServerDown: It cannot be run, failed, timed out, or printed something else.

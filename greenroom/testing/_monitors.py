@@ -1,7 +1,7 @@
 """Liveness monitors: obligations that must be fulfilled before a run is quiet.
 
-A hot obligation must become cold; a violation shows only at the end, or some time after the faults have stopped. Once a
-run is being ended because it took too long, monitors stand still, so that its clean-up hides nothing.
+A hot obligation must become cold; it is checked at the end of a run, or some time after the faults have stopped. If a run is
+stopped because it took too long, monitors ignore later events, so that the clean-up does not hide what was hot.
 """
 
 from __future__ import annotations

@@ -136,11 +136,11 @@ class BackgroundTask(Protocol):
         ...
 
     def note_result(self, text: str) -> None:
-        """Note what it has come to so far; the notice of its end says it."""
+        """Record its result so far, for the notice of its end."""
         ...
 
     def claimed(self) -> AbstractContextManager[None]:
-        """Hold the notice of its end back while the caller is about to tell of it."""
+        """Delay the notice of its end while the caller is about to report it."""
         ...
 
     def mark_notified(self) -> None:

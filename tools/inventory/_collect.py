@@ -248,7 +248,8 @@ def members_of_parts(known: dict[str, type]) -> Iterator[str]:
     """Yield the names of the public attributes and methods of what a session is made of."""
     for owner in known.values():
         if owner.__module__.startswith("greenroom.session."):
-            yield from (name for name in {*vars(owner), *inspect.get_annotations(owner)} if name[0] != "_")
+            found = {*vars(owner), *inspect.get_annotations(owner), *set_in_constructor(owner)}
+            yield from (name for name in found if not name.startswith("_"))
 
 
 def definitions(trees: dict[str, ast.Module]) -> dict[str, list[str]]:

@@ -42,7 +42,7 @@ class Toolbox:
         self._tool_sets.clear()
 
     def exchange(self, name: str, new: Tool, homes: Iterable[AgentState]) -> None:
-        """Replace a tool, also for the agents that have it: they have the new one from their next request on."""
+        """Replace a tool in the session and in the agents that have it; it counts from their next request on."""
         old = self._tools.get(name)
         self.bind({name: new})
         for home in homes:
@@ -101,7 +101,7 @@ class Toolbox:
             *([home.profile.skill_tool.name] if home.profile.skill_tool else []),
         ]
         named = [name.partition("(")[0] for name in home.profile.definition.tools if name != "*"]
-        if may_grow:  # a name of a server's tool may mean tool that is still to come
+        if may_grow:  # the tools of a server may be added later
             named = [name for name in named if not name.startswith("mcp__")]
         missing = [repr(name) for name in named if not any(names({name}, tool) for tool in there)]
         if not missing:
