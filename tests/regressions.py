@@ -155,7 +155,7 @@ ROWS: Final = {
     "CL-06": Row("The answer is the last text and nothing else."),
     "CL-07": Row("The caller gets the partial text of a turn that failed or was ended."),
     "CL-08": Row("How a turn ended is what the runtime saw."),
-    "CL-09": Row("An error before any text is a failure and no empty success."),
+    "CL-09": Row("An error before any text is a failure, not an empty success."),
     "CL-10": Row("A team that is opened twice says nothing twice."),
     "CL-11": Row("A resumed run is a new run of the same id."),
     "CL-12": Row("Waiting for a permission is not work."),

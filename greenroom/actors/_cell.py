@@ -362,7 +362,7 @@ class Cell(Generic[M]):
 
     def _down_of(self, incarnation: int | None) -> Down:
         assert self.ends
-        # If it is no longer known, it was restarted, so it failed, unless it is permanent.
+        # An end that was forgotten was followed by a restart: a failure, unless the actor is permanent.
         forgotten = (incarnation or 0, State.FAILED, FORGOTTEN, None, 0)
         known = (end for end in reversed(self.ends) if incarnation is None or end[0] == incarnation)
         number, state, cause, error, seq = next(known, forgotten)

@@ -394,7 +394,7 @@ class Rounds:
         turn = self._turn
         call = next((each for each in open_calls(turn.conversation.messages) if each.id == call_id), None)
         if call is None or turn.home.deferred is None:
-            raise UsageError(f"the call {call_id!r} is no longer put off")
+            raise UsageError(f"the call {call_id!r} has been decided already or was never deferred")
         if call.name not in turn.home.profile.tools:
             return self._put_off(call, TOOL_UNAVAILABLE)
         turn.ctx.acknowledge()

@@ -240,7 +240,7 @@ class ApprovalQueue:
         finally:
             if approval.id in self._waiting:
                 self._expire_or_cancel(approval)
-        assert slot.ended is not None  # it is no longer pending
+        assert slot.ended is not None  # it has ended
         return slot.ended
 
     def _expire_or_cancel(self, approval: Approval) -> None:

@@ -67,7 +67,7 @@ _GIT_MAKES_LINKS: Final = names(
 _BUILTINS: Final = names(
     "echo true false : for case (( exit return break continue cd pwd printf test [ [[ type command builtin set unset export time"
 )
-"""What the shell runs itself, whatever lies in the folders of PATH."""
+"""Commands that the shell runs itself, without a search of PATH."""
 _LOCAL: Final = re.compile(r"([a-z_][a-z0-9_]*)=")
 _FREE_TARGETS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")

@@ -134,7 +134,7 @@ async def test_rc_42_an_error_that_passes_repeats_no_step(autojump_clock: MockCl
     assert len(scripted.requests) == 11
 
 
-async def test_cl_09_an_error_before_any_text_is_no_empty_success(autojump_clock: MockClock) -> None:
+async def test_cl_09_error_before_any_text_is_a_failure(autojump_clock: MockClock) -> None:
     """Mechanism: the stream raises, and the prompt is answered only by a round that came to its end."""
     error = ProviderError("cut", kind="cut")
 

@@ -49,8 +49,8 @@ async def nobody_stops_a_child_of_somebody_else() -> None:
 @differs(
     "OTP-107",
     f"{SUPERVISOR}: terminate_child/2",
-    "The specification of a child that was stopped by hand is kept, unless the child is temporary.",
-    "A stopped agent is no longer needed; to keep it but pause it, use `suspend`.",
+    "The specification of a child that was stopped with `terminate_child` is kept, unless the child is temporary.",
+    "To pause an agent and keep it, use `suspend`.",
 )
 async def a_child_that_was_stopped_is_forgotten() -> None:
     async with runtime() as opened:

@@ -182,7 +182,7 @@ async def a_team_that_has_finished_is_stopped_in_reverse_order() -> None:
     AUTO,
     "A supervisor that shut itself down ends with `shutdown`, which the supervisor above does not count as a crash.",
 )
-async def a_team_that_has_finished_is_no_failure_to_those_above() -> None:
+async def a_team_that_has_finished_does_not_count_as_a_crash_above() -> None:
     async with runtime(SupervisorSpec(intensity=0)) as opened:
         neighbour = await opened.spawn(Doer)
         team, (child,) = await team_of(opened, EndsWith.ALL, MAIN)

@@ -140,7 +140,7 @@ async def test_the_notice_of_a_childs_own_command_reaches_the_child(tmp_path: Pa
     assert violations(session) == []
 
 
-async def test_rc_30_a_result_is_there_for_whoever_asks_late(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_rc_30_late_reader_gets_the_result(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-30: what an agent said outlives its place in memory."""
     settings = {"delegation": {"release_s": 1.0}}
 

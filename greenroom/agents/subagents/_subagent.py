@@ -97,7 +97,7 @@ class Subagent:
         self.kept_path, self.kept_branch = path, branch
 
     def record(self) -> dict[str, Any]:
-        """Return its record on disk, from which it is resumed when it is no longer in memory."""
+        """Return its record on disk, from which it is resumed after it has left memory."""
         home = self.home
         roots = home.profile.own_roots
         held = self.hold if home.worktree is None else home.worktree.hold
