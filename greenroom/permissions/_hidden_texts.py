@@ -13,7 +13,7 @@ from typing import Final
 
 from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_sed
 from greenroom.permissions._git_table import GIT_RUNS
-from greenroom.permissions._options import is_option, names
+from greenroom.permissions._options import is_option, may_be_option, names
 from greenroom.permissions._shell_words import Command, Word, git_command, program
 from greenroom.permissions._wrapper_table import (
     ALWAYS_CODE,
@@ -81,6 +81,8 @@ def _has_code(name: str, words: Sequence[Word]) -> bool:
         value = word.value or ""
         if value == "--":
             return False
+        if may_be_option(word, options) or (name in _EDITORS and word.pieces[:1] == ("+",)):
+            return True
         if value == "-m" and after is not None and f"-m{after.value}" in options:
             return True
         if name in _EDITORS and value.startswith("+") and value != "+":
@@ -147,14 +149,21 @@ def _git(words: Sequence[Word]) -> bool:
     values = [word.value or "" for word in words]
     if any(_is_run(value, _GIT_OPTIONS[""]) for value in _git_settings(words[1:at])):
         return True
+    if at < len(words) and words[at].value is None:
+        return True  # an option of git itself, or a command that another option defined
     command = values[at] if at < len(values) else ""
     if command == "config":
         operands = [value for value in values[at + 1 :] if not value.startswith("-") and value != "set"]
         return len(operands) > 1 and _CONFIG.fullmatch(operands[0]) is not None
-    known = _GIT_OPTIONS["*"] | _GIT_OPTIONS.get(command, {})
-    for value in values[at + 1 :]:
+    own = _GIT_OPTIONS.get(command, {})
+    known = _GIT_OPTIONS["*"] | own
+    for word in words[at + 1 :]:
+        value = word.value or ""
         if value == "--":
             return False
+        # A text alone (`commit -m "$(...)"`) counts only where the command has such options of its own.
+        if (own or value or "-" in word.raw[:2]) and may_be_option(word, known):
+            return True
         if value in known or (value.startswith("-") and is_option(value, known)) or value.startswith(("ext::", "fd::")):
             return True
     return False

@@ -8,8 +8,9 @@ Must not know: rules, modes, the disk.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, final
 
 import attrs
@@ -188,7 +189,7 @@ def _looks_like_path(word: Word) -> bool:
     return "/" in (word.value or "") or (word.value or "").startswith("~")
 
 
-def is_option(text: str, names: Mapping[str, object]) -> str:
+def is_option(text: str, names: Collection[str]) -> str:
     """Return which of some options a word is, also abbreviated or in a cluster; empty for none of them."""
     if text.startswith("--"):
         given = text.partition("=")[0]
@@ -196,11 +197,27 @@ def is_option(text: str, names: Mapping[str, object]) -> str:
     return next(_short_matches(text, names), "")
 
 
+def may_be_option(word: Word, names: Collection[str]) -> bool:
+    """True if a word that only the shell knows may turn out to be one of some options, or to hold one."""
+    if not names or word.value is not None:
+        return False
+    begun = "".join(piece or "" for piece in itertools.takewhile(lambda piece: piece is not None, word.pieces))
+    if not begun:
+        return True
+    if not begun.startswith("-"):
+        return not all(part.is_quoted for part in word.expansions)  # it may become several words
+    if "=" in begun:
+        return bool(is_option(begun, names))
+    if not begun.startswith("--"):
+        return begun == "-" or any(not name.startswith("--") for name in names)  # the rest may be more letters
+    return any(name.startswith(begun) or begun.startswith(name) for name in names)
+
+
 def _abbreviates(given: str, name: str) -> bool:
     return given == name or (len(given) > 4 and name.startswith(given))
 
 
-def _short_matches(text: str, names: Mapping[str, object]) -> Iterator[str]:
+def _short_matches(text: str, names: Collection[str]) -> Iterator[str]:
     for name in names:
         if name.startswith("--"):
             continue

@@ -19,7 +19,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.permissions._hidden_texts import hides_text
-from greenroom.permissions._options import names
+from greenroom.permissions._options import may_be_option, names
 from greenroom.permissions._shell import parse_script
 from greenroom.permissions._shell_words import Command, Pieces, Unparsable, Word, git_command, program
 from greenroom.permissions._wrapper_table import ANYWHERE, COMMAND_OPTION, JOIN_WORDS, SHELLS, WRAPPERS
@@ -32,7 +32,10 @@ GAP: Final = Word("...", None, (None,))
 
 
 _LINKER: Final = re.compile(r"ld(?:-linux|-musl)?[\w.-]*\.so(?:\.[0-9]+)*")
-_FIND_EXEC: Final = frozenset(("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"))
+_FIND_EXEC: Final = names("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
+_FIND_VALUES: Final = names(
+    "-name -iname -path -ipath -regex -iregex -type -maxdepth -mindepth -mtime -mmin -newer -size -user"
+)
 _STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SPLIT_STRING: Final = re.compile(r"(?:-[A-Za-z0-9]*S|--split-string=?)(.*)", re.DOTALL)
@@ -161,6 +164,9 @@ def _starts(words: Sequence[Word], own: int) -> Iterator[int]:
             after_option = True
         elif _ASSIGNMENT.match(value):
             after_option = False
+        elif value == "-" or "=" in value:
+            yield index  # `env` takes any name for a variable, the empty one too, and `-` for `-i`; others may not
+            after_option = False
         else:
             yield index
             if not after_option:
@@ -233,6 +239,8 @@ def _find(words: tuple[Word, ...], _texts: list[str]) -> Iterator[tuple[Word, ..
             stop = next((at for at, word in enumerate(rest) if word.value in (";", "+")), len(rest))
             if rest[:stop]:
                 yield rest[:stop]
+        elif words[index - 1].value not in _FIND_VALUES and may_be_option(word, _FIND_EXEC):
+            yield (GAP,)
 
 
 def _git(words: tuple[Word, ...], texts: list[str]) -> Iterator[tuple[Word, ...]]:

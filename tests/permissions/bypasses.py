@@ -323,7 +323,7 @@ proxychains4 -q | proxychains -f c | exec | exec -a n | command | command -p | b
 faketime -f x | pkexec | chpst -u bob | setuidgid bob | softlimit -m 5 | envdir d | dumb-init | tini -- | xvfb-run
 -a | script -q -c | systemd-inhibit | systemd-cat -t x | gosu bob | su-exec bob | start-stop-daemon -S -x | direnv
 exec . | conda run -n x | poetry run | uv run | npx | bundle exec | docker run img | kubectl exec p -- | cmake -E |
-ccache | A=1 | A=1 B=2 time -- | time nice -n 5 time -p -- | >out | 2>&1 | coproc
+ccache | env =1 | env a-b=1 c.d=2 | env - | env - A=1 | sudo -u bob a-b=1 | A=1 | A=1 B=2 time -- | time nice -n 5 time -p -- | >out | 2>&1 | coproc
 """
 WRAPPED: Final = (
     *(f"{wrapper.strip()} rm x" for wrapper in " ".join(_WRAPPERS.split()).split(" | ")),
@@ -372,6 +372,19 @@ WRAPPED: Final = (
     "[[ -n $(rm x) ]]",
     "a=([0]=$(rm x))",
 )
+KNOWN: Final = (
+    'find . -name "$x"',
+    'git commit -m "$(cat a.py)"',
+    'git commit -m"$x"',
+    'git checkout -b "$x"',
+    'git log --format="$x" -n$y',
+    'rg x -- "$y"',
+    'rg x "src/$y"',
+    'echo "$x" -p$y',
+    "env A=$x ls",
+)
+"""Commands that run what stands in them, whatever their variables hold."""
+
 HIDDEN: Final = (
     "shopt -s expand_aliases\nalias q='rm x'\nq",
     "alias q=rm",
@@ -498,6 +511,31 @@ HIDDEN: Final = (
     "xterm -e 'rm x'",
     "nix-shell --run 'rm x'",
     "go test -exec 'rm x'",
+    "hash -p$BIN/rm ls; ls x",
+    "hash -${x}p /bin/rm ls; ls x",
+    "x='-p /bin/rm'; hash $x ls; ls x",
+    "x=--pre=rm; rg $x .",
+    'x=--pre=rm; rg "$x" .',
+    'rg "--pre=$x" .',
+    "rg --p$x .",
+    "rg x src/$x",
+    "sort --comp$x a.py",
+    "sort -$x a.py",
+    "tar -I$x -xf a.tar",
+    "git -c$x log",
+    'git "$x" log',
+    "git fetch origin $x",
+    "git grep -O$x a",
+    "go test -exec$x",
+    "make -f$x",
+    "find . $x rm x ';'",
+    "find . -$x rm x ';'",
+    'find "$x" rm x ";"',
+    "fd x -$x rm",
+    "vim +$x a.py",
+    "man -P$x ls",
+    "mapfile -C$x a < a.py",
+    "declare -n$x",
     "$X x",
     "${X:-rm} x",
     "{rm,x}",

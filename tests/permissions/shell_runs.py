@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Final, final
 
@@ -310,9 +310,10 @@ def _wrong_unasked(ran: Ran) -> Iterable[str]:
 
 
 def _options(name: str, arguments: list[str]) -> set[str]:
-    """Return the arguments that are not the value of the option before them."""
+    """Return the arguments before `--` that are not the value of the option before them."""
     valued = _TAKING_VALUES.get(name, frozenset())
-    return {text for before, text in pairwise(["", *arguments]) if before not in valued}
+    until = takewhile(lambda pair: pair[1] != "--" or pair[0] in valued, pairwise(["", *arguments]))
+    return {text for before, text in until if before not in valued}
 
 
 _TAKING_VALUES: Final = {"tree": frozenset(("-L", "-P", "-I", "-rL"))}

@@ -99,6 +99,13 @@ async def test_denied_commands_never_run_however_they_are_hidden(mode: Mode, tab
         assert [command for command, effect in verdicts.items() if effect is not Effect.DENY] == ["coproc rm x"]
 
 
+async def test_variables_that_can_be_no_option_are_not_asked_about(project: Path) -> None:
+    policy = held(Mode.DEFAULT, str(project), deny=("Bash(rm *)",), allow=("Bash",))
+    verdicts = {command: (await decided(command, policy, project)).effect for command in bypasses.KNOWN}
+
+    assert [command for command, effect in verdicts.items() if effect is not Effect.ALLOW] == []
+
+
 @pytest.mark.parametrize("rule", ["Read(.env)", "WebFetch", "Edit(src/**)"])
 async def test_hidden_texts_are_asked_about_whatever_is_denied(rule: str, project: Path) -> None:
     policy = held(Mode.BYPASS, str(project), deny=(rule,), allow=("Bash",))
