@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import attrs
 import trio
@@ -19,7 +19,10 @@ from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._run_folder import make_folder, open_files
-from greenroom.trace._run_lock import hold_run
+from greenroom.trace._run_lock import RunHeld, hold_run
+
+_WAITS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.3)
+"""What is waited between tries for the lock of a process that has ended."""
 
 
 @attrs.define
@@ -102,7 +105,8 @@ async def open_journal(
         about=about or {},
     )
     await ports.blocking.run(make_folder, ports.disk, folder)
-    with lock(folder):
+    with ExitStack() as held:
+        await _hold(held, lock, folder)
         opened = await ports.blocking.run(open_files, ports, folder / JOURNAL, codec, header)
         own = recorder or Recorder(now, first_seq=opened.last_seq + 1)
         if own.seq != opened.last_seq:
@@ -110,6 +114,19 @@ async def open_journal(
         journal = Journal(folder, opened, own, ports, durability)
         async with _written(journal):
             yield journal
+
+
+async def _hold(held: ExitStack, lock: Callable[[Path], AbstractContextManager[None]], folder: Path) -> None:
+    """Hold the lock of a run; wait a moment if the process that held it has ended and a child of it has not let go yet."""
+    for wait_s in (*_WAITS_S, None):
+        try:
+            held.enter_context(lock(folder))
+        except RunHeld as error:
+            if wait_s is None or not error.has_ended:
+                raise
+            await trio.sleep(wait_s)
+        else:
+            return
 
 
 @asynccontextmanager

@@ -14,6 +14,19 @@ from greenroom.core import JournalError, open_private
 LOCK: Final = "run.lock"
 
 
+class RunHeld(JournalError):
+    """Another process writes the run, or did until a moment ago.
+
+    Attributes:
+        has_ended: Whether the process that last wrote the run has ended: then a child that it had just forked keeps the
+            lock until it runs its own program.
+    """
+
+    def __init__(self, where: str, holder: str) -> None:
+        super().__init__(where, f"another process writes this run (pid {holder or 'unknown'})")
+        self.has_ended = holder.isdigit() and not _is_running(int(holder))
+
+
 class LockState(StrEnum):
     """State of a run's lock."""
 
@@ -61,7 +74,8 @@ def hold_run(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder; the system releases it when the process ends, however it ends.
 
     Raises:
-        JournalError: Another process writes this run, or the lock cannot be written.
+        RunHeld: Another process writes this run.
+        JournalError: The lock cannot be written.
     """
     import fcntl  # missing on some systems, where readers still work
 
@@ -74,8 +88,7 @@ def hold_run(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
-            raise JournalError(str(folder), f"another process writes this run (pid {holder})") from None
+            raise RunHeld(str(folder), os.read(descriptor, 32).decode(errors="replace").strip()) from None
         try:
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
@@ -84,3 +97,13 @@ def hold_run(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

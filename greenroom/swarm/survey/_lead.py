@@ -50,11 +50,12 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     if looks:
         return [Say("First a look at the folder."), *looks] if len(looks) > 1 else looks
     listing = read_listing(conversation)
-    created = conversation.calls_of("TaskCreate", since=at)
+    since = max(at, conversation.cut_at)  # of the items before a cut, only the board knows which are there
+    created = conversation.calls_of("TaskCreate", since=since)
     items = () if created else _plan(assignment, listing)
     has_items = bool(created)
     if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is resumed: some items may be there
-        lists = conversation.calls_of("TaskList", since=max(at, conversation.cut_at))
+        lists = conversation.calls_of("TaskList", since=since)
         if not lists:
             return Call("TaskList")
         there = {item.subject for item in parse_items(lists[-1].result or "")}

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from greenroom.agents import INTERRUPTED
+from greenroom.agents import INTERRUPTED, LOST_RESULT
 from greenroom.models import Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 
@@ -65,7 +65,7 @@ def read_conversation(messages: Iterable[Message]) -> SurveyConversation:
     calls, cut_at = [], -1
     for at, use in uses:
         result = results.get(use.id)
-        if result is not None and result.is_error and result.content == INTERRUPTED:
+        if result is not None and result.is_error and result.content in (INTERRUPTED, LOST_RESULT):
             cut_at = at
             continue
         content = None if result is None else result.content
