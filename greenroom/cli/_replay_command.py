@@ -71,7 +71,7 @@ def replay_command(
     json
         Print one JSON object instead of text.
     runs
-        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+        The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     """
     asked = {"--check": check, "--diff": diff is not None, "--export": export is not None, "--recent": recent}
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)

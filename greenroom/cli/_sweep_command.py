@@ -46,14 +46,14 @@ def sweep_command(
     Parameters
     ----------
     runs
-        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+        The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     days
-        Remove runs that last changed this number of days ago; by default the setting cleanupPeriodDays, or 30.
+        Remove runs that have not changed for this number of days; by default the setting cleanupPeriodDays, or 30.
     max_bytes
         Remove the oldest runs until all together take up no more than this; by default the setting
         max_runs_bytes, or no limit.
     keep_newest
-        Keep this number of the runs that changed last, whatever their age and size.
+        Always keep this number of the most recently changed runs.
     dry_run
         Remove nothing; only say what would be removed.
     json
