@@ -31,7 +31,7 @@ from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches,
 SUMMARY_CHARS: Final = 80
 _CHANGING: Final = frozenset(("Edit", "Write"))
 _NUMBER: Final = (int, float)
-"""A union would be made anew at each look."""
+"""A constant, because a union would be created at each use."""
 
 
 async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:

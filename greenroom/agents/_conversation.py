@@ -327,7 +327,7 @@ class Conversation:
         else:
             self._messages.append(message)
         self._number += 1
-        if self._on_message is None and not is_shown_later:  # nobody hears of it
+        if self._on_message is None and not is_shown_later:  # nobody is notified
             return None
         appended = Appended(
             agent=self._agent,

@@ -34,7 +34,7 @@ class PermissionQuestion:
     input: Mapping[str, Any]
     """The input that the call would run with."""
     verdict: Verdict
-    """Why it is asked, and what would settle it for good."""
+    """Why permission is needed, and which rule would settle it permanently."""
     call_id: str
     """The model's id of the call."""
 

@@ -73,7 +73,7 @@ async def open_session(
         plugins: Folders of plugins whose agents, skills, hooks and MCP servers count, whatever else is read.
         worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
         setup: `init` or `maintenance`: hooks of `Setup` run before those of the session's start, and are told this.
-        hosted: How the session reaches the program: who is asked, and who hears of what; see `HostArguments`.
+        hosted: Callbacks of the program, for questions and notifications; see `HostArguments`.
 
     Raises:
         UsageError: `cwd` is not a directory; the run, agent, mode or source does not exist; a setting cannot be used.

@@ -50,7 +50,10 @@ def in_python(wanted: Tool) -> str:
 
 
 def overview() -> str:
-    lines = ["| tool | in Python | runs in parallel with other calls | needs in the context |", "| --- | --- | --- | --- |"]
+    lines = [
+        "| tool | in Python | runs in parallel with other calls | needs in the context |",
+        "| --- | --- | --- | --- |",
+    ]
     for tool in tools():
         beside = "yes" if tool.is_read_only else "no"
         lines.append(

@@ -169,7 +169,7 @@ class TaskHandle:
 
     @property
     def id(self) -> str:
-        """Its id, for good: the agent's, the task's and the transcript's."""
+        """Its permanent id, which is also that of its task and its transcript."""
         return self._id
 
     @property

@@ -146,7 +146,7 @@ def _end_of(view: TaskView, told: str | None) -> TaskLost:
 
 
 def _is_to_be_told(view: TaskView) -> bool:
-    """Whether anybody has to hear of an end.
+    """True if anybody must be notified of an end.
 
     The end of a command that a call waited for is the call's to tell; a call that was cut says so.
     """

@@ -181,7 +181,7 @@ class SettingsWatch:
 
         Args:
             after: What files say now.
-            read: Those of them that were read anew.
+            read: Those of them that were read again.
         """
         plan, composition = self._plan, self._composition
         (old, _), (new, problems) = (self._policy_of(settings) for settings in (self._settings, after))

@@ -96,7 +96,9 @@ class _Edit:
         before = current(path, seen)
         text = before.text
         if not text.is_utf8 and not self.new.isascii():
-            raise Unreadable("it is not UTF-8, so non-ASCII characters of the new text might be written in a wrong encoding")
+            raise Unreadable(
+                "it is not UTF-8, so non-ASCII characters of the new text might be written in a wrong encoding"
+            )
         spans = self._places(text)
         content = text.replaced(spans, self.new)
         saved = save(ctx, path, content, before)
