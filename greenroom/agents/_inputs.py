@@ -67,7 +67,7 @@ class Note(WaitingEntry):
         return self.is_hidden
 
     def is_expired(self, now_s: float) -> bool:
-        """Return whether it counts no more."""
+        """Return True if it no longer applies."""
         return super().is_expired(now_s) or (self.is_answered is not None and self.is_answered())
 
 

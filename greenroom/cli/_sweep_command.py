@@ -62,7 +62,7 @@ def sweep_command(
     for flag, number, least in (("--days", days, 1), ("--max-bytes", max_bytes, 1), ("--keep-newest", keep_newest, 0)):
         if number is not None and number < least:
             raise UsageError(f"{flag} must be at least {least}, got {number}")
-    # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
+    # The retention of runs applies even in untrusted projects; a mistake in their settings must not prevent the removal.
     found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
     unclear = [problem for problem in found.diagnostics if _may_hide_period(problem)]
     if unclear and days is None:

@@ -62,7 +62,8 @@ async def open_session(
         main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
-        resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again; or a `Fork` of one.
+        resume: A run to resume (folder, id or `last`), so that the main agent has its conversation and id again; or a
+            `Fork` of one.
         session_id: The id of a new session, a UUID; by default one is made.
         sources: Whose files are read for all but the model: `user`, `project`, `local`, and with any of them `managed`.
         settings: Settings that come before those of any file, with the keys of a settings file.

@@ -48,7 +48,7 @@ class SwarmOptions:
 
 @attrs.frozen(kw_only=True)
 class PlannedTeammate:
-    """A mate that is to be spawned."""
+    """A teammate to spawn."""
 
     name: str
     definition: AgentDefinition

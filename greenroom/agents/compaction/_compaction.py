@@ -1,4 +1,4 @@
-"""When a conversation is compacted, what the model is asked for then, and what stands for the conversation afterwards.
+"""Compaction of conversations: when it happens, the request for a summary, and the conversation that follows.
 
 Every decision is a function of sizes, settings and what was tried before. What the user said in a turn that
 is not over survives word for word; a summary is somebody's reading of it.
@@ -247,7 +247,7 @@ def beginning_after(summary: str, *, said: Sequence[str] = (), survivors: Sequen
 
     Args:
         summary: What the model wrote.
-        said: The user's words in a turn that goes on; empty for a conversation at rest.
+        said: The user's words in a running turn; empty if no turn is running.
         survivors: What survives besides: what runs, lists, skills.
     """
     texts = [f"{_BEGINNING}\n\n{summary}"]

@@ -188,7 +188,7 @@ class SessionAgents:
         try:
             await self._journal.commit()
         except JournalError as error:
-            raise ToolError(f"it was done, and cannot be put on record: {error}") from error
+            raise ToolError(f"it was done, and cannot be recorded: {error}") from error
 
     async def _open_branch(self) -> Supervisor:
         if self._branch is not None and not self._branch.ref.is_gone:

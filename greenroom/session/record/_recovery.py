@@ -51,7 +51,7 @@ class Left:
     """The state that earlier processes left of a run."""
 
     events: tuple[Event, ...] = ()
-    """The ends that are not on record yet."""
+    """The ends that are not recorded yet."""
     due: tuple[Due, ...] = ()
     """The ends that nobody was told of, in the order in which the tasks were started."""
     names: tuple[tuple[str, str], ...] = ()
