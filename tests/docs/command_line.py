@@ -35,7 +35,8 @@ An option is followed by a space or `=` and its value. A switch has no value and
 | --- | --- |
 | 0 | done |
 | 1 | not done, or a check failed: a run that breaks an invariant, two runs that differ, a file that should be changed |
-| 2 | misuse: one line on standard error says what is wrong and what to do | | 130, 143 | ended by Ctrl+C, by SIGTERM |
+| 2 | misuse: one line on standard error says what is wrong and what to do |
+| 130, 143 | ended by Ctrl+C, by SIGTERM |
 
 See also [environment variables](environment.md).
 """
