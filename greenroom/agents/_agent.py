@@ -25,7 +25,7 @@ class Agent(Behavior[Input]):
     """Takes notes, work and prompts; each starts a turn, into which notes that came meanwhile are drawn.
 
     An error of a provider, of a tool or of a limit fails the turn and leaves the agent alive, as an abort does. After
-    either, the conversation is one to go on with.
+    either, the conversation is one that can be resumed.
 
     Args:
         home: What belongs to the agent across its incarnations.
@@ -34,7 +34,7 @@ class Agent(Behavior[Input]):
     on_failure: ClassVar[Literal["crash", "continue"]] = "continue"
     turn_tasks = True  # a foreground child is linked to the turn that waits for it
     goes_on: ClassVar[bool] = True
-    """True if an incarnation that follows a turn which was cut begins with one that goes on with it."""
+    """True if an incarnation that follows an interrupted turn begins by resuming that turn."""
     journal: ClassVar[Level] = Level.FULL
 
     def __init__(self, home: AgentState) -> None:
@@ -108,6 +108,6 @@ def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:
 
     Args:
         restart: When it comes back.
-        as_id: The id of an agent of an earlier process, which this one goes on as.
+        as_id: The id of the agent of an earlier process that this one resumes.
     """
     return ChildSpec(restart=restart, as_id=as_id, start_timeout_s=math.inf)

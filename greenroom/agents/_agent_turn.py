@@ -76,7 +76,7 @@ class AgentTurn:
             self.guard = Guard(home=home, hooking=self.hooking, interrupt=lambda why: self.ctx.ref.abort_turn(why=why))
 
     async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
-        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
+        """Ask the model once, and record the request and its usage; `keep` gets the answer, as far as it arrived."""
         return await ask_model(self, request, keep, parent)
 
     def count(self, usage: Usage) -> None:

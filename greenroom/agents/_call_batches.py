@@ -2,7 +2,7 @@
 
 Every call gets exactly one result, whatever happens. Read-only calls that follow each other run side by
 side, the rest one by one; a failing call never takes a result from its sibling. An error of a tool is text for
-the model; a bug in a tool is too, and is on record as such. A call that may change something is durable before it
+the model; a bug in a tool is too, and is recorded as such. A call that may change something is durable before it
 is run: a later process then knows of it.
 """
 
@@ -31,7 +31,7 @@ from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches,
 SUMMARY_CHARS: Final = 80
 _CHANGING: Final = frozenset(("Edit", "Write"))
 _NUMBER: Final = (int, float)
-"""A union would be made anew at each look."""
+"""A constant, because a union would be created at each use."""
 
 
 async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
@@ -98,7 +98,7 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
         state, error = FAILED, error_text(bug)
         text = _in_words(call.name, bug)
-    except BaseExceptionGroup as group:  # cancelled; what failed beside that is on record, and does not fail the turn
+    except BaseExceptionGroup as group:  # cancelled; what failed beside that is recorded, and does not fail the turn
         outcome = decide_outcome(group, requested=None, was_caught=False)
         state, error = outcome.state.value, describe(outcome.error)
         raise outcome.reraise or group from None
@@ -171,14 +171,14 @@ async def _make_durable(call: ToolUseBlock, tool: Tool, wait_durable: Callable[[
     """Return when a call that may be run, and may change something, survives a crash.
 
     Raises:
-        ToolError: It is not to be run, because it cannot be put on record.
+        ToolError: It is not to be run, because it cannot be recorded.
     """
     if tool.is_read_only or records_itself(tool):
         return
     try:
         await wait_durable()
     except JournalError as error:
-        raise ToolError(f"{call.name} was not run, because it cannot be put on record: {error}") from error
+        raise ToolError(f"{call.name} was not run, because it cannot be recorded: {error}") from error
 
 
 def _in_words(name: str, bug: BaseException) -> str:

@@ -213,7 +213,7 @@ class Conversation:
         return self._transcript.share(self._lines)
 
     def write_beginning(self, shared: SharedPrefix | None = None) -> None:
-        """Write what it begins with to the transcript; for one that somebody may go on with.
+        """Write the initial messages to the transcript, for a conversation that can be resumed.
 
         Args:
             shared: Where its messages stand; one line points there then. None writes them again, as they are.
@@ -254,7 +254,7 @@ class Conversation:
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 
     def note_tokens(self, tokens: int) -> None:
-        """Take what a provider counted: the request, with the answer that was appended last. 0 does not count."""
+        """Take the provider's token count of the request and of the answer that was appended last. 0 is ignored."""
         if tokens:
             self._counted_tokens, self._uncounted_chars = tokens, 0
             self._measured = len(self._messages)
@@ -327,7 +327,7 @@ class Conversation:
         else:
             self._messages.append(message)
         self._number += 1
-        if self._on_message is None and not is_shown_later:  # nobody hears of it
+        if self._on_message is None and not is_shown_later:  # nobody is notified
             return None
         appended = Appended(
             agent=self._agent,

@@ -135,7 +135,7 @@ class AgentDefinition:
         """Return whether its hooks and its own servers may run: a project's only once that very folder is trusted.
 
         Args:
-            trusted: The folders that the user has trusted. A trusted parent does not count.
+            trusted: The folders that the user has trusted. A trusted parent is not enough.
         """
         return self.origin.folder is None or self.origin.folder in set(trusted)
 

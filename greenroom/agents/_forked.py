@@ -2,7 +2,7 @@
 
 Its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
 the provider has cached is read; calls that still run have a result that says so, in this copy alone. What it says goes to the service that called, and into nobody's conversation or
-transcript. Each of its requests is on record and counts as the agent's; the run has one beginning and one end.
+transcript. Each of its requests is recorded and attributed to the agent; the run has one beginning and one end.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ async def run_forked(
 ) -> ForkedResult:
     """Ask the model to answer `directive` behind the conversation as it is now, and return the answer.
 
-    The conversation stays as it is. Cancelled, the run ends, and is on record as killed.
+    The conversation stays as it is. Cancelled, the run ends, and is recorded as killed.
 
     Args:
         turn: The turn in which it takes place, or a place beside all turns.
         directive: What to do, for a model that knows the whole conversation.
         purpose: What it is for, in a word or two, for the record and for people.
         max_tokens: The most that one answer may be; by default the definition's.
-        max_rounds: Requests that it may take; in the last one, text counts as the answer whatever is called besides.
+        max_rounds: Requests that it may take; in the last one, text is the answer even if it comes with calls.
         run_call: Runs the calls that the model makes; by default each is refused, and the model asked for text.
         messages: What the model reads in the place of the conversation; None for all of that.
 

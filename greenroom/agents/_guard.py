@@ -2,9 +2,9 @@
 
 The order: PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
 the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. A refusal is
-an error result, and the agent goes on. An input that was put in the place of the model's is decided
-about anew. Nobody's text counts as consent: an answer comes through the host. A reviewer allows a call by saying so, and by
-nothing else.
+an error result, and the agent continues. An input that was put in the place of the model's is decided about anew.
+Nobody's text counts as consent: an answer comes through the host. A reviewer allows a call by saying so, and by nothing
+else.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ class Guard:
             home.profile.refusals.note(home.profile.id, home.profile.display_name, name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
-        """Return what the model reads of a call that a person refused before it was decided about; it is on record."""
+        """Return what the model reads of a call that a person refused before it was decided about; it is recorded."""
         return str(self._refused(call, call.input, why, round_number))
 
     def _refused(self, call: ToolUseBlock, values: Mapping[str, Any], why: str, round_number: int) -> Refused:

@@ -54,7 +54,8 @@ class Note(WaitingEntry):
     """Its origin; by default the agent that sent it."""
 
     is_answered: Callable[[], bool] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
-    """True if what it tells was told otherwise meanwhile, as by the answer of a call; then nobody reads it."""
+    """True if its news has meanwhile been delivered in another way, such as by the result of a call; then it is not
+    delivered."""
     on_read: Callable[[], None] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     """Called in the step in which it has become part of the conversation; never before, and never twice."""
     about: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
@@ -66,7 +67,7 @@ class Note(WaitingEntry):
         return self.is_hidden
 
     def is_expired(self, now_s: float) -> bool:
-        """Return whether it counts no more."""
+        """Return True if it no longer applies."""
         return super().is_expired(now_s) or (self.is_answered is not None and self.is_answered())
 
 

@@ -57,7 +57,7 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
     if isinstance(message, InboxItem) and message.is_command:
         text, skills = await home.ports.read_prompt(home, message.text)
     turn.state.begin_with(origin)
-    if origin.is_consent:  # notices and mates take nothing from what the user's words gave
+    if origin.is_consent:  # notices and teammates do not end permissions that the user's words gave
         await _expand(turn, skills)
         home.grant(NOTHING_GRANTED)
         if skills and skills[0].skill.is_fork:  # always alone

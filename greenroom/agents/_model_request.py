@@ -1,6 +1,6 @@
-"""One model request of an agent, on record and counted, in a turn or beside all of them.
+"""One model request of an agent, in a turn or outside all turns: it is recorded, and its usage is counted.
 
-A request has one beginning and one end on record, however it ends. What it used counts, for the agent and for
+A request has one recorded beginning and one recorded end, however it ends. What it used counts, for the agent and for
 the caller.
 """
 
@@ -59,7 +59,7 @@ class Asker(Protocol):
         ...
 
     async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
-        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
+        """Ask the model once, and record the request and its usage; `keep` gets the answer, as far as it arrived."""
         ...
 
 
@@ -79,7 +79,7 @@ async def ask_model(
 
     Raises:
         ProviderError: The model could not be asked, refused to answer, or stood still for too long.
-        JournalError: What it would be asked cannot be put on record.
+        JournalError: What it would be asked cannot be recorded.
     """
     began = asker.emit(
         ModelBegan, asker.agent, asker.incarnation, parent, asker.turn, asker.round, len(request.messages)
@@ -89,7 +89,7 @@ async def ask_model(
     response: ModelResponse | None = None
     lost = NO_USAGE
     failed: list[Usage] = []
-    """Of attempts of this stream: its answer counts them as well."""
+    """Usage of the attempts of this stream; its answer includes them as well."""
     try:
         while True:
             try:
@@ -157,11 +157,11 @@ class _Renewed(Exception):
 def _count(asker: Asker, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
     """Record how a request ended, and count what it cost."""
     total = usage.total
-    if total:  # else the model counts nothing
+    if total:  # otherwise the model does not count tokens
         asker.home.count(usage)
         asker.count(usage)
         progress = asker.home.run.progress
-        if progress is not None and asker.turn:  # what runs beside its turns does not count as progress
+        if progress is not None and asker.turn:  # work outside its turns does not count as progress
             progress.note_request(total - usage.output_tokens, usage.output_tokens, response.model)
     asker.emit(
         ModelEnded,

@@ -72,7 +72,7 @@ class PendingTexts:
     def take_unread(self) -> tuple[TaskNotice, ...]:
         """Return the notices that were not read and still have to be, and forget all of them: the run has ended.
 
-        A notice that begins no turn counts only if it is still here.
+        A notice that starts no turn is included only if it is still waiting.
         """
         quiet = {note.notice for note in self.quiet}
         taken = tuple(notice for notice in self.unread.values() if notice.wakes or notice.id in quiet)

@@ -1,4 +1,4 @@
-"""The profile of an agent: what it is, as opposed to what has happened to it."""
+"""The profile of an agent: its attributes, as opposed to its state."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from greenroom.worktrees import Worktree
 @final
 @attrs.frozen(kw_only=True)
 class Lineage:
-    """The agents that an agent descends from, which is not who supervises it."""
+    """The chain of agents that started an agent; its supervisor is not among them."""
 
     parent: str = ""
-    """Id of the agent that asked for it; empty for main, and for what the host asked for."""
+    """Id of the agent that started it; empty for the main agent, and for agents that the host started."""
     above: tuple[str, ...] = ()
-    """Ids of all that it descends from, the nearest first; its parent again, and main at the end."""
+    """Ids of all its ancestors, from its parent to the main agent."""
     call: str = ""
-    """The model's id of the call."""
+    """Id of the tool call that started it, given by the model."""
     skill: str = ""
     """The skill that it was started to run (`context: fork`); empty for none."""
     skills: tuple[str, ...] = ()
-    """The skills that run as agents of their own, from the outermost on, of which it or one above it is such an agent."""
+    """The skills (`context: fork`) that it and its ancestors run, the outermost first."""
 
     @property
     def depth(self) -> int:
-        """The number of agents above it: 0 for main, 1 for what the host asked for."""
+        """The number of agents above it: 0 for the main agent, 1 for an agent that the host started."""
         return len(self.above)
 
 
@@ -48,21 +48,22 @@ NO_LINEAGE: Final = Lineage()
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class ConversationStart:
-    """The beginning of the conversation of an agent."""
+    """The messages that an agent's conversation starts with."""
 
     history: Sequence[Message] = ()
     """Messages of another conversation; they are not written to the agent's transcript."""
     loaded: Loaded | None = None
-    """The agent's own conversation of an earlier process; its transcript is continued."""
+    """The agent's own conversation from an earlier process; its transcript is continued."""
     open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
-    """Results of the calls that it begins with; those that are not here are lost."""
+    """Results of calls that are open at the start; calls without a result here are reported as lost."""
     keeps_history: bool = False
-    """True if these messages are written to the transcript too, or where they stand."""
+    """True if the messages of `history` are written to the transcript too, or a reference to them."""
     shared: SharedPrefix | None = None
-    """The place of these messages on disk, in the transcript of the agent that it is a fork of; None where not all of them are there."""
+    """The place of these messages on disk, in the transcript of the agent that was forked; None if not all of them are
+    there."""
     keeps_open: frozenset[str] = frozenset()
-    """Ids of calls that it ends with and that have not run, because answers to them may come. With any of them, all calls at
-    that end stay open at the start."""
+    """Ids of calls at the end of the conversation that have not run, and may still be answered. If there are any, all
+    calls at the end stay open at the start."""
 
 
 EMPTY_START: Final = ConversationStart()
@@ -71,13 +72,14 @@ EMPTY_START: Final = ConversationStart()
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class AgentProfile:
-    """The attributes of an agent that are replaced as a whole, so that a reader works with values that belong together."""
+    """The attributes of an agent, replaced together, so that a reader never sees a mix of old and new values."""
 
     definition: AgentDefinition
     tools: ToolSet
     id: str = ""
-    """The agent's, for good: of its transcript, its task and whatever is addressed to it. Its actor has the same id in the
-    first run, and another in each later one. Empty until it has started, where nobody has chosen one."""
+    """Permanent id of the agent, which its transcript, its task and messages to it use. Its actor has the same id in
+    the first run, and a different one in each later run. Empty until the agent has started, unless an id was chosen
+    before."""
     model: str = ""
     """The exact name of the model that it runs on; empty for the session's."""
     effort: Effort | None = None
@@ -85,26 +87,27 @@ class AgentProfile:
     """The rules that decide about its tool calls; None runs all of them."""
     hooks: HookRunner | None = None
     label: str = ""
-    """Its name for people, where that is not the name of its definition."""
+    """Its display name, if that is not the name of its definition."""
     refusals: Refusals | None = None
     """The user's refusals to members of its team; None for an agent without a team."""
     must_plan: bool = False
-    """True if it changes nothing until its plan is approved, whatever would allow a call."""
+    """True if it must not change anything until its plan is approved, whatever rules allow."""
     may_defer: bool = False
-    """True if hooks may put off its calls: its turns end with them, and its program runs them later."""
+    """True if hooks may defer its calls: the turn then ends, and the program runs the calls later."""
     is_child: bool = False
     """True unless it is the session's main agent."""
     lineage: Lineage = NO_LINEAGE
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
-    """Returns which of the tools that there are it may have, because of what it was started for; None for all."""
+    """Returns the subset of the given tools that it may have, according to its purpose; None for all."""
     place: Path | None = None
-    """The folder in which it began, where that is not the session's."""
+    """The folder in which it started, if that is not the session's."""
     own_roots: tuple[Path, ...] | None = None
     """The folders that it is confined to in place of the session's, such as its worktree."""
     more_roots: tuple[Path, ...] = ()
-    """Folders that it may work in besides, such as its memory."""
+    """Further folders that it may work in, such as its memory."""
     checkout: Worktree | None = None
-    """The worktree that was made for it and that it may not write outside of; None where it may leave."""
+    """The worktree that was created for it, and outside of which it may not write; None if it is not confined to
+    one."""
     instructions: tuple[InstructionFile, ...] = ()
     """The files of instructions that its prompt holds."""
     memory: MemoryFolder | None = None
@@ -122,7 +125,7 @@ class AgentProfile:
         return self.label or self.definition.name
 
     def under(self, parent: AgentProfile) -> AgentProfile:
-        """Return the profile with what holds for a parent and all below it: a plan that is missing, refusals."""
+        """Return the profile with the restrictions that a parent passes on: a missing plan, and refusals."""
         policy = self.policy
         if parent.must_plan and policy is not None:
             policy = policy.with_mode(Mode.PLAN)

@@ -1,7 +1,7 @@
 """Calls that fail again and again in one turn, with the same input and the same error.
 
-Any call that succeeds begins the count anew: what is tried after a change is not a repetition. The model is
-reminded first; the turn ends only where that did not help.
+A successful call resets the count: an attempt after a change is not a repetition. The model is reminded first; the turn
+ends only where that did not help.
 """
 
 from __future__ import annotations

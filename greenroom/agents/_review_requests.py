@@ -1,6 +1,6 @@
 """Asking the reviewer of auto mode: about a call before it runs, about an agent when it has ended.
 
-Whatever goes wrong with a review, it allows nothing. A review is on record as a run beside the conversation, with a
+Whatever goes wrong with a review, it allows nothing. A review is recorded as a run beside the conversation, with a
 purpose of its own, and counts as the agent's: so what reviews cost can be told from the rest. Who is asked about a call while
 the reviewer is paused, and what a refusal looks like, is not said here.
 """
@@ -36,11 +36,11 @@ CALL_REVIEWER: Final = "call-review"
 HANDOFF_REVIEWER: Final = "handoff-review"
 """The definition in requests to review what an agent has done."""
 PURPOSES: Final = {CALL_REVIEWER: "permission review", HANDOFF_REVIEWER: "hand-off review"}
-"""The purpose under which reviews are on record."""
+"""The purpose under which reviews are recorded."""
 REVIEW_TOKENS: Final = 2_048
 """The most that a reviewer writes."""
 HANDOFF_S: Final = 30.0
-"""So long a review of an agent that has ended takes at most, whatever the settings say: its report waits."""
+"""Maximum duration in seconds of the review of an ended agent, whatever the settings say: its report waits for it."""
 
 
 CUT_SHORT: Final = "the session ended before the review did"
@@ -56,13 +56,13 @@ async def review_call(
 ) -> Review:
     """Return what the reviewer finds about a call of an agent that would run with that input.
 
-    Cancelled, there is no review, and it is on record as killed.
+    Cancelled, there is no review, and it is recorded as killed.
 
     Args:
         home: The agent's.
         auto: The reviewer.
         agent: Id of the agent's actor.
-        emit: Puts events on record.
+        emit: Records events.
         call: The call as the model made it; it and those behind it are no earlier calls.
         values: What it would run with.
     """
@@ -81,7 +81,7 @@ async def review_call(
 async def review_handoff(home: AgentState, auto: AutoMode, *, agent: str, emit: Emit) -> Review:
     """Return what the reviewer finds about all that an agent has done.
 
-    Cancelled, there is no review, and it is on record as killed.
+    Cancelled, there is no review, and it is recorded as killed.
     """
     text = handoff_text(_history(home, auto))
     limit_s = min(auto.settings.timeout_s, HANDOFF_S)
@@ -127,7 +127,7 @@ async def _ask(place: SideRun, auto: AutoMode, definition: str, system: str, tex
             state = COMPLETED
             return read_review(response.text)
         return Review(outcome=ReviewOutcome.FAILED, reason=f"the reviewer did not answer within {limit_s:g} s")
-    except Exception as problem:  # noqa: BLE001 - the boundary of a service: what fails allows nothing, and is on record
+    except Exception as problem:  # noqa: BLE001 - the boundary of a service: what fails allows nothing, and is recorded
         state, error = FAILED, error_text(problem)
         return Review(outcome=ReviewOutcome.FAILED, reason=f"the reviewer could not be asked: {problem}")
     finally:

@@ -174,7 +174,7 @@ def _configs(
         elif session is None:
             note(entry.name, "is not started: this session has no servers")
         elif entry.name in configs:
-            note(entry.name, "stands there twice; the first counts")
+            note(entry.name, "is listed twice; the first entry is used")
         else:
             parsed = parse_server(entry.name, entry.config, scope=ServerScope.AGENT, source=source, environ=environ)
             found += parsed.diagnostics

@@ -34,7 +34,7 @@ class PermissionQuestion:
     input: Mapping[str, Any]
     """The input that the call would run with."""
     verdict: Verdict
-    """Why it is asked, and what would settle it for good."""
+    """Why permission is needed, and which rule would settle it permanently."""
     call_id: str
     """The model's id of the call."""
 
@@ -101,7 +101,7 @@ class AgentServices:
     Raises `JournalError` if it cannot be. None: nothing is kept."""
     wait_recorded: Callable[[], Awaitable[None]] | None = None
     """Returns when all that was said and emitted so far survives a crash; awaited before a model is asked. Raises `JournalError`
-    if it cannot be: what is not on record is sent to no model. None: nothing is kept."""
+    if it cannot be: what is not recorded is sent to no model. None: nothing is kept."""
     sandbox: Sandbox | None = None
     """The sandbox of commands; None for none."""
     secrets: Secrets = attrs.field(factory=Secrets)

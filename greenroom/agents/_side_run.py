@@ -1,7 +1,7 @@
 """The place beside all turns of an agent, where the runtime's own services let its model answer.
 
 What runs there begins like the agent's own requests (`run_forked`), and touches neither its turn nor its conversation,
-transcript, mailbox and activity. It is on record as turn 0 of incarnation 0, so that it may outlast both, and counts as
+transcript, mailbox and activity. It is recorded as turn 0 of incarnation 0, so that it may outlast both, and counts as
 the agent's.
 """
 
@@ -48,7 +48,7 @@ class SideRun:
         self.usage += usage
 
     async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
-        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
+        """Ask the model once, and record the request and its usage; `keep` gets the answer, as far as it arrived."""
         self.began = parent
         self.round = self.home.next_side_run()
         return await ask_model(self, request, keep, parent)
@@ -60,7 +60,7 @@ def open_side_run(home: AgentState, agent: str, emit: Emit) -> SideRun:
     Args:
         home: The agent's.
         agent: The agent's id.
-        emit: Puts an event on record.
+        emit: Records an event.
 
     Raises:
         UsageError: The agent has not started yet: it has no conversation.
@@ -79,6 +79,6 @@ async def quietly(agent: str, emit: Emit, source: str, run: Callable[[], Awaitab
     """Run a service that nobody waits for: its failure is a notice, and None."""
     try:
         return await run()
-    except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
+    except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is recorded
         notice(agent, emit, source, error_text(error))
         return None

@@ -51,7 +51,7 @@ class SkillTool:
     """The tool Skill of one agent.
 
     Args:
-        skills: Returns the skills that count now.
+        skills: Returns the current skills.
         ports: Returns what rendering may reach, for one call.
         invoked: The skills that the agent's conversation has taken up.
         on_invoked: Called with each skill that is taken up, before its text is returned.
@@ -134,7 +134,7 @@ async def preload_skills(names: Sequence[str], skills: Skills, ports: RenderPort
 
     Args:
         names: The definition's `skills`.
-        skills: Those that count now.
+        skills: The current skills.
         ports: What rendering may reach.
         plugin: The plugin that the definition comes from, whose skills are meant before those of others; empty for none.
     """

@@ -49,9 +49,9 @@ def list_command(*, agents: AgentsJson = None, plugin_dir: PluginDirs = None, js
     Parameters
     ----------
     agents
-        More agents, as a JSON object of definitions by their names.
+        More agents: a JSON object that maps names to definitions.
     plugin_dir
-        The folder of a plugin, besides those that settings name.
+        A plugin folder, in addition to those that settings name.
     json
         Print one JSON object instead of a table.
     """
@@ -79,18 +79,18 @@ def list_command(*, agents: AgentsJson = None, plugin_dir: PluginDirs = None, js
 
 
 def show_command(name: str, /, *, agents: AgentsJson = None, plugin_dir: PluginDirs = None, json: bool = False) -> int:
-    """Show one agent: where it comes from, what it may do, what it is told.
+    """Show one agent: its source, its permissions and its prompt.
 
     Parameters
     ----------
     name
         The name of the agent; case and separators do not matter.
     agents
-        More agents, as a JSON object of definitions by their names.
+        More agents: a JSON object that maps names to definitions.
     plugin_dir
-        The folder of a plugin, besides those that settings name.
+        A plugin folder, in addition to those that settings name.
     json
-        Print one JSON object, in the form that definitions have as JSON.
+        Print the definition as one JSON object.
     """
     found = _load(agents, plugin_dir)
     try:
@@ -115,7 +115,7 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
     Parameters
     ----------
     path
-        A file, a folder of them, or the folder of a plugin; by default all that count in the current folder.
+        A file, a folder of files, or a plugin folder; by default all files that apply in the current folder.
     json
         Print one JSON object instead of lines.
     """

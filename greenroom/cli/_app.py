@@ -1,8 +1,9 @@
 """The command `greenroom`: its subcommands, and how mistakes are reported.
 
-A mistake of the user's is one line on standard error and exit code 2, never a trace. Exit codes are 0 done, 1 not done, 2
-misuse, 130 and 143 ended by a signal. Output that cannot be written is one line and exit code 1; a swarm whose reader has
-gone ends without a word and with 1, a replay answers as if all of it had been read.
+A user's mistake is reported in one line on standard error with exit code 2, never with a traceback. Exit codes are 0
+done, 1 not done, 2 misuse, 130 and 143 ended by a signal. If the output cannot be written, the command prints one line
+and exits with 1. If the reader of the output has gone, a swarm exits silently with 1, and a replay exits as if all of
+its output had been read.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ INTERRUPTED: Final = 130
 HELP: Final = "The actor runtime for teams of LLM agents."
 RUN_HELP: Final = """Run one agent on a prompt, and print its answer.
 
-The prompt is the argument, what comes on standard input, or both. Calls
-that would need somebody's permission are refused, and the agent goes on.
+The prompt is the argument, standard input, or both. Calls that need
+permission are refused, and the agent continues.
 
 Ctrl+C ends the turn. Exit codes: 0 done, 1 not done, 2 misuse,
-130 interrupted, 143 terminated; --resume goes on after either.
+130 interrupted, 143 terminated; --resume resumes after 130 and 143.
 """
 SWARM_HELP: Final = """Run a team of agents that surveys a folder and writes a report.
 
@@ -44,7 +45,8 @@ With ANTHROPIC_API_KEY set the team runs on Claude: tokens are billed to
 that key, and their total is shown at the end. Without it, or with
 --model playbook, it runs on fixed rules, which need no network.
 
-Ctrl+C stops it: turns may end within a few seconds. Twice kills them.
+Ctrl+C stops it: running turns have a few seconds to end. A second Ctrl+C
+kills them.
 """
 _ONE_OF_THEM: Final = {
     "run": "the prompt is one argument, in quotes",
@@ -53,26 +55,27 @@ _ONE_OF_THEM: Final = {
 }
 _AGENTS_COMMANDS: Final = {
     "list": "List the agents that can be used in the current folder.",
-    "show": "Show one agent: where it comes from, what it may do, what it is told.",
-    "check": "Check the files of agents; exit code 1 when one should be changed.",
+    "show": "Show one agent: its source, its permissions and its prompt.",
+    "check": "Check the files of agents; exit with 1 if one should be changed.",
 }
 
 _MCP_COMMANDS: Final = {
-    "list": """List the MCP servers of the current folder, and how they stand.
+    "list": """List the MCP servers of the current folder and their status.
 
-Each is connected for a moment, as a session would: programs are started,
-and addresses are asked. A server with the status needs-auth wants a login.
+Each server is connected briefly, as a session would do: programs are
+started, and URLs are requested. A server with the status needs-auth
+needs a login.
 """,
-    "login": """Log in at an MCP server in a browser, and keep the tokens.
+    "login": """Log in to an MCP server in a browser, and save the tokens.
 
-The address is printed, and opened. When the browser comes back, the tokens
-are kept for sessions, which renew them; nobody else can read them.
+The URL is printed and opened. When the browser returns, the tokens are
+saved for sessions, which renew them; only your user can read them.
 
-Ctrl+C ends it, and what was kept before stays.
+Ctrl+C cancels the login; tokens that were saved before are kept.
 """,
-    "logout": """Forget the tokens of an MCP server.
+    "logout": """Delete the tokens of an MCP server.
 
-Sessions that run keep theirs until they connect again.
+Running sessions keep theirs until they reconnect.
 """,
 }
 
@@ -84,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What follows the program's name; by default that of the process.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # names of files come in every script, terminals do not
+        sys.stdout.reconfigure(errors="replace")  # file names may have characters that the terminal cannot print
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         flush_output()
@@ -130,7 +133,7 @@ def _check_folder() -> None:
 
 
 def _worded(error: CycloptsError) -> str:
-    """Return what the parser found, on one line, in our words where its own say little."""
+    """Return the parser's error on one line, reworded if its own text says little."""
     from cyclopts import UnusedCliTokensError
 
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
@@ -147,21 +150,21 @@ def _make_app() -> App:
         help=HELP,
         version=__version__,
         help_format="plaintext",
-        # A switch that is off says nothing; there is no `--no-json`.
+        # Switches are off by default and have no negative form: there is no `--no-json`.
         default_parameter=Parameter(negative=(), show_default=_show_default, converter=_converted),
     )
-    # Named, not imported: what replays runs is loaded when a run is replayed, and so on.
+    # Named, not imported: each command's module is loaded only when the command runs.
     app.command("greenroom.cli._swarm_command:swarm_command", name="swarm", help=SWARM_HELP)
     app.command("greenroom.cli._run_command:run_command", name="run", help=RUN_HELP)
     app.command(
         "greenroom.cli._replay_command:replay_command", name="replay", help="Show what a run did, check it, compare it."
     )
     app.command("greenroom.cli._sweep_command:sweep_command", name="sweep", help="Remove old runs.")
-    agents = App(name="agents", help="Show which agents are defined here, and check their files.")
+    agents = App(name="agents", help="List the agents of the current folder, and check their files.")
     for name, text in _AGENTS_COMMANDS.items():
         agents.command(f"greenroom.cli._agents_command:{name}_command", name=name, help=text)
     app.command(agents)
-    mcp = App(name="mcp", help="Show which MCP servers there are here, and log in at them.")
+    mcp = App(name="mcp", help="List the MCP servers of the current folder, and log in to them.")
     for name in _MCP_COMMANDS:
         mcp.command(f"greenroom.cli._mcp_command:{name}_command", name=name, help=_MCP_COMMANDS[name])
     app.command(mcp)
@@ -169,7 +172,7 @@ def _make_app() -> App:
 
 
 def _converted(wanted: Any, tokens: Sequence[Token]) -> Any:
-    """Return what an argument stands for; of whole numbers the parser alone would round 1.5 to 2."""
+    """Return the value of an argument; for whole numbers, the parser itself would round 1.5 to 2."""
     from cyclopts import convert
 
     if int not in (wanted, *get_args(wanted)):
@@ -181,5 +184,5 @@ def _converted(wanted: Any, tokens: Sequence[Token]) -> Any:
 
 
 def _show_default(value: object) -> str | None:
-    """Return the default that help shows, None for one that goes without saying."""
+    """Return the default that help shows, None for an obvious one."""
     return None if value in (None, False, 0.0) else str(value)

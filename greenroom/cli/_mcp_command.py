@@ -65,19 +65,19 @@ _WAIT_S: Final = 60.0
 
 Given = Annotated[
     list[str] | None,
-    Parameter(name="--mcp-config", help="More servers: a file, or JSON; may be given several times."),
+    Parameter(name="--mcp-config", help="More servers: a file or a JSON text; can be repeated."),
 ]
 PluginDirs = Annotated[
     list[Path] | None,
-    Parameter(name="--plugin-dir", help="The folder of a plugin, besides those that settings name."),
+    Parameter(name="--plugin-dir", help="A plugin folder, in addition to those that settings name."),
 ]
-Trust = Annotated[bool, Parameter(help="Trust this project: servers that its own files name count too.")]
+Trust = Annotated[bool, Parameter(help="Trust this project: include the servers that its own files define.")]
 
 
 def list_command(
     *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: Trust = False, json: bool = False
 ) -> int:
-    """List the MCP servers of the current folder, and how they stand.
+    """List the MCP servers of the current folder and their status.
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ def login_command(
     trust: Trust = False,
     no_browser: bool = False,
 ) -> int:
-    """Log in at an MCP server in a browser, and keep the tokens.
+    """Log in to an MCP server in a browser, and save the tokens.
 
     Parameters
     ----------
     name
         The name of the server.
     no_browser
-        Open no browser; only print the address.
+        Only print the URL; do not open a browser.
     """
     here, config = _look_for(name, mcp_config, plugin_dir, is_trusted=trust)
     if config is None:
@@ -135,9 +135,9 @@ def login_command(
         return ladder.exit_code or NOT_DONE
     tools = counted(came_to.tools, "tool")
     if came_to.path is None:
-        print(f"{printable(name)} wants no login; it has {tools}")
+        print(f"{printable(name)} needs no login; it has {tools}")
     else:
-        print(f"logged in at {printable(name)}, which has {tools}; the tokens are in {came_to.path}")
+        print(f"logged in to {printable(name)}, which has {tools}; the tokens are in {came_to.path}")
     return DONE
 
 
@@ -274,7 +274,7 @@ async def _log_in(
 
 async def _show(name: str, address: str) -> None:
     await trio.lowlevel.checkpoint()
-    print(f"Log in at {printable(name)}, here:\n\n{printable_text(address)}\n", flush=True)
+    print(f"Log in to {printable(name)} here:\n\n{printable_text(address)}\n", flush=True)
 
 
 async def _show_and_open(name: str, address: str) -> None:

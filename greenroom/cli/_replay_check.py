@@ -88,7 +88,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
     if facts["actors_not_full"]:
         few = f"{facts['actors_not_full']} of {counted(facts['actors'], 'actor')}"
         yield f"mail was not checked for {few}: their journal is not at level full,"
-        yield "  the one that puts each message on record from its sending to its end"
+        yield "  the one that records each message from its sending to its end"
     if facts["torn_bytes"]:
         yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
     if not facts["has_ended"]:

@@ -1,6 +1,6 @@
 """The command `greenroom replay`: what a run did, as its journal tells it.
 
-It only reads, so a run that still goes on can be looked at. What is asked for decides the view: a check, a comparison, one
+It only reads, so it can show a run that is still in progress. The options select the view: a check, a comparison, one
 moment, or the whole run. Exit codes are 0, 1 for an unsound or different run, 2 for a mistake; a reader that goes away
 early, such as `head`, does not change them.
 """
@@ -71,7 +71,7 @@ def replay_command(
     json
         Print one JSON object instead of text.
     runs
-        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+        The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     """
     asked = {"--check": check, "--diff": diff is not None, "--export": export is not None, "--recent": recent}
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)

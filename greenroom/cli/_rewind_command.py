@@ -23,7 +23,7 @@ def rewind_command(flags: RunFlags, prompt: str | None) -> int:
 
     Raises:
         UsageError: A flag or a prompt makes no sense with it, there is no such run or message, or nothing was kept.
-        JournalError: Another process goes on with the run.
+        JournalError: Another process has resumed the run.
     """
     assert flags.rewind_files is not None
     if flags.resume is None:

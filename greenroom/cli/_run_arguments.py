@@ -23,7 +23,7 @@ InputFormat: TypeAlias = Literal["text", "stream-json"]
 MAX_BYTES: Final = 10_000_000
 """Of standard input."""
 FIRST_BYTE_S: Final = 3.0
-"""So long a run that has a prompt waits for the first byte of a standard input that is open."""
+"""Seconds that a run with a prompt waits for the first byte of an open standard input."""
 
 
 def read_prompt(argument: str | None, *, may_be_missing: bool = False) -> str:
@@ -33,7 +33,7 @@ def read_prompt(argument: str | None, *, may_be_missing: bool = False) -> str:
 
     Args:
         argument: What the command line said; None for nothing.
-        may_be_missing: Whether a run can do without, because it goes on with another one.
+        may_be_missing: True if a run needs none, because it resumes another one.
 
     Raises:
         UsageError: There is neither, or standard input is not text or too long.

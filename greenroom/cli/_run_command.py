@@ -239,7 +239,7 @@ def with_last(flags: RunFlags) -> RunFlags:
 
 
 def as_before(flags: RunFlags) -> tuple[RunFlags, str]:
-    """Return the flags of a run that goes on with another one, and the agent that this one had.
+    """Return the flags of a run that resumes another one, and the agent of that run.
 
     Model and mode are as before unless they are said; the modes that let everything run, or nothing be changed, are never taken
     over. A model that the agent's definition names is that of the definition, as it is now.

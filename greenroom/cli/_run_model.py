@@ -1,7 +1,8 @@
-"""The model of a headless run: by the command line, the environment, the agent's definition, the settings, or the default.
+"""The model of a headless run: from the command line, the environment, the agent's definition, the settings, or the
+default.
 
-A model that cannot be meant is refused before a run folder is made. Without a key nothing is asked of anybody: the
-playbook, which answers by rules, is chosen by its name only.
+An unknown model is refused before a run folder is created. A missing key does not select another model: the playbook,
+which answers by rules, is used only if it is named.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ _BASE_URL: Final = "ANTHROPIC_BASE_URL"
 
 
 def managed_model(cwd: Path) -> str | None:
-    """Return the model that an administrator's settings name; None where they name none.
+    """Return the model that an administrator's settings name; None if they name none.
 
     Raises:
-        SettingsError: They cannot be used.
+        SettingsError: The settings are invalid.
     """
     return load_settings(find_places(cwd), (SettingSource.MANAGED,)).scalars.model
 
 
 def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str | None = None) -> ModelFor:
-    """Return what makes the model of a run.
+    """Return a factory for the model of a run.
 
     Args:
-        asked: What the command line said; None for nothing.
-        max_usd: The most that the run may cost.
-        managed: The model that an administrator wants, before all else.
+        asked: The model that the command line names; None if it names none.
+        max_usd: Maximum cost of the run in US dollars.
+        managed: The model that an administrator has set; it takes precedence over all others.
     """
     if managed is not None and asked not in (None, managed):
-        note(f"the model is {managed!r}, as an administrator set it, and not {asked!r}")
+        note(f"using the model {managed!r}, which an administrator has set, instead of {asked!r}")
 
     def make(settings: SessionSettings, main: AgentDefinition) -> Model:
         models = settings.models
@@ -65,7 +66,7 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str
         model = AnthropicModel(choice.name)
         if models is None:
             return with_settings(model, ModelSettings(), budget=budget)
-        return model if budget is None else budgeted(model, budget)  # the session puts what settings want around it
+        return model if budget is None else budgeted(model, budget)  # the session wraps it according to the settings
 
     return make
 

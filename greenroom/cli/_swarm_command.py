@@ -34,41 +34,42 @@ class SwarmFlags:
             "What to do there; by default a survey of its code. The playbook searches for the words of any other task."
         ),
     ] = None
-    agents: Annotated[
-        int, _flag("Number of teammates beside the lead, in each role whose recipe does not say how many.")
-    ] = 4
+    agents: Annotated[int, _flag("Number of teammates in each role for which the recipe gives no number.")] = 4
     model: Annotated[str | None, _flag('"playbook", or the name of a Claude model.')] = None
     max_budget_usd: Annotated[
         float | None,
         _flag(
-            "US dollars that it may cost, resumed runs included; the swarm stops before a request that may cost more."
+            "Maximum cost in US dollars, including resumed runs; the swarm stops before a request that might exceed it."
         ),
     ] = None
     runs: Annotated[
         Path | None,
         _flag(
-            "Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder."
+            "The folder for run folders; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder."
         ),
     ] = None
-    json: Annotated[bool, _flag("Print each event as one JSON object a line.")] = False
+    json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False
     latency: Annotated[float, _flag("Seconds that the playbook waits before each answer, to watch it work.")] = 0.0
     recipe: Annotated[
         str | None,
-        _flag("Who works on what: the name of a recipe, or a file that ends in .toml or .py; by default the survey."),
+        _flag("The recipe: the name of a built-in one, or a .toml or .py file; by default survey."),
     ] = None
     recipes: Annotated[bool, _flag("List the recipes that come with greenroom, and do nothing else.")] = False
     chaos: Annotated[
         bool,
-        _flag("Put failures into the run: refusals, cut and hanging answers of the model, crashes of mates."),
+        _flag("Inject failures: model requests that are refused, answers that are cut or stall, crashes of teammates."),
     ] = False
     seed: Annotated[
         int | None,
-        _flag("With --chaos: which failures; the same ones for the same number, as far as the agents say the same."),
+        _flag(
+            "With --chaos: the seed of the failures; the same seed causes the same failures if the agents send the same "
+            "requests."
+        ),
     ] = None
     resume: Annotated[
         str | None,
         _flag(
-            "Go on with a swarm that was cut short: its id, its run folder, or `last`; with the folder and the recipe it had."
+            "Resume an interrupted swarm, given by its id, its run folder or `last`, with its original folder and recipe."
         ),
     ] = None
 

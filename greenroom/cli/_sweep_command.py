@@ -46,14 +46,14 @@ def sweep_command(
     Parameters
     ----------
     runs
-        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+        The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     days
-        Remove runs that last changed this number of days ago; by default the setting cleanupPeriodDays, or 30.
+        Remove runs that have not changed for this number of days; by default the setting cleanupPeriodDays, or 30.
     max_bytes
         Remove the oldest runs until all together take up no more than this; by default the setting
         max_runs_bytes, or no limit.
     keep_newest
-        Keep this number of the runs that changed last, whatever their age and size.
+        Always keep this number of the most recently changed runs.
     dry_run
         Remove nothing; only say what would be removed.
     json
@@ -62,7 +62,7 @@ def sweep_command(
     for flag, number, least in (("--days", days, 1), ("--max-bytes", max_bytes, 1), ("--keep-newest", keep_newest, 0)):
         if number is not None and number < least:
             raise UsageError(f"{flag} must be at least {least}, got {number}")
-    # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
+    # The retention of runs applies even in untrusted projects; a mistake in their settings must not prevent the removal.
     found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
     unclear = [problem for problem in found.diagnostics if _may_hide_period(problem)]
     if unclear and days is None:

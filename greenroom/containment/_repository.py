@@ -1,8 +1,8 @@
 """Programs that the settings of a repository let git run when it only reads: filters, drivers, monitors, hooks, remote helpers.
 
-Rule 1: settings of the user and of the system are theirs; those of the repository, of what it includes and of its submodules count.
-Rule 2: a setting that is not in the table may name a program, in this version of git or in the next. Rule 3: a repository that
-cannot be looked at within the limits is not known.
+Rule 1: only the settings of the repository, of the files that it includes and of its submodules are checked, not those
+of the user and of the system. Rule 2: a setting that is not in the table may name a program, in this version of git or
+in the next. Rule 3: a repository that cannot be looked at within the limits is not known.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Event:
     level: ClassVar[Level] = Level.LIFECYCLE
     """Lowest journal level that includes the event."""
     fails: ClassVar[str] = ""
-    """Name of the field that is `failed` for a failure; the recorder then keeps the events that led to it."""
+    """Name of the field whose value `failed` marks a failure; the recorder then keeps the events that led to it."""
 
     actor: str = ""
     """Id of the actor; empty if the event is about the whole run."""
@@ -95,7 +95,7 @@ class OneOf:
 
 def words_of(event_class: type[Event]) -> Mapping[str, frozenset[str]]:
     """Return the allowed words of each field that is annotated with `OneOf`."""
-    key: Any = event_class  # mypy would complain about the hash of attrs objects, which is removed
+    key: Any = event_class  # mypy rejects the class as a key, because attrs removes the hash of its objects
     return _read_words(key)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 def whole_path(path: Path | str) -> Path:
     """Return an absolute path without `..`, so that two spellings of one file compare equal.
 
-    A relative path counts from the current folder. A link before `..` is followed, as the system does; others are kept.
+    A relative path is resolved against the current folder. A link before `..` is followed, as the system does; others
+    are kept.
     """
     whole = Path(path).absolute()
     return whole.resolve() if ".." in whole.parts else whole

@@ -23,11 +23,11 @@ CEILING_VARIABLE: Final = "GREENROOM_PRINT_BG_WAIT_CEILING_MS"
 AWAITED: Final = frozenset((AGENT, MCP_CALL))
 """Kinds of tasks that are waited for after the answer."""
 SHELL_GRACE_S: Final = 5.0
-"""So long commands may go on in the background after the answer."""
+"""Seconds that commands may keep running in the background after the answer."""
 CEILING_S: Final = 600.0
-"""So long agents in the background are waited for."""
+"""Seconds that agents in the background are waited for."""
 END_S: Final = 10.0
-"""So long the end of what is given up is waited for."""
+"""Seconds that abandoned work has to end."""
 
 
 @final
@@ -82,7 +82,7 @@ def read_ceiling(environ: Mapping[str, str] | None = None) -> float:
 async def wait_background(session: Session, *, ceiling_s: float) -> None:
     """Wait until what runs in the background has ended and was reported, for as long as it is awaited.
 
-    Cancelled, everything goes on running.
+    If cancelled, everything keeps running.
     """
     answered_s = alone_s = trio.current_time()
     with session.events() as changes:

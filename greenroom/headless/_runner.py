@@ -116,7 +116,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
             writer.close()
     except BaseExceptionGroup as group:
         error = _only(group)
-        if isinstance(error, JournalError) and run is not None:  # nobody's mistake: what was done is not on record
+        if isinstance(error, JournalError) and run is not None:  # nobody's mistake: what was done is not recorded
             return complain(str(error), code=NOT_DONE)
         if isinstance(error, ReplayMismatch) and options.output_format == "text" and _was_printed(error, run):
             return MISUSE

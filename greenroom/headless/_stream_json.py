@@ -79,7 +79,7 @@ class Counts:
 
     duration_ms: int = 0
     api_ms: int = 0
-    """Time in which a model was waited for, of all agents; side by side counts twice."""
+    """Time that all agents spent waiting for models; parallel waits are added up."""
     rounds: int = 0
     """Model requests of the main agent in this turn."""
     usage: Usage = Usage()  # noqa: RUF009  frozen

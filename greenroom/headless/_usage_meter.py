@@ -27,7 +27,7 @@ class Meter:
 
     def __init__(self, main: str, *, pricing: Pricing | None = None) -> None:
         self.api_s = 0.0
-        """Seconds in which models were waited for; side by side counts twice."""
+        """Seconds that agents spent waiting for models; parallel waits are added up."""
         self.rounds = 0
         """Model requests of the main agent in its current or last turn."""
         self.was_in_tools = False

@@ -37,7 +37,7 @@ class HookRan(Event):
     """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, for a server's question `accept`, `decline` or `cancel`, or
     empty.
 
-    The part of the answer that could be parsed counts even if there was an error.
+    The part of the answer that could be parsed takes effect even if there was an error.
     """
     duration_s: float
     """Seconds that it ran."""

@@ -32,7 +32,7 @@ class Objects:
     """The JSON found in a text."""
 
     values: Mapping[str, Any] | None = None
-    """The object that counts; None if there is none."""
+    """The object that is used; None if there is none."""
     problem: str = ""
     """The problem of the text as JSON; empty for text that is not meant as JSON."""
     refuses: bool = False

@@ -1,8 +1,8 @@
 """Outcomes: the answers of an event's handlers folded into one, and the limit on refused stops.
 
-Rule 1: deny beats defer beats ask beats allow, in any order. Rule 2: if only one value can hold (a rewritten input, a
-title), the last handler in configuration order wins; texts are all kept, in that order. Rule 3: an answer that is an
-error contributes only its problem.
+Rule 1: deny takes precedence over defer, defer over ask, and ask over allow, in any order. Rule 2: if only one value
+can hold (a rewritten input, a title), the last handler in configuration order wins; texts are all kept, in that order.
+Rule 3: an answer that is an error contributes only its problem.
 
 Must not know: processes, Trio, and the engine's use of an outcome.
 """

@@ -1,7 +1,7 @@
 """Local HTTP endpoint to which a browser returns after a login, open as long as the login lasts.
 
-Rule 1: it listens on the loopback interface only. Rule 2: only requests with the expected `state` count; all others get
-an answer and change nothing. Rule 3: a malformed request breaks at most its own connection.
+Rule 1: it listens on the loopback interface only. Rule 2: only requests with the expected `state` are accepted; all
+others get an answer and change nothing. Rule 3: a malformed request breaks at most its own connection.
 
 Must not know: tokens, the SDK.
 """

@@ -58,7 +58,7 @@ class HostLine:
         self._talk.receive(message)
 
     def close(self, why: str) -> None:
-        """Close the line for good: the connection is lost, and there will be no other."""
+        """Close the line permanently: the connection is lost, and no other one follows."""
         self._why_closed = self._why_closed or why
         if self._talk is not None:
             self._talk.lose(self._why_closed)

@@ -38,24 +38,26 @@ class McpSettings:
     """Time limits of servers and their calls, and size limits of results."""
 
     start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=_positive)
-    """Until a server has answered and listed its tools; also the wait of a call for a server that is being connected.
+    """Time for a server to answer and to list its tools; also the time that a call waits for a server that is being
+    connected.
     """
     call_timeout_s: float = attrs.field(default=CALL_TIMEOUT_S, validator=_positive)
-    """For a whole call, unless the server's entry gives a limit."""
+    """Maximum duration of a call, unless the server's entry sets one."""
     idle_network_s: float = attrs.field(default=IDLE_NETWORK_S, validator=_not_negative)
     """Maximum time without progress in a call of a remote server; 0 disables the limit."""
     idle_stdio_s: float = attrs.field(default=IDLE_STDIO_S, validator=_not_negative)
-    """The same for a program."""
+    """Maximum time without progress in a call of a server that is a program; 0 disables the limit."""
     output_tokens: int = attrs.field(default=OUTPUT_TOKENS, validator=_positive)
-    """The part of a result that a model gets, in tokens of four characters; the rest is saved to a file."""
+    """Maximum size of a result for the model, in tokens of four characters; the rest is saved to a file."""
     background_after_s: float = attrs.field(default=BACKGROUND_AFTER_S, validator=_not_negative)
-    """Time after which a call of the main agent moves to the background; 0 disables it. Without a person, only if
-    `GREENROOM_AUTO_BACKGROUND_TASKS` is on.
+    """Time after which a call of the main agent moves to the background; 0 disables it. If no person watches, this
+    needs `GREENROOM_AUTO_BACKGROUND_TASKS`.
     """
     only_given: bool = False
     """True if only servers given by the program are connected (`--strict-mcp-config`), besides an administrator's."""
     may_grow: bool = False
-    """True if the program may add servers of its own while the session runs, as one that drives `greenroom run` does.
+    """True if the program may add its own servers while the session runs, as a program that talks to `greenroom run`
+    does.
     """
 
     @property

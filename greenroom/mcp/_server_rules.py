@@ -73,7 +73,7 @@ def read_server_rules(
 
     Args:
         settings: Whole files, each with its name.
-        may_allow: The names of the files whose allow lists count; deny lists count in all of them.
+        may_allow: The names of the files whose allow lists apply; the deny lists of all files apply.
     """
     found: list[Diagnostic] = []
     allowed: list[ServerPattern] | None = None

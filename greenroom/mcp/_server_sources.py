@@ -1,8 +1,8 @@
 """Sources of servers: all configuration files, merged to one entry for each name.
 
-The closest scope wins, and its entry counts as a whole: managed, command line, local, project, user, plugin; within one
-scope ours before `.mcp.json` and `.claude.json`, and a nearer folder before those further up. Each problem is one line,
-and affects nothing else. Everything here blocks: call it through `Blocking`.
+The closest scope wins, and its entry is used as a whole: managed, command line, local, project, user, plugin; within
+one scope ours before `.mcp.json` and `.claude.json`, and a nearer folder before those further up. Each problem is one
+line, and affects nothing else. Everything here blocks: call it through `Blocking`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _UNREADABLE: Final = "the stream has failed, was cancelled or closed, or another
 
 
 class AnswerSource(Protocol):
-    """Where the deltas of one answer come from."""
+    """The source of the deltas of one answer."""
 
     @property
     def so_far(self) -> ModelResponse:

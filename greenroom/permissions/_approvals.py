@@ -35,7 +35,7 @@ class Allow:
     """The call may run.
 
     Attributes:
-        input: Replacement for its input, which has to be decided about anew.
+        input: Replacement for its input, which is decided about again.
         updates: Changes of settings that the person wants to last.
     """
 

@@ -1,6 +1,6 @@
 """Allow rules that are too broad for mode auto: they would let any program run, or any agent start, unreviewed.
 
-They are ignored in that mode, and count again when it is left, as in Claude Code.
+They are ignored in that mode, and apply again when it is left, as in Claude Code.
 """
 
 from __future__ import annotations

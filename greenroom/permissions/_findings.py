@@ -43,7 +43,7 @@ class Need:
         changes: True if it may change something.
         rule: The allow rule that covers it.
         blocked_path: A path outside the working directories.
-        updates: Changes of settings that would allow it for good.
+        updates: Changes of settings that would allow it permanently.
         why: The reason for the approval; empty if it is plain.
     """
 

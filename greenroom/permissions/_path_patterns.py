@@ -72,7 +72,7 @@ def matches_path(
         root: The folder of the rule's source.
         cwd: The current folder of the call.
         home: The home folder.
-        is_wide: True if the rule denies or asks, so that doubt counts against the call.
+        is_wide: True if the rule denies or asks, so that it also matches in case of doubt.
         searches: True if the path is a folder whose content is searched.
     """
     base, anchored = _anchored(pattern, root or cwd, cwd, home, is_wide=is_wide)

@@ -1,7 +1,7 @@
 """Location of paths relative to rules and folders.
 
-Rule 1: a path counts with both its names, the written one and the target of its links. An allow rule must match both;
-an ask or deny rule need match only one. Rule 2: the targets of links are arguments.
+Rule 1: a path is checked under both its names, the written one and the target of its links. An allow rule must match
+both; an ask or deny rule need match only one. Rule 2: the targets of links are arguments.
 
 Must not know: the disk.
 """

@@ -132,7 +132,7 @@ class Policy:
         if definition is Mode.BYPASS and not (self.may_bypass and self.mode is Mode.BYPASS):
             where = f"{source.label}: permissionMode"
             problems += (
-                RuleDiagnostic(where, "bypassPermissions counts only in a session that skips permissions; ignored"),
+                RuleDiagnostic(where, "bypassPermissions applies only in a session that skips permissions; ignored"),
             )
         bypasses = self.may_bypass and self.mode is Mode.BYPASS
         mode = child_mode(self.mode, definition, setting=setting, may_bypass=bypasses)
@@ -140,7 +140,7 @@ class Policy:
 
 
 def _is_managed(rule: Rule) -> bool:
-    """True if a rule counts even if an administrator allows no others."""
+    """True if a rule applies even if an administrator allows only managed rules."""
     scope = rule.source.scope
     is_denied = scope is Scope.AGENT and rule.effect is Effect.DENY
     return scope is Scope.MANAGED or is_denied or rule.source == PROGRAM
@@ -154,7 +154,7 @@ def _always_allows(policy: Policy, tool: str, traits: ToolTraits) -> bool:
     if policy.mode is Mode.AUTO and tool in HANDS_ON:
         return False  # the result is reviewed
     if tool == "WebFetch" or not (is_harmless or traits.kind in _WITHOUT_SUBJECT):
-        return False  # its host, path or command counts; or it asks the user, who has to answer
+        return False  # its host, path or command decides, or it asks the user, who has to answer
     speaking = [rule for rule in policy.rules if names_tool(rule, tool)]
     if any(rule.effect is not Effect.ALLOW for rule in speaking):
         return False
@@ -247,7 +247,7 @@ def merge_permissions(
         cwd: The folder for relative folders of sources without a root; absolute.
         home: The user's home folder; absolute.
         mode: The requested mode (`--permission-mode`); only a managed setting takes precedence.
-        managed_only: True if only managed rules count.
+        managed_only: True if only managed rules apply.
         is_trusted: True if the person trusts the workspace.
     """
     ordered = sorted(sources, key=_precedence)
@@ -264,7 +264,7 @@ def merge_permissions(
         diagnostics += settings.diagnostics
         if managed_only and settings.rules and settings.source.scope is not Scope.MANAGED:
             diagnostics.append(
-                RuleDiagnostic(settings.source.label, "its rules are ignored: only an administrator's rules count here")
+                RuleDiagnostic(settings.source.label, "its rules are ignored: only an administrator's rules apply here")
             )
         counts = settings.source.is_trusted or settings.source.scope not in _WORKSPACE
         rules += [rule for rule in settings.rules if counts or rule.effect is not Effect.ALLOW]

@@ -436,7 +436,9 @@ def _covers(pattern: TextPattern, forms: Sequence[Sequence[Word]]) -> bool:
 
 
 def _suggest(words: Sequence[Word]) -> tuple[Update, ...]:
-    """Return the rule that would allow a command for good: a prefix where programs have subcommands, else the very text."""
+    """Return the rule that would allow a command permanently: a prefix if the program has subcommands, else the exact
+    text.
+    """
     text = raw_text(words)
     if len(words) > 1 and words[0].raw in _HAVE_SUBCOMMANDS and _SUBCOMMAND.fullmatch(words[1].raw):
         text = f"{words[0].raw} {words[1].raw} *"

@@ -1,5 +1,5 @@
-"""Traits of tools for rules: the input that is a call's subject, and the kind of work. Callers pass differences from
-the table.
+"""Traits of tools that rules depend on: the input that is a call's subject, and the kind of effect. Callers pass the
+traits of tools that differ from the table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ToolKind(StrEnum):
     """The effects of a tool's calls on the world, for permissions."""
 
     READ = "read"
-    """Looks at files, or at nothing outside: runs in the working directories."""
+    """Reads files, or nothing outside the session: allowed in the working directories."""
     EDIT = "edit"
     """Changes a file."""
     SHELL = "shell"
@@ -25,13 +25,13 @@ class ToolKind(StrEnum):
     NETWORK = "network"
     """Fetches something from elsewhere."""
     SESSION = "session"
-    """Acts on the session only (starting agents, the list of tasks, mail): runs unless a rule matches."""
+    """Affects only the session (starting agents, the list of tasks, mail): allowed unless a rule matches."""
     PLACE = "place"
-    """Moves the agent into another checkout, or out of it: asked unless a rule allows it."""
+    """Moves the agent into another checkout, or out of it: needs permission unless a rule allows it."""
     INTERACTIVE = "interactive"
-    """Asks the user a question: never answered without them."""
+    """Asks the user a question: only the user can answer it."""
     OTHER = "other"
-    """Anything else: asked."""
+    """Anything else: needs permission."""
 
 
 @final
@@ -84,18 +84,19 @@ PARAMETERS: Final = {
     "Edit": frozenset(("replace_all",)),
     "NotebookEdit": frozenset(("edit_mode", "cell_type")),
 }
-"""Parameters that a specifier `name:value` can mean; of a tool that is not here, any."""
+"""Parameters that a specifier `name:value` can refer to; for tools that are not listed, any parameter."""
 
 HANDS_ON: Final = frozenset(("Agent", "SendMessage"))
-"""Tools that delegate work to other agents, whose calls are their own: in mode auto, the delegated work is reviewed."""
+"""Tools that delegate work to other agents, whose later calls are decided separately. In mode auto, the delegated work
+itself is reviewed."""
 OTHER_SESSION: Final = "session:"
-"""Prefix of an address outside the session."""
+"""Prefix of a recipient outside the session."""
 
 _ALIASES: Final = {"Task": "Agent"}
 
 
 def canonical_name(tool: str) -> str:
-    """Return the name that a tool has today: `Task` is `Agent`."""
+    """Return the current name of a tool: `Task` is now `Agent`."""
     return _ALIASES.get(tool, tool)
 
 
@@ -105,8 +106,8 @@ def traits_of(tool: str, *, is_read_only: bool = False) -> ToolTraits:
 
     Args:
         tool: Its name.
-        is_read_only: What the tool says of itself; it counts where the table does not know the tool, and not for tools of
-            MCP servers, whose word is not ours.
+        is_read_only: The tool's own claim. It is used only for tools that are not in the table, and never for tools of
+            MCP servers, whose claims are not trusted.
     """
     known = KNOWN_TOOLS.get(canonical_name(tool))
     if known is not None:

@@ -32,7 +32,7 @@ class SessionBegan(Event):
     mode: Annotated[str, OneOf("coordinator", "normal", "")] = ""
     """`coordinator` where the main agent only leads others, else `normal`."""
     title: str = ""
-    """The title that it has from the run that it goes on with; empty for none."""
+    """The title of the run that it resumes; empty for none."""
 
 
 @final
@@ -98,7 +98,7 @@ class ElicitationAsked(Event):
 @final
 @attrs.frozen(kw_only=True)
 class ElicitationAnswered(Event):
-    """An MCP server was answered; what was filled in is not on record."""
+    """An MCP server was answered; what was filled in is not recorded."""
 
     kind: ClassVar[str] = "elicitation.answered"
 

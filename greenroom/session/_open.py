@@ -62,7 +62,8 @@ async def open_session(
         main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
-        resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again; or a `Fork` of one.
+        resume: A run to resume (folder, id or `last`), so that the main agent has its conversation and id again; or a
+            `Fork` of one.
         session_id: The id of a new session, a UUID; by default one is made.
         sources: Whose files are read for all but the model: `user`, `project`, `local`, and with any of them `managed`.
         settings: Settings that come before those of any file, with the keys of a settings file.
@@ -73,7 +74,7 @@ async def open_session(
         plugins: Folders of plugins whose agents, skills, hooks and MCP servers count, whatever else is read.
         worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
         setup: `init` or `maintenance`: hooks of `Setup` run before those of the session's start, and are told this.
-        hosted: How the session reaches the program: who is asked, and who hears of what; see `HostArguments`.
+        hosted: Callbacks of the program, for questions and notifications; see `HostArguments`.
 
     Raises:
         UsageError: `cwd` is not a directory; the run, agent, mode or source does not exist; a setting cannot be used.

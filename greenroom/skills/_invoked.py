@@ -51,5 +51,5 @@ class InvokedSkills:
         return tuple(found)
 
     def clear(self) -> None:
-        """Remove all; the conversation begins anew."""
+        """Remove all; the conversation starts over."""
         self._latest.clear()

@@ -1,7 +1,7 @@
 """Parsing of skill texts into words, commands and file references.
 
 Only the author's text is parsed, before any substitution: no argument and no output ever becomes a command or a
-reference. Every text can be parsed, and the pieces put together are the text.
+reference. Every text can be parsed, and the joined pieces are the original text.
 """
 
 from __future__ import annotations

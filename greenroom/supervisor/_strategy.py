@@ -4,8 +4,8 @@ Rule 1: a child whose end was requested is never restarted. Rule 2: children are
 and started in order. Rule 3: the budget counts decisions to restart, not exits, and a batch counts once.
 Rule 4: a temporary child is stopped together with its siblings, and never restarted. Rule 5: each child has at most one
 pending plan; if that plan stops and restarts a child, the end of this child needs no further decision. Rule 6: before its
-first step, a plan supersedes the pending plans of all children that it starts: a failure after the start is decided anew.
-Must not know: clock, Trio, actors; time comes in as a number.
+first step, a plan supersedes the pending plans of all children that it starts: a failure after the start gets a new
+decision. Must not know: clock, Trio, actors; time comes in as a number.
 """
 
 from __future__ import annotations

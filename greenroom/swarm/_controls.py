@@ -46,7 +46,7 @@ class Interrupt:
 @final
 @attrs.frozen
 class Kill:
-    """End a mate."""
+    """End a teammate."""
 
     target: Target
 
@@ -54,7 +54,7 @@ class Kill:
 @final
 @attrs.frozen
 class KillAll:
-    """End all mates, and what runs in the background."""
+    """End all teammates and all background tasks."""
 
 
 @final

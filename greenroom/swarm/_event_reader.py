@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from greenroom.session import EventStream
 
 FIRST_REMARK_S = 5.0
-"""So long a model may take before a log says so; then again after twice as long, and so on."""
+"""Seconds that a model may take before a log line says so; the next line follows after twice the time, and so on."""
 
 
 @final

@@ -1,4 +1,5 @@
-"""One picture of a swarm: the tree of actors, what each does, its mail and tokens, the board, what mates wrote to each other.
+"""One frame of the swarm's view: the tree of actors with their work, mail and tokens, the board, and the mail of
+teammates.
 
 Color only repeats what a word says, so a terminal without color, dark or light, shows the same. What does not fit is
 counted. A picture fits the terminal as it is now; the tree gives way first, the line about keys never.
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from greenroom.session import AgentStatus
 
 LONG_WAIT_S: Final = 2.0
-"""So long a model may take before the view counts the seconds."""
+"""Seconds that a model may take before the view shows how long it has taken."""
 MAIL_SHOWN: Final = 3
 """The latest messages between members that are shown."""
 _OTHER_LINES: Final = 6

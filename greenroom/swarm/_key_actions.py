@@ -18,7 +18,7 @@ WHY: Final = "asked for at the terminal"
 
 
 def targets_of(session: Session, team: Team | None) -> list[Target]:
-    """Return the agents that keys can be about: the lead, then the mates that live."""
+    """Return the agents that keys can select: the lead, then the living teammates."""
     mates = team.teammates.values() if team is not None else ()
     return [
         Target(session.main.id, LEAD, is_mate=False),
@@ -45,7 +45,7 @@ def carry_out(action: Action, session: Session, team: Team | None) -> str:
             was_taken = session.permissions.approvals.answer(question.id, answer) is Receipt.TAKEN
             return ("allowed" if is_allowed else "refused") if was_taken else "that question has ended"
         case KillAll():
-            killed = session.tasks.kill_all(WHY)  # mates are tasks too
+            killed = session.tasks.kill_all(WHY)  # teammates are tasks too
             return f"killed {len(killed)} mates and background tasks"
         case Interrupt(target=target) if not target.is_mate:
             return f"{target.name}: {session.interrupt(WHY).status}"

@@ -1,7 +1,7 @@
 """The live view: a picture of the swarm, redrawn in place, with news that scroll by above it and keys that act on it.
 
 Everything is drawn on the Trio thread, at most 8 times a second. What a key does goes through the same calls as a
-program's, and is on record as those are.
+program's, and is recorded as those are.
 """
 
 from __future__ import annotations

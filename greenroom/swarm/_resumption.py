@@ -1,7 +1,7 @@
 """Resuming a swarm that was interrupted: its original options, and the first steps of its team.
 
 A swarm is resumed as it was begun: same recipe, folder, task and number of teammates; only the model may be another. An
-item that somebody was at goes back to the board, which hands it out anew: nobody knows how far it was.
+item that a teammate was working on goes back to the board, which hands it out again, because its progress is unknown.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_beginning(run: str, runs: Path) -> tuple[Path | None, SwarmBeginning]:
 
     Args:
         run: A run folder, an id, or `last`.
-        runs: Where runs lie.
+        runs: The folder of the runs.
 
     Raises:
         UsageError: The run does not exist, or is not a swarm's.

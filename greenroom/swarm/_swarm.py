@@ -201,7 +201,9 @@ async def _swarm(
 
 
 def _stop(session: Session, why: str) -> None:
-    """Begin the ordered stop; the lead takes no new turn on what the mates still send, and ends side by side with them."""
+    """Begin the ordered stop; the lead takes no new turn for mail that teammates still send, and ends side by side with
+    them.
+    """
     session.stop(why)
     session.main.stop(why=why)
 

@@ -48,7 +48,7 @@ class SwarmOptions:
 
 @attrs.frozen(kw_only=True)
 class PlannedTeammate:
-    """A mate that is to be spawned."""
+    """A teammate to spawn."""
 
     name: str
     definition: AgentDefinition
@@ -128,7 +128,7 @@ def make_swarm_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Swar
     """Settle who works and what they are told.
 
     Raises:
-        UsageError: The task or a definition is missing, or what the recipe looks up cannot be had.
+        UsageError: The task or a definition is missing, or the lookup of the recipe failed.
     """
     task = options.task or recipe.task
     if not task:

@@ -36,13 +36,14 @@ class TeamSettings:
     implicit: bool = False
     """True if an interactive session is itself a team, so that an agent with a name joins it."""
     delegate_mode: bool = False
-    """True if a lead keeps only the tools to spawn, write, end and work on the board."""
+    """True if the lead has only the tools to spawn, message and end teammates, and to edit the board."""
     agent_busy: bool = False
     """True if a member that has an open item may not claim another one."""
     teardown_s: float = attrs.field(default=TEARDOWN_S, validator=_in_range)
-    """Seconds that a team may take to end when it is closed, 1 to 60; then its remaining members are killed."""
+    """Seconds that a team has to end when it is closed, 1 to 60; after that, its remaining members are killed."""
     shutdown_s: float = attrs.field(default=SHUTDOWN_S, validator=attrs.validators.ge(0))
-    """Seconds that a teammate has after a shutdown request; then it is ended in any case. 0: wait for its answer."""
+    """Seconds that a teammate has to end after a shutdown request; after that, it is ended anyway. 0 for no
+    deadline."""
 
     messages_in_a_row: int = attrs.field(default=MAX_MESSAGES, validator=attrs.validators.ge(0))
     """Maximum number of messages between teammates without any other work; further ones are refused, and the lead is

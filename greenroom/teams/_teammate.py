@@ -1,6 +1,6 @@
 """The actor of a teammate: an agent that asks the board for work when nothing is waiting for it, and otherwise is idle.
 
-Rule 1: the tables of `_teammate_status` decide what it takes next and what is news for the lead. Rule 2: hooks of
+Rule 1: the tables of `_teammate_status` decide what it takes next, and what the lead is notified of. Rule 2: hooks of
 `TeammateIdle` may keep it working, or end it, if its turn ended well and nothing is waiting. Rule 3: a failed or
 aborted turn returns its item, and the teammate lives on; after a crash it keeps its item, and the next incarnation
 resumes it. Rule 4: a teammate that exceeds its restart budget is ended.
@@ -46,7 +46,7 @@ def source_of(message: object) -> WorkSource:
 
 @final
 class TeammateAgent(Agent):
-    """Takes messages one turn after the other, and an item of the board when nothing is waiting.
+    """An agent that takes one message per turn, and an item of the board if no message is waiting.
 
     Args:
         member: State of the teammate.
@@ -60,12 +60,12 @@ class TeammateAgent(Agent):
         self._teammate = member
         self._roster = roster
         self._is_in_turn = False
-        """True from the step in which a turn takes its message until its end is settled with the board."""
+        """True from the step in which a turn takes its message until the board has been told of the turn's end."""
         self._calls_before = 0
         """Number of its tool calls when its turn began."""
 
     async def on_start(self, ctx: Context) -> None:
-        """Start as an agent does, then report to be idle unless something is waiting already."""
+        """Start like any agent, then report as idle unless a message is already waiting."""
         teammate = self._teammate
         if ctx.incarnation == 1:
             teammate.ref = ctx.ref
@@ -73,7 +73,7 @@ class TeammateAgent(Agent):
         if ctx.incarnation == 1:
             self._admit()
         if teammate.status is MemberStatus.WORKING or not teammate.is_at_rest:
-            # It crashed in a turn that nothing resumes, unless something is waiting.
+            # It crashed during a turn. Unless a message is waiting, nothing resumes that turn.
             teammate.idling = Idling(reason=IdleReason.FAILED, failure="it crashed, and was restarted")
         self._tell_board(Join(member=teammate.name, ref=ctx.ref))
         self._rest(ctx)
@@ -91,7 +91,7 @@ class TeammateAgent(Agent):
             self._rest(ctx)  # it was taken back before its turn began
             return
         if teammate.answered:
-            ctx.enter(teammate.answered)  # messages postponed because of a plan come back when that was answered
+            ctx.enter(teammate.answered)  # messages postponed because of a plan return once the plan is answered
         self._begin(message, source)
         await super().on_message(message, ctx)
         teammate.was_active = teammate.was_active or self._has_called
@@ -193,7 +193,7 @@ class TeammateAgent(Agent):
     # --- hooks ------------------------------------------------------------------------------------------------------
 
     async def _is_kept_going(self, ctx: Context) -> bool:
-        """Ask hooks whether it may be idle; their reasons against it begin another turn."""
+        """Run the hooks that may object to idling; return True if their reasons start another turn."""
         teammate, roster = self._teammate, self._roster
         if _mail(ctx) or ctx.is_ending:
             return False

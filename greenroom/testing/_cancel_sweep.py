@@ -80,7 +80,7 @@ def cancel_sweep(
 
     Args:
         scenario: Gets the instrument and says with `aim` what a strike is, for instance `at.aim(scope.cancel)`; steps
-            before that are not struck. It is called many times, so it makes everything anew.
+            before that are not struck. It is called many times, so it must create all of its objects itself.
         pairs: Strike at every pair of steps too, for small scenarios.
         choices: How each run is scheduled, as for `run_virtual`.
 

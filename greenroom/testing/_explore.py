@@ -112,7 +112,7 @@ def explore(
     """Run a scenario in virtual time under many schedules, with faults at its fault points.
 
     Args:
-        scenario: An async function of a `Sim`. It creates everything anew, and raises if something is wrong.
+        scenario: An async function of a `Sim`. It creates all of its objects itself, and raises if something is wrong.
         schedules: Maximum number of runs.
         strategy: `"mixed"` (holds tasks at points, chance and priorities in turn), `"fifo"`, `"random"`, `"freezing"`,
             `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of your own.

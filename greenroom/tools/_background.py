@@ -198,7 +198,7 @@ async def wait_linked(
         task: What the call has started.
         timeout_s: Seconds after which it is moved to the background, or ended.
         actor: Id of the agent whose call it is.
-        may_move: Whether it may go on in the background then.
+        may_move: True if it may then continue in the background.
         pausing: Given the scope of the wait, lets its deadline stand still at times.
     """
     try:

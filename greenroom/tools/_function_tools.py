@@ -184,7 +184,8 @@ def tool_schema(function: ToolFunction) -> Schema:
 class _Definition:
     """A function, equal to every other one that the same `def` made with the same defaults and annotations.
 
-    Sessions make their own tools from closures, each of which would be read anew: a tenth of a short session's price.
+    Sessions make their own tools from closures, each of which would be parsed again: a tenth of the cost of a short
+    session.
     """
 
     function: FunctionType = attrs.field(eq=False)

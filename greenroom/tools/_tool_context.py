@@ -282,7 +282,7 @@ class SandboxedProcesses:
         """Run a program to its end; see `Processes.run`.
 
         Raises:
-            ToolError: There is no sandbox to be had, it cannot be started, or it printed too much.
+            ToolError: No sandbox is available, the program cannot be started, or it printed too much.
         """
         why = await self._blocking.run(self._sandbox.why_not)
         if why:

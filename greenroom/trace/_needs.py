@@ -45,7 +45,7 @@ def _has_turns(entries: Sequence[Entry]) -> bool:
 
 
 FULL: Final = JournalNeed("actor at level full", lambda entries: bool(full_actors(entries)))
-TURNS: Final = JournalNeed("actor whose turns are on record", _has_turns)
+TURNS: Final = JournalNeed("actor whose turns are recorded", _has_turns)
 SESSION_END: Final = JournalNeed("end of the last session", _has_kind("session.end"))
 SUPERVISORS: Final = JournalNeed("supervisor.opened", _has_kind("supervisor.opened"))
 KILL_GRACE: Final = JournalNeed("grace in actor.kill_requested", _has_field("actor.kill_requested", "grace_s"))

@@ -104,7 +104,7 @@ class ActorView:
     is_lost: bool = False
     """True if it had not ended when its process did."""
     is_past: bool = False
-    """True if its process is over; a later process may begin it anew under the same id."""
+    """True if its process is over; a later process may start it again under the same id."""
 
     def lost(self) -> ActorView:
         """Return the view after the end of the process."""
@@ -127,7 +127,7 @@ class NameView:
 
 def created(before: ActorView | None, event: ActorCreated) -> ActorView:
     """Begin an incarnation: the first one, or the next after a terminal state."""
-    if before is None or before.is_past:  # an agent may return in another process, and begins anew
+    if before is None or before.is_past:  # an agent may return in another process, and starts over
         if event.inc != 1:
             raise _refused("absent", f"{event.kind} of incarnation {event.inc}")
     elif before.is_gone or before.state not in TERMINAL or event.inc != before.incarnation + 1:

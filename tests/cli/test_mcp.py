@@ -173,10 +173,10 @@ def test_login_list_and_logout(mcp: Mcp, tmp_path: Path) -> None:
 
     first, _, address, _, last = text.splitlines()
     assert code == 0
-    assert first == "Log in at far, here:"
+    assert first == "Log in to far here:"
     assert address.startswith(f"{url.removesuffix('/mcp')}/authorize?")
     words, _, path = last.partition("; the tokens are in ")
-    assert words == "logged in at far, which has 1 tool"
+    assert words == "logged in to far, which has 1 tool"
     assert path.startswith(f"{tmp_path}/home/mcp-tokens/127.0.0.1-")
     assert [server["status"] for server in before["servers"]] == ["connected"]
     assert (gone, removed, again) == (0, f"far: removed {path}\n", "far: no tokens are kept\n")
@@ -210,7 +210,7 @@ def test_a_server_that_wants_no_login_or_is_not_there_is_said_so(mcp: Mcp) -> No
         nobody, _ = mcp("login", "nobody", "--trust")
 
     assert code == 0
-    assert text.startswith("free wants no login; it has ")
+    assert text.startswith("free needs no login; it has ")
     assert gone == 1
     assert error.startswith("greenroom: login failed for the MCP server 'gone': it cannot be reached")
     assert nobody == 1
@@ -223,7 +223,7 @@ def test_ctrl_c_in_the_middle_of_a_login_ends_it_without_a_trace(mcp: Mcp, tmp_p
         command = [sys.executable, "-m", "greenroom", "mcp", "login", "far", "--trust", "--no-browser"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            assert process.stdout.readline() == "Log in at far, here:\n"
+            assert process.stdout.readline() == "Log in to far here:\n"
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=BOUND_S)
 

@@ -25,20 +25,20 @@ KINDS: Final = {bool: "", int: "whole number", float: "number", str: "text", Pat
 HEAD: Final = """\
 # The command line
 
-Every command and option. Made from the code by `python -m tests.docs.command_line`; `--help` behind any command shows the
-same. `greenroom --version` prints the version; `python -P -m greenroom` is the same program;
-without `-P` Python itself may load [modules of the current folder](../explanation/trust.md#modules).
+All commands and options, generated from the code by `python -m tests.docs.command_line`; `--help` after any command
+shows the same. `greenroom --version` prints the version. `python -P -m greenroom` runs the same program; without `-P`,
+Python itself may load [modules of the current folder](../explanation/trust.md#modules).
 
-An option takes its value behind a space or `=`. A switch has no value and is off unless given.
+An option is followed by a space or `=` and its value. A switch has no value and is off by default.
 
 | exit code | means |
 | --- | --- |
 | 0 | done |
-| 1 | not done, or the answer is no: an unsound run, two runs that differ, a file that should be changed |
+| 1 | not done, or a check failed: a run that breaks an invariant, two runs that differ, a file that should be changed |
 | 2 | misuse: one line on standard error says what is wrong and what to do |
 | 130, 143 | ended by Ctrl+C, by SIGTERM |
 
-Which environment variables count: [environment variables](environment.md).
+See also [environment variables](environment.md).
 """
 
 

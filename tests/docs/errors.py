@@ -24,7 +24,7 @@ ROOTS: Final = frozenset({GreenroomError, UsageError, PeerError, InternalError, 
 HEAD: Final = """\
 # Errors
 
-The public error classes, by whose fault they are. Made from the code by `python -m tests.docs.errors`.
+The public error classes, grouped by whose fault an error is. Generated from the code by `python -m tests.docs.errors`.
 
 Facts are attributes, so that nobody has to read the text of a message. Everything that greenroom raises on purpose is a
 `GreenroomError`; these four below it say whose fault it was:

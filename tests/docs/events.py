@@ -30,8 +30,8 @@ COMMON: Final = tuple(field.name for field in attrs.fields(Event))
 HEAD: Final = """\
 # Events
 
-Everything that a session's journal can hold. Made from the code by `python -m tests.docs.events`.
-How a journal is written and read: [one journal](../explanation/journal.md).
+All events that a session's journal can contain. Generated from the code by `python -m tests.docs.events`. How a journal
+is written and read: [one journal](../explanation/journal.md).
 
 Each event is one line of `journal.jsonl`: a JSON object with `seq` (its number), `t` (seconds since the run began), `ev`
 (its kind) and its fields. A field that is empty or has its default is left out of the line. In a program,

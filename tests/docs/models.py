@@ -29,9 +29,9 @@ PARTS: Final[dict[str, tuple[str, type[Any]]]] = {
 HEAD: Final = """\
 # Settings of models
 
-Made from the code by `python -m tests.docs.models`. A program reads them with
-`read_settings(ModelSettings, values, source=...)`, which refuses what it does not know and names each mistake with its place.
-Amounts of money may be numbers or texts: `0.1` and `"0.1"` are both a tenth.
+Generated from the code by `python -m tests.docs.models`. A program reads them with `read_settings(ModelSettings,
+values, source=...)`, which refuses what it does not know and names each mistake with its place. Amounts of money may be
+numbers or texts: `0.1` and `"0.1"` are both a tenth.
 """
 TAKES: Final = {
     "bool": "true or false",

@@ -21,9 +21,9 @@ HEAD: Final = """\
 # Bugs that must not return
 
 Bugs that users of comparable systems reported, and the behavior that people check first. Each row is a promise, held by the tests
-beside it. The tables are made from [tests/regressions.py](../../tests/regressions.py) and from the tests, which name the rows that
-they hold: `RC-n` comes from public reports, `CL-n` from a public changelog, and `n.m` is line m of the behavior to check in
-section n.
+beside it. The tables are generated from [tests/regressions.py](../../tests/regressions.py) and from the tests, which
+name the rows that they hold: `RC-n` comes from public reports, `CL-n` from a public changelog, and `n.m` is line m of
+the behavior to check in section n.
 """
 SECTIONS: Final = {
     "1": "the Agent tool and permissions",
@@ -80,13 +80,15 @@ def page() -> str:
     for section, about in SECTIONS.items():
         rows = [entry for entry in BEHAVIOURS.items() if entry[0].partition(".")[0] == section]
         parts += [f"\n### {section}: {about}\n", _held(rows)]
-    parts.append("\n## What waits for other parts\n")
+    parts.append("\n## Rows that wait for other parts\n")
     for part in Part:
         waiting = [(id_, row) for id_, row in _all() if row.waits_for is part]
+        if not waiting:
+            continue
         parts += [f"\n### {str(part).capitalize()}\n", _table("row", "promise", ((i, r.promise) for i, r in waiting))]
     unheld = [(id_, row.open) for id_, row in _all() if row.open]
     if unheld:
-        parts += ["\n## What does not hold yet\n", _table("row", "what is missing", unheld)]
+        parts += ["\n## Rows that do not hold yet\n", _table("row", "what is missing", unheld)]
     return "\n".join(parts)
 
 

@@ -48,5 +48,5 @@ def test_what_a_page_shows_as_settings_can_be_read(path: object, text: str) -> N
 def test_the_defaults_in_words_are_those_of_the_code() -> None:
     said = field_docs(SessionSettings)
 
-    assert f"; {DEADLINE_S:g} unless said" in said["approval_deadline_s"]
-    assert f"; {CLEANUP_PERIOD_DAYS} unless said" in said["cleanupPeriodDays"]
+    assert f"; {DEADLINE_S:g} by default" in said["approval_deadline_s"]
+    assert f"; {CLEANUP_PERIOD_DAYS} by default" in said["cleanupPeriodDays"]

@@ -30,8 +30,9 @@ NEEDS: Final = {
 HEAD: Final = """\
 # Tools
 
-What a model is told about each tool that comes with greenroom. Made from the code by `python -m tests.docs.tools`. The
-second column is the tool's name in `greenroom.tools.builtin`; the tools of worktrees are `WORKTREE_TOOLS` of `greenroom.agents.subagents`.
+The description of each tool that comes with greenroom, as a model reads it. Generated from the code by `python -m
+tests.docs.tools`. The column "in Python" has the tool's name in `greenroom.tools.builtin`; the worktree tools are in
+`WORKTREE_TOOLS` of `greenroom.agents.subagents`.
 
 """
 
@@ -49,7 +50,10 @@ def in_python(wanted: Tool) -> str:
 
 
 def overview() -> str:
-    lines = ["| tool | in Python | runs beside others | needs of the context |", "| --- | --- | --- | --- |"]
+    lines = [
+        "| tool | in Python | runs in parallel with other calls | needs in the context |",
+        "| --- | --- | --- | --- |",
+    ]
     for tool in tools():
         beside = "yes" if tool.is_read_only else "no"
         lines.append(

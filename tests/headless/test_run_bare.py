@@ -128,7 +128,7 @@ def test_what_an_administrator_wants_comes_before_every_flag(
     assert "haiku" in init["model"]
     assert (init["permissionMode"], "Glob" in init["tools"], "keeper" in init["agents"]) == ("plan", False, True)
     assert "Be careful." in json.dumps(request.body["system"])
-    assert "the model is 'haiku', as an administrator set it, and not 'opus'" in done.err
+    assert "using the model 'haiku', which an administrator has set, instead of 'opus'" in done.err
     assert "the mode is plan, set by an administrator, instead of acceptEdits" in done.err
 
 

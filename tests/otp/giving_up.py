@@ -16,7 +16,9 @@ from tests.otp.scenario import PRINCIPLES, SUPERVISOR, Logged, differs, finish, 
 INTENSITY = f"{SUPERVISOR}: Restart intensity and period"
 
 
-@same("OTP-54", INTENSITY, "One restart more than the intensity allows within the period, and the supervisor ends.")
+@same(
+    "OTP-54", INTENSITY, "If there are more restarts within the period than the intensity allows, the supervisor ends."
+)
 async def one_failure_too_many_within_the_period_makes_the_supervisor_give_up() -> None:
     async with runtime() as opened:
         spec = SupervisorSpec(intensity=2, period_s=10, backoff=AT_ONCE)
@@ -54,7 +56,7 @@ async def an_intensity_of_0_restarts_nobody() -> None:
 
 
 @same("OTP-57", INTENSITY, "The restarts of all children of a supervisor count together.")
-async def the_budget_is_that_of_the_supervisor_not_of_a_child() -> None:
+async def the_budget_belongs_to_the_supervisor_and_not_to_a_child() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=2, backoff=AT_ONCE), escalates=False)
         for _ in range(3):
@@ -79,7 +81,7 @@ async def an_end_without_a_restart_does_not_count() -> None:
 @same(
     "OTP-59",
     INTENSITY,
-    "A supervisor that gives up terminates its children as they are told to be, the latest one first, and then itself.",
+    "A supervisor that gives up terminates its children according to their shutdown specifications, the latest first, and then itself.",
 )
 async def a_supervisor_that_gives_up_ends_its_children_in_reverse_order_each_with_its_grace() -> None:
     log: list[str] = []
@@ -104,7 +106,7 @@ async def a_supervisor_that_gives_up_ends_its_children_in_reverse_order_each_wit
 @differs(
     "OTP-60",
     INTENSITY,
-    "A supervisor that gives up ends with `shutdown`, as one that was asked to; why can only be read in the log.",
+    "A supervisor that gives up ends with `shutdown`, like one that was asked to stop; only the log has the reason.",
     "The supervisor above should see what went wrong without a log.",
 )
 async def a_supervisor_that_gives_up_has_failed_with_the_last_errors() -> None:
@@ -125,9 +127,9 @@ async def a_supervisor_that_gives_up_has_failed_with_the_last_errors() -> None:
     "OTP-61",
     INTENSITY,
     "The intensity is 1 restart in 5 seconds by default.",
-    "A back-off spreads restarts out: a second one within 5 s is a provider's hiccup, a fourth in a minute is a fault.",
+    "A back-off spreads restarts out: a second restart within 5 s is usually a provider's hiccup, a fourth within a minute is a fault.",
 )
-async def three_restarts_in_a_minute_are_granted_by_default() -> None:
+async def three_restarts_in_a_minute_are_allowed_by_default() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team", SupervisorSpec(backoff=AT_ONCE), escalates=False)
         child = await team.spawn(Doer)
@@ -141,9 +143,9 @@ async def three_restarts_in_a_minute_are_granted_by_default() -> None:
     "OTP-62",
     f"{PRINCIPLES}: Maximum Restart Intensity",
     "When a supervisor has given up, the one above restarts it or ends as well.",
-    "Nobody could start its children again, they were spawned by code; so the one above ends too, unless told otherwise.",
+    "Its children were spawned by code, so nobody could start them again. Therefore the supervisor above ends too, unless `escalates` is false.",
 )
-async def the_failure_of_a_supervisor_goes_up_unless_told_otherwise() -> None:
+async def the_failure_of_a_supervisor_escalates_by_default() -> None:
     for escalates in (True, False):
         async with runtime() as opened:
             upper = await opened.spawn_supervisor("upper", escalates=False)
@@ -162,9 +164,9 @@ async def the_failure_of_a_supervisor_goes_up_unless_told_otherwise() -> None:
     "OTP-63",
     f"{PRINCIPLES}: Tuning the intensity and period",
     "Before a whole tree gives up, a child is restarted as often as the product of all intensities above it.",
-    "Supervisors are not restarted, so the number that a person reads in one spec is the number of tries.",
+    "Supervisors are not restarted, so the number in one spec is the number of attempts.",
 )
-async def the_intensity_of_the_nearest_supervisor_alone_says_how_often() -> None:
+async def only_the_intensity_of_the_nearest_supervisor_counts() -> None:
     with pytest.raises(RuntimeFailed):
         async with open_runtime(ports=virtual_ports(), spec=SupervisorSpec(intensity=10)) as opened:
             upper = await opened.spawn_supervisor("upper", SupervisorSpec(intensity=10))
@@ -196,9 +198,9 @@ async def the_failure_of_the_root_ends_the_block_around_the_runtime() -> None:
 @same(
     "OTP-65",
     f"{PRINCIPLES}: Adding a Child Process",
-    "A supervisor that has ended takes its children along, and what was added later is lost.",
+    "A supervisor that ends also ends its children, and children that were added later are lost.",
 )
-async def nothing_of_a_supervisor_that_gave_up_comes_back() -> None:
+async def no_child_of_a_supervisor_that_gave_up_is_restarted() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=0), escalates=False)
         mates = [await team.spawn(Doer, name=name) for name in "ab"]

@@ -1,4 +1,4 @@
-"""Looking at a supervisor: its children, their states and specs; and what is there for upgrades alone."""
+"""Inspecting a supervisor: its children, their states and specs, and what exists only for upgrades."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ async def the_tree_shows_who_runs_and_who_waits_for_a_restart() -> None:
 @differs(
     "OTP-100",
     f"{SUPERVISOR}: which_children/1",
-    "The list is asked for by a call, which a supervisor that is busy answers later.",
-    "One wants to look at a tree above all when something in it hangs.",
+    "The list is the reply to a call, which a busy supervisor answers later.",
+    "The tree is needed most when something in it hangs.",
 )
 async def the_tree_is_read_at_once_even_while_everybody_is_busy() -> None:
     async with runtime() as opened:
@@ -52,7 +52,7 @@ async def the_tree_is_read_at_once_even_while_everybody_is_busy() -> None:
     "A supervisor counts its specifications, active children, supervisors and workers.",
     "The tree is plain data, read in one step, so any count is one line; specifications without a child are not kept.",
 )
-async def what_can_be_counted_is_counted_in_the_tree() -> None:
+async def children_are_counted_in_the_tree() -> None:
     async with runtime(SupervisorSpec(backoff=Backoff(first_s=10, jitter=0))) as opened:
         await opened.spawn_supervisor("team")
         failing, _ = await opened.spawn(Doer), await opened.spawn(Doer)
@@ -69,9 +69,9 @@ async def what_can_be_counted_is_counted_in_the_tree() -> None:
     "OTP-102",
     f"{SUPERVISOR}: get_childspec/2",
     "The specification of a child can be read back from its supervisor.",
-    "The spawner of a child wrote its specification; for others the record contains the important parts.",
+    "The spawner of a child wrote its specification; for everybody else the record contains the important parts.",
 )
-async def the_record_says_how_a_child_is_restarted_and_what_its_supervisor_was_told() -> None:
+async def the_record_has_the_restart_type_of_a_child_and_the_spec_of_its_supervisor() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=7))
         child = await team.spawn(Doer, spec=ChildSpec(restart="permanent"))

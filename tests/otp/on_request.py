@@ -35,7 +35,7 @@ async def stop_returns_when_the_child_has_ended() -> None:
 
 
 @same("OTP-106", f"{SUPERVISOR}: terminate_child/2", "To stop a child that the supervisor does not have is an error.")
-async def nobody_stops_a_child_of_somebody_else() -> None:
+async def a_supervisor_stops_only_its_own_children() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")
         foreign = await opened.spawn(Doer, name="foreign")
@@ -50,7 +50,7 @@ async def nobody_stops_a_child_of_somebody_else() -> None:
     "OTP-107",
     f"{SUPERVISOR}: terminate_child/2",
     "The specification of a child that was stopped with `terminate_child` is kept, unless the child is temporary.",
-    "To pause an agent and keep it, use `suspend`.",
+    "To pause an agent without ending it, use `suspend`.",
 )
 async def a_child_that_was_stopped_is_forgotten() -> None:
     async with runtime() as opened:
@@ -65,7 +65,7 @@ async def a_child_that_was_stopped_is_forgotten() -> None:
     "OTP-108",
     f"{SUPERVISOR}: restart_child/2",
     "A child that was stopped by hand is started again by its id, with its old specification.",
-    "It would begin without the mail and the refs of the first one, so it is another actor, and is spawned as one.",
+    "It would begin without the mail and the refs of the first one, so it is a different actor and is spawned as one.",
 )
 async def a_child_that_has_ended_is_spawned_anew() -> None:
     async with runtime() as opened:
@@ -81,7 +81,7 @@ async def a_child_that_has_ended_is_spawned_anew() -> None:
     "OTP-109",
     f"{SUPERVISOR}: restart_child/2",
     "To restart a child that runs is an error; it has to be stopped first.",
-    "Two calls would lose the mail in between. One call stops it in order, and its next incarnation goes on with the mail.",
+    "Two calls would lose the mail in between. One call stops the child in order, and its next incarnation continues with the mail.",
 )
 async def a_child_that_runs_is_restarted_in_one_call() -> None:
     seen: list[Any] = []
@@ -117,7 +117,7 @@ async def a_restart_on_request_cuts_a_back_off_short() -> None:
 
 
 @same("OTP-111", f"{SUPERVISOR}: restart_child/2", "To restart a child that the supervisor does not have is an error.")
-async def nobody_restarts_a_child_of_somebody_else() -> None:
+async def a_supervisor_restarts_only_its_own_children() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")
         foreign = await opened.spawn(Doer, name="foreign")
@@ -146,10 +146,10 @@ async def a_restart_on_request_is_not_charged() -> None:
 @differs(
     "OTP-113",
     f"{SUPERVISOR}: restart_child/2",
-    "A child that is stopped and started by hand takes none of the others along, whatever the strategy.",
-    "The strategy says who builds on whom, and that is no less true of a restart that was asked for.",
+    "If a child is stopped and started by hand, the others are not restarted, whatever the strategy.",
+    "The strategy says which children depend on each other, and this also holds for a requested restart.",
 )
-async def a_restart_on_request_takes_along_whom_the_strategy_says() -> None:
+async def a_restart_on_request_follows_the_strategy() -> None:
     log: list[str] = []
     async with runtime(SupervisorSpec(strategy=Strategy.REST_FOR_ONE)) as opened:
         for name in "abc":
@@ -165,9 +165,9 @@ async def a_restart_on_request_takes_along_whom_the_strategy_says() -> None:
     "OTP-114",
     f"{SUPERVISOR}: delete_child/2",
     "The specification of a child that does not run is deleted by a call of its own.",
-    "No spec is kept without its child, so nothing is there to be deleted.",
+    "No specification is kept without its child, so there is nothing to delete.",
 )
-async def nothing_is_left_of_a_child_that_has_ended() -> None:
+async def no_specification_outlives_its_child() -> None:
     async with runtime() as opened:
         for end in (finish, None):
             child = await opened.spawn(Doer, name="child")
@@ -245,9 +245,9 @@ async def a_child_of_a_pool_may_be_restarted_on_request() -> None:
     "OTP-119",
     SIMPLE,
     "simple_one_for_one: there may be any number of children.",
-    "Agents cost money and connections, so a pool says how many; without a limit a supervisor will do.",
+    "Agents cost money and connections, so a pool has a size; if no limit is needed, use a supervisor.",
 )
-async def a_pool_has_so_many_places() -> None:
+async def a_pool_has_a_fixed_number_of_places() -> None:
     async with runtime() as opened:
         pool = await open_pool(opened, "pool", Doer, size=2, when_full="refuse")
         first, _ = await pool.spawn(), await pool.spawn()

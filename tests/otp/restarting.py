@@ -1,4 +1,4 @@
-"""Restarting: who comes back after which end, as what, and how soon."""
+"""Restarting: which children are restarted, with what, and how soon."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def a_temporary_child_is_forgotten_when_it_ends() -> None:
     "OTP-28",
     f"{SUPERVISOR}: Child specification, restart",
     "A permanent or transient child that somebody kills has ended abnormally, and is restarted.",
-    "Nothing is killed here unless somebody asks for it, and a person who kills an agent means it.",
+    "Here, actors are killed only on request, and a person who kills an agent does not want it back.",
 )
 async def a_child_that_somebody_kills_stays_ended() -> None:
     async with runtime(SOON) as opened:
@@ -129,9 +129,9 @@ async def a_child_that_somebody_kills_stays_ended() -> None:
     "OTP-29",
     f"{SUPERVISOR}: Child specification, restart",
     "A child is permanent unless its specification says otherwise.",
-    "An agent that has finished has finished; a service says `permanent`.",
+    "A finished agent should not start again; a service sets `permanent`.",
 )
-async def a_child_is_transient_unless_told_otherwise() -> None:
+async def a_child_is_transient_by_default() -> None:
     async with runtime(SOON) as opened:
         finished, failed = await opened.spawn(Doer), await opened.spawn(Doer)
         finished.tell(finish)
@@ -172,7 +172,7 @@ async def a_restart_makes_a_new_behavior_from_the_same_arguments() -> None:
     "OTP-31",
     f"{SUPERVISOR}: Child specification",
     "A restarted child is another process with another pid; messages to the old pid reach nobody.",
-    "Refs are handed around by agents, and nobody could hand out the new ones; a pinned ref behaves as a pid does.",
+    "Agents pass refs on to each other, so nobody could distribute new ones; a pinned ref behaves like a pid.",
 )
 async def a_ref_follows_restarts_unless_it_is_pinned() -> None:
     async with runtime(SOON) as opened:
@@ -188,10 +188,10 @@ async def a_ref_follows_restarts_unless_it_is_pinned() -> None:
 @differs(
     "OTP-32",
     "Reference Manual, Processes: Process Termination",
-    "The mailbox of a process goes with it, so a restarted child begins with an empty one.",
+    "The mailbox of a process is lost with it, so a restarted child begins with an empty one.",
     "An agent must not forget what it was told because a provider failed; the message in hand is dropped by default.",
 )
-async def mail_that_waits_survives_a_restart() -> None:
+async def queued_mail_survives_a_restart() -> None:
     seen: list[Any] = []
     async with runtime(SOON) as opened:
         child = await opened.spawn(Doer, seen)
@@ -223,7 +223,7 @@ async def a_restart_waits_for_a_back_off_that_doubles() -> None:
 @same(
     "OTP-34",
     f"{SUPERVISOR}: Supervision Principles",
-    "The crash of a child does not reach its supervisor, which only hears of it.",
+    "The crash of a child does not crash its supervisor, which is only notified.",
 )
 async def a_supervisor_survives_the_failure_of_a_child() -> None:
     async with runtime() as opened:
@@ -239,7 +239,7 @@ async def a_supervisor_survives_the_failure_of_a_child() -> None:
 @same(
     "OTP-35",
     f"{SOURCE}: handle_cast/2, try_again_restart",
-    "A restart whose start fails is tried again, and each try counts against the intensity.",
+    "If the start of a restarted child fails, it is tried again, and each attempt counts against the intensity.",
 )
 async def a_restart_that_fails_to_start_is_tried_again_and_counts() -> None:
     tries: list[float] = []
@@ -263,7 +263,7 @@ async def a_restart_that_fails_to_start_is_tried_again_and_counts() -> None:
 @same(
     "OTP-36",
     f"{SOURCE}: handle_cast/2, try_again_restart",
-    "Between two tries to restart a child, its supervisor answers others.",
+    "Between two attempts to restart a child, its supervisor handles other requests.",
 )
 async def a_supervisor_starts_others_while_a_child_waits_for_its_restart() -> None:
     async with runtime(SupervisorSpec(backoff=Backoff(first_s=20, jitter=0))) as opened:
@@ -309,7 +309,7 @@ async def a_failure_is_logged_with_its_actor_and_its_error() -> None:
     f"{PRINCIPLES}: Restart Strategy",
     "A child that ended and is not to be restarted affects none of the others, whatever the strategy.",
 )
-async def the_end_of_a_child_that_does_not_come_back_touches_nobody() -> None:
+async def the_end_of_a_child_that_is_not_restarted_affects_no_other() -> None:
     log: list[str] = []
     async with runtime(SupervisorSpec(strategy="one_for_all", backoff=AT_ONCE)) as opened:
         await opened.spawn(Logged, log, "a")

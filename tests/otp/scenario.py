@@ -1,7 +1,7 @@
 """One behaviour that OTP documents for its supervisors, what ours does in its place, and the code that shows it.
 
-Rule 1: `says` is about OTP, in words of our own. Rule 2: the name of the scenario's function is a sentence about ours,
-and its body holds it. Rule 3: where ours is not the same, `reason` says why.
+Rule 1: `says` paraphrases OTP's documentation. Rule 2: the name of the scenario's function is a sentence about
+greenroom, and its body checks it. Rule 3: if greenroom differs, `reason` says why.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ async def a_turn_that_ends_within_the_grace_is_finished() -> None:
 
 
 @same("OTP-69", SHUTDOWN, "The shutdown time of a worker is 5 seconds by default.")
-async def a_turn_has_5_seconds_to_finish_unless_told_otherwise() -> None:
+async def a_turn_has_5_seconds_to_finish_by_default() -> None:
     async with runtime() as opened:
         child = await opened.spawn(Doer)
         child.tell(Patient())
@@ -94,9 +94,9 @@ async def a_turn_has_5_seconds_to_finish_unless_told_otherwise() -> None:
     "OTP-70",
     SHUTDOWN,
     "A child that outlasts its shutdown time is killed on the spot, without any clean-up.",
-    "Code of a coroutine can be told to unwind, so its files and connections get `kill_grace_s` to be closed.",
+    "A coroutine can be cancelled and unwinds, so it has `kill_grace_s` to close its files and connections.",
 )
-async def what_outlasts_its_grace_is_aborted_and_may_clean_up() -> None:
+async def a_child_that_outlasts_its_grace_is_aborted_and_may_clean_up() -> None:
     log: list[str] = []
     async with runtime() as opened:
         child = await opened.spawn(Logged, log, "a", 0.0, 1.5, spec=ChildSpec(grace_s=3, kill_grace_s=2))
@@ -163,7 +163,7 @@ async def an_infinite_grace_is_refused() -> None:
     "A supervisor below another one has `infinity` to shut down by default.",
     "A session must end within a known time: after its budget, all remaining actors are killed together.",
 )
-async def a_supervisor_has_30_seconds_for_its_children_unless_told_otherwise() -> None:
+async def a_supervisor_has_30_seconds_for_its_children_by_default() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")
         for _ in range(10):
@@ -180,7 +180,7 @@ async def a_supervisor_has_30_seconds_for_its_children_unless_told_otherwise() -
     "OTP-75",
     f"{GEN_SERVER}: Module:terminate/2",
     "A child that does not trap exits is ended by `shutdown` wherever it is, and its clean-up is not called.",
-    "Half a turn is lost work: stopping is asking, and the clean-up is always called.",
+    "Half a turn is lost work, so a stop is only a request, and the clean-up always runs.",
 )
 async def a_stop_lets_the_turn_finish_and_always_calls_the_clean_up() -> None:
     log: list[str] = []
@@ -198,10 +198,10 @@ async def a_stop_lets_the_turn_finish_and_always_calls_the_clean_up() -> None:
 @differs(
     "OTP-76",
     SHUTDOWN,
-    "A kill cannot be trapped: the child is gone, whatever it does.",
-    "Trio cannot take a task away; one that shields itself or blocks is given up on, and on record as unresponsive.",
+    "A kill cannot be trapped: the child ends, whatever it is doing.",
+    "Trio cannot remove a task; a task that shields itself or blocks is abandoned, and recorded as unresponsive.",
 )
-async def a_child_that_hears_nothing_is_on_record_and_waited_for_no_longer() -> None:
+async def an_unresponsive_child_is_recorded_and_no_longer_waited_for() -> None:
     async with runtime() as opened:
         deaf = await opened.spawn(Doer, spec=ChildSpec(grace_s=1, kill_grace_s=1))
         deaf.tell(Deaf(9))
@@ -254,7 +254,7 @@ async def a_child_may_be_stopped_alone() -> None:
     f"{PRINCIPLES}: Stopping a Child Process",
     "A child that was stopped on purpose is not restarted, not even a permanent one.",
 )
-async def whoever_was_asked_to_end_is_not_restarted() -> None:
+async def a_child_that_was_asked_to_end_is_not_restarted() -> None:
     async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
         for restart in Restart:
             child = await opened.spawn(Doer, spec=ChildSpec(restart=restart))
@@ -267,7 +267,7 @@ async def whoever_was_asked_to_end_is_not_restarted() -> None:
 @differs(
     "OTP-80",
     f"{PRINCIPLES}: Manual stopping versus Automatic Shutdown",
-    "While a supervisor stops a child it answers nobody.",
+    "While a supervisor stops a child, it handles no other requests.",
     "A turn of an agent may take minutes to finish, and others must be able to start meanwhile.",
 )
 async def children_are_spawned_while_another_one_is_being_stopped() -> None:
@@ -285,7 +285,7 @@ async def children_are_spawned_while_another_one_is_being_stopped() -> None:
 @differs(
     "OTP-81",
     f"{PRINCIPLES}: Manual stopping versus Automatic Shutdown",
-    "A child that stops its own supervisor waits for an end that waits for it, until its shutdown time is over.",
+    "A child that stops its own supervisor deadlocks until its shutdown time is over, because each waits for the other to end.",
     "`stop` only asks, so a turn may ask for the end of everything above it and return.",
 )
 async def a_child_may_stop_its_own_supervisor() -> None:
@@ -307,7 +307,7 @@ async def a_child_may_stop_its_own_supervisor() -> None:
 @same(
     "OTP-82",
     f"{SOURCE}: terminate/2",
-    "A child that crashes while its supervisor shuts down is not restarted and holds nobody up.",
+    "A child that crashes while its supervisor shuts down is not restarted and delays nothing.",
 )
 async def a_child_that_fails_while_all_are_stopped_is_not_restarted() -> None:
     class Careless(Logged):

@@ -1,4 +1,4 @@
-"""Significant children: which end of which child ends its supervisor too."""
+"""Significant children: when the end of a child also ends its supervisor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def team_of(opened: Runtime, ends_with: EndsWith, *specs: ChildSpec) -> tu
 
 
 @same("OTP-85", AUTO, "By default no end of a child ends its supervisor.")
-async def a_supervisor_goes_on_without_its_children_unless_told_otherwise() -> None:
+async def a_supervisor_continues_without_its_children_by_default() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")
         children = [await team.spawn(Doer, spec=spec) for spec in (ChildSpec(), MAIN, ONCE)]
@@ -45,9 +45,9 @@ async def a_supervisor_goes_on_without_its_children_unless_told_otherwise() -> N
     "OTP-86",
     AUTO,
     "Significant children are refused where automatic shutdown is off.",
-    "The same team may be run with and without it; the word in a child's spec alone does nothing.",
+    "The same specs can be used with and without automatic shutdown; `significant` alone does nothing.",
 )
-async def significant_children_change_nothing_where_no_end_is_asked_for() -> None:
+async def significant_children_change_nothing_without_automatic_shutdown() -> None:
     async with runtime() as opened:
         team, (child,) = await team_of(opened, EndsWith.NONE, MAIN)
         child.tell(finish)
@@ -143,7 +143,7 @@ async def a_significant_child_that_is_stopped_or_killed_ends_nobody() -> None:
     f"{PRINCIPLES}: Automatic Shutdown",
     "A significant child that is terminated because of a sibling does not end the supervisor.",
 )
-async def a_significant_child_that_ends_with_a_neighbour_ends_nobody() -> None:
+async def a_significant_child_that_ends_with_a_sibling_ends_nobody() -> None:
     for strategy in (Strategy.ONE_FOR_ALL, Strategy.REST_FOR_ONE):
         async with runtime() as opened:
             spec = SupervisorSpec(strategy=strategy, ends_with=EndsWith.ANY, backoff=AT_ONCE)
@@ -214,9 +214,9 @@ async def with_all_one_that_was_stopped_by_hand_is_not_waited_for() -> None:
     "OTP-98",
     f"{PRINCIPLES}: Automatic Shutdown",
     "When the topmost supervisor shuts itself down, the application ends.",
-    "The body of `open_runtime` is the host's code, which may still have something to do; it finds that nothing starts.",
+    "The body of `open_runtime` is the host's code, which may still have work to do; it can no longer start actors.",
 )
-async def a_root_that_has_finished_leaves_the_body_alone() -> None:
+async def a_root_that_has_finished_does_not_cancel_the_body() -> None:
     async with runtime(SupervisorSpec(ends_with=EndsWith.ANY)) as opened:
         helper = await opened.spawn(Doer)
         main = await opened.spawn(Doer, spec=MAIN)

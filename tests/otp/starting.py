@@ -43,8 +43,8 @@ async def each_child_is_ready_before_the_next_one_is_started() -> None:
 @differs(
     "OTP-2",
     f"{SUPERVISOR}: start_link/3",
-    "A supervisor is given a list of child specifications, and is there when all of these have been started.",
-    "Children are given refs and other objects that only code can make, so code spawns them, one line each.",
+    "A supervisor gets a list of child specifications, and has started when all of these children have.",
+    "Children need refs and other objects that only code can create, so code spawns them, one line each.",
 )
 async def a_supervisor_begins_without_children() -> None:
     async with runtime() as opened:
@@ -78,7 +78,7 @@ async def a_failed_start_ends_those_before_it_in_reverse_order_unless_it_is_caug
     f"{SUPERVISOR}: start_child/2",
     "If a child that is added fails to start, the caller gets the error and the specification is discarded.",
 )
-async def a_failed_start_is_an_error_of_whoever_spawned_and_leaves_nothing() -> None:
+async def a_failed_start_raises_in_the_spawner_and_leaves_nothing() -> None:
     async with runtime(SupervisorSpec(intensity=0)) as opened:
         neighbour = await opened.spawn(Doer)
         with pytest.raises(StartFailed) as caught:
@@ -94,7 +94,7 @@ async def a_failed_start_is_an_error_of_whoever_spawned_and_leaves_nothing() -> 
     f"{PRINCIPLES}: Simplified one_for_one Supervisors",
     "Starting a child is synchronous: the call returns when its initialization has.",
 )
-async def whoever_spawns_goes_on_when_the_child_is_ready() -> None:
+async def spawn_returns_when_the_child_is_ready() -> None:
     log: list[str] = []
     async with runtime() as opened:
         await opened.spawn(Logged, log, "a", 7.0)
@@ -107,7 +107,7 @@ async def whoever_spawns_goes_on_when_the_child_is_ready() -> None:
     "OTP-6",
     f"{PRINCIPLES}: Simplified one_for_one Supervisors",
     "While a supervisor starts a child it does nothing else, so starts have to be short.",
-    "A start of an agent may open a connection; nobody should have to wait for somebody else's.",
+    "Starting an agent may open a connection; no child should have to wait for the connection of another.",
 )
 async def children_may_start_side_by_side() -> None:
     log: list[str] = []
@@ -126,7 +126,7 @@ async def children_may_start_side_by_side() -> None:
     "A child may take as long as it likes to initialize, unless its start function sets a time-out.",
     "Nothing here waits forever unless it says so: a start that hangs is a failed start.",
 )
-async def a_start_has_a_limit_of_30_seconds_unless_told_otherwise() -> None:
+async def a_start_has_a_limit_of_30_seconds_by_default() -> None:
     log: list[str] = []
     async with runtime() as opened:
         with pytest.raises(StartFailed):
@@ -141,7 +141,7 @@ async def a_start_has_a_limit_of_30_seconds_unless_told_otherwise() -> None:
     "OTP-8",
     f"{SUPERVISOR}: start_child/2",
     "A start function may return `ignore`: the call succeeds, and the specification is kept without a process.",
-    "An optional child is an `if` where it is spawned, or stops itself at once; an actor that is not there has no record.",
+    "For an optional child, the spawner uses an `if`, or the child stops itself at once; an actor that does not exist has no record.",
 )
 async def a_child_that_stops_itself_while_it_starts_has_ended_normally_and_is_forgotten() -> None:
     class Needless(Doer):
@@ -160,9 +160,9 @@ async def a_child_that_stops_itself_while_it_starts_has_ended_normally_and_is_fo
     "OTP-9",
     f"{SUPERVISOR}: Module:init/1",
     "A supervisor's own callback runs before its children and may return `ignore` or fail.",
-    "A supervisor here is made from a frozen value that was checked when it was made; it runs no code of a user.",
+    "A supervisor here is made from a frozen, validated value; it runs no user code.",
 )
-async def a_supervisor_is_told_everything_by_its_spec() -> None:
+async def a_supervisor_is_configured_by_its_spec_alone() -> None:
     spec = SupervisorSpec(strategy=Strategy.REST_FOR_ONE)
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team", spec)
@@ -205,7 +205,7 @@ async def a_name_stays_taken_during_a_back_off() -> None:
     "OTP-12",
     f"{SUPERVISOR}: start_child/2",
     "The id of a child that has ended and is not temporary stays taken until its specification is deleted.",
-    "A supervisor that keeps every finished agent grows for as long as it runs; what should come again is spawned again.",
+    "A supervisor that keeps every finished agent grows for as long as it runs; a child that is needed again is spawned again.",
 )
 async def the_name_of_a_child_that_has_ended_is_free() -> None:
     async with runtime() as opened:
@@ -247,7 +247,7 @@ async def a_second_supervisor_with_the_same_name_is_refused() -> None:
 @same(
     "OTP-15",
     f"{SUPERVISOR}: Description",
-    "A child may be a supervisor itself, so that a tree comes about.",
+    "A child may itself be a supervisor, so supervisors form a tree.",
 )
 async def supervisors_stand_below_supervisors() -> None:
     async with runtime() as opened:
@@ -282,7 +282,7 @@ async def a_child_that_was_spawned_later_is_the_last_one_in_the_order() -> None:
     f"{SUPERVISOR}: Description",
     "A call to a supervisor that ends or has ended fails.",
 )
-async def a_supervisor_that_ends_starts_nothing_any_more() -> None:
+async def a_supervisor_that_is_ending_starts_nothing() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")
         mate = await team.spawn(Doer, spec=ChildSpec(grace_s=3))
@@ -319,7 +319,7 @@ async def a_spec_that_cannot_work_is_never_made() -> None:
     f"{SUPERVISOR}: check_childspecs/1",
     "A restart type or a strategy that does not exist is refused as an error of the specification.",
 )
-async def a_word_that_is_no_restart_type_or_strategy_is_a_usage_error() -> None:
+async def an_unknown_restart_type_or_strategy_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
         ChildSpec(restart="sometimes")
     with pytest.raises(UsageError):

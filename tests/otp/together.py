@@ -1,4 +1,4 @@
-"""Strategies: who is restarted together with whom, and in which order."""
+"""Strategies: which children are restarted together, and in which order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def one_for_one_restarts_the_one_that_failed() -> None:
 
 
 @same("OTP-40", f"{SUPERVISOR}: Restart Strategies", "one_for_one is the default.")
-async def one_for_one_is_the_strategy_unless_told_otherwise() -> None:
+async def one_for_one_is_the_default_strategy() -> None:
     log: list[str] = []
     async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
         actors = await four(opened, log)
@@ -74,9 +74,9 @@ async def rest_for_one_restarts_those_that_were_started_later() -> None:
 @same(
     "OTP-43",
     f"{SUPERVISOR}: Restart Strategies",
-    "rest_for_one: the end of the first child concerns all, that of the last one nobody else.",
+    "rest_for_one: the end of the first child restarts all children, the end of the last child only itself.",
 )
-async def rest_for_one_concerns_all_after_the_first_and_none_after_the_last() -> None:
+async def rest_for_one_restarts_all_after_the_first_and_none_after_the_last() -> None:
     first = await life_after_a_failure(Strategy.REST_FOR_ONE, 0)
     last = await life_after_a_failure(Strategy.REST_FOR_ONE, 3)
 
@@ -89,7 +89,7 @@ async def rest_for_one_concerns_all_after_the_first_and_none_after_the_last() ->
     f"{SUPERVISOR}: Child specification, restart",
     "A temporary child that was terminated because of a sibling is not started again.",
 )
-async def a_temporary_neighbour_is_ended_with_the_others_and_stays_ended() -> None:
+async def a_temporary_sibling_is_ended_with_the_others_and_stays_ended() -> None:
     for strategy in (Strategy.ONE_FOR_ALL, Strategy.REST_FOR_ONE):
         async with runtime(told(strategy)) as opened:
             failing = await opened.spawn(Doer)
@@ -107,7 +107,7 @@ async def a_temporary_neighbour_is_ended_with_the_others_and_stays_ended() -> No
     f"{PRINCIPLES}: Restart Strategy, one_for_all",
     "A transient child that was terminated because of a sibling is started again, although it did not crash.",
 )
-async def a_transient_neighbour_comes_back_although_it_was_ended_in_order() -> None:
+async def a_transient_sibling_is_restarted_although_it_was_stopped_in_order() -> None:
     async with runtime(told(Strategy.ONE_FOR_ALL)) as opened:
         neighbour = await opened.spawn(Doer, spec=ChildSpec(restart=Restart.TRANSIENT))
         failing = await opened.spawn(Doer)
@@ -122,7 +122,7 @@ async def a_transient_neighbour_comes_back_although_it_was_ended_in_order() -> N
     "OTP-46",
     f"{PRINCIPLES}: Restart Strategy, one_for_all",
     "A permanent or transient child that ended earlier still has its specification, and is started with the others.",
-    "A child that has ended for good is forgotten: a finished agent must not begin anew because a neighbour failed.",
+    "A child that has ended permanently is forgotten: a finished agent must not start again because a sibling failed.",
 )
 async def a_child_that_has_finished_is_not_started_with_the_others() -> None:
     async with runtime(told(Strategy.ONE_FOR_ALL)) as opened:
@@ -138,7 +138,7 @@ async def a_child_that_has_finished_is_not_started_with_the_others() -> None:
 @same(
     "OTP-47",
     f"{SOURCE}: restart/2, add_restart",
-    "To restart many children together is one restart to the intensity.",
+    "Restarting several children together counts as one restart.",
 )
 async def a_batch_counts_as_one_restart() -> None:
     log: list[str] = []
@@ -155,9 +155,9 @@ async def a_batch_counts_as_one_restart() -> None:
 @same(
     "OTP-48",
     f"{SUPERVISOR}: Child specification, shutdown",
-    "A sibling that is terminated for a restart gets the time of its own shutdown specification.",
+    "A sibling that is terminated for a restart gets the time in its own shutdown specification.",
 )
-async def a_busy_neighbour_gets_its_own_grace_before_it_is_restarted() -> None:
+async def a_busy_sibling_gets_its_own_grace_before_it_is_restarted() -> None:
     async with runtime(told(Strategy.ONE_FOR_ALL)) as opened:
         neighbour = await opened.spawn(Doer, spec=ChildSpec(grace_s=3))
         failing = await opened.spawn(Doer)
@@ -220,10 +220,10 @@ async def a_batch_in_which_one_fails_to_start_is_tried_again() -> None:
 @differs(
     "OTP-51",
     f"{PRINCIPLES}: Simplified one_for_one Supervisors",
-    "Restarts are carried out by the supervisor one at a time, and everybody else waits.",
-    "One for one, only the child itself is concerned, so its restart is its own business.",
+    "The supervisor carries out restarts one at a time, and all other requests wait.",
+    "With one_for_one, a restart concerns only the child itself, so other children need not wait for it.",
 )
-async def children_come_back_side_by_side() -> None:
+async def children_are_restarted_side_by_side() -> None:
     log: list[str] = []
     async with runtime(told(Strategy.ONE_FOR_ONE)) as opened:
         actors = [await opened.spawn(Logged, log, name, 5.0) for name in "ab"]
@@ -243,7 +243,7 @@ async def children_come_back_side_by_side() -> None:
     f"{PRINCIPLES}: Restart Strategy, one_for_all",
     "A sibling that crashes while all are being terminated needs no restart of its own.",
 )
-async def neighbours_that_fail_together_are_restarted_once() -> None:
+async def siblings_that_fail_together_are_restarted_once() -> None:
     gate = Gate()
 
     async def fail_late(ctx: Context) -> None:

@@ -279,7 +279,7 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
             told = str(home.conversation.messages[-1])
 
     assert len(read) == 1, "what is not on record is sent to no model"
-    assert "it was done, and cannot be put on record" in told
+    assert "it was done, and cannot be recorded" in told
     assert "Async agent launched" not in told
 
 

@@ -45,7 +45,7 @@ class Lead:
             self.board.append(call.input["subject"])
             return f"Task #{len(self.board)} created"
         if call.name == "TaskList":
-            common = {"status": "pending", "owner": None, "blockedBy": []}
+            common: dict[str, object] = {"status": "pending", "owner": None, "blockedBy": []}
             tasks = [{"id": str(n), "subject": subject, **common} for n, subject in enumerate(self.board, 1)]
             return json.dumps({"tasks": tasks})
         return LOOKS[call.name if call.name == "Glob" else "py" if call.input.get("type") == "py" else "others"]

@@ -70,7 +70,7 @@ class Truth:
     told: str
     """`result` or `notice`: what told its end to whoever asked for it, once."""
     error: str = ""
-    """What the host gets: `TurnFailed` where main's own turn failed, `JournalError` where anything is not on record."""
+    """What the host gets: `TurnFailed` where main's own turn failed, `JournalError` where anything is not recorded."""
     reason: str = ""
     """What the result or notice has to say of why."""
     goes_up: bool = False
@@ -121,7 +121,7 @@ def _of_agent(fault: Fault, moment: Moment) -> Truth:
         case Fault.FINISH:
             return Truth(state="completed", text=line(number), told="notice")
         case Fault.DISK if moment is not Moment.LAST:
-            # The request that it meets is answered; the next one is not sent, as what leads to it is not on record.
+            # The request that it meets is answered; the next one is not sent, as what leads to it is not recorded.
             return Truth(state="failed", text=line(number), told="notice", reason="cannot be written: No space left")
         case Fault.PASSING | Fault.CRASH | Fault.DISK:  # a tool's bug is a result
             return Truth(state="completed", text=line(ROUNDS), told="notice")

@@ -33,7 +33,7 @@ MARK: Final = "under fire"
 STEP_S: Final = 1.0
 HUNG_S: Final = 300.0
 """Seconds after which somebody kills what hangs."""
-NOT_ENDED: Final = ("Async agent launched", "in the background", "it was done, and cannot be put on record")
+NOT_ENDED: Final = ("Async agent launched", "in the background", "it was done, and cannot be recorded")
 """What the result of a call has in it that tells of a beginning."""
 JOINED: Final = "in a row were joined"
 """What a reader notes of lines that are one message for the provider."""

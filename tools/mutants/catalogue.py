@@ -244,7 +244,7 @@ MUTANTS: Final = (
         "        if cell.turn.envelope is None:\n            cell.turn.abort_cause = _cause(cell, why)\n            return",
     ),
     Mutant(
-        "an abort that is not on record",
+        "an abort that is not recorded",
         ("I-22",),
         _TURN,
         "if self.has_events:  # below that the journal has no turns",
@@ -282,7 +282,7 @@ MUTANTS: Final = (
         "(functools.partial(cell.request_kill, cause), grace_s),",
     ),
     Mutant(
-        "a kill after the end is on record",
+        "a kill after the end is recorded",
         ("I-28",),
         _CELL,
         "        if life.kill_cause is not None or life.state in TERMINAL:\n            return\n        life.kill_cause, ",

@@ -1,4 +1,4 @@
-"""When a conversation is compacted, what the model is asked for then, and what stands for the conversation afterwards.
+"""Compaction of conversations: when it happens, the request for a summary, and the conversation that follows.
 
 Every decision is a function of sizes, settings and what was tried before. What the user said in a turn that
 is not over survives word for word; a summary is somebody's reading of it.
@@ -81,15 +81,15 @@ class CompactionSettings:
     """When conversations are compacted."""
 
     enabled: bool = True
-    """True if they are at all; without it, asking for a compaction is an error."""
+    """True if conversations can be compacted; if false, a request to compact is an error."""
     auto: bool = True
-    """True if they are without being asked, near the limit."""
+    """True if a conversation near the limit is compacted automatically."""
     window_tokens: int = attrs.field(default=WINDOW_TOKENS, validator=_positive)
     """The context window of the model, in tokens."""
     summary_tokens: int = attrs.field(default=SUMMARY_TOKENS, validator=_positive)
     """The size of a summary, in tokens; this much of the window is kept free for it."""
     at_percent: int | None = attrs.field(default=None)
-    """Compact at this share of the window already, 1 to 100; it lowers the limit and never raises it."""
+    """The percentage of the window at which to compact, 1 to 100; it can lower the limit, but not raise it."""
 
     @at_percent.validator
     def _check_share(self, _: Any, value: int | None) -> None:
@@ -247,7 +247,7 @@ def beginning_after(summary: str, *, said: Sequence[str] = (), survivors: Sequen
 
     Args:
         summary: What the model wrote.
-        said: The user's words in a turn that goes on; empty for a conversation at rest.
+        said: The user's words in a running turn; empty if no turn is running.
         survivors: What survives besides: what runs, lists, skills.
     """
     texts = [f"{_BEGINNING}\n\n{summary}"]

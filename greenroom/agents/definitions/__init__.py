@@ -1,4 +1,6 @@
-"""Agent definitions from files: Markdown with frontmatter, JSON, built-in ones; which one counts, and what was wrong."""
+"""Agent definitions from files (Markdown with frontmatter, JSON) and built-in ones: their precedence and their
+problems.
+"""
 
 from greenroom.agents.definitions._builtin_definitions import (
     EXPLORE,

@@ -110,7 +110,7 @@ def agent_listing(definitions: Iterable[AgentDefinition], *, most: int = LISTING
 
 
 def resolve_definitions(given: Iterable[Given], found: Iterable[Diagnostic] = ()) -> Definitions:
-    """Return which definitions count.
+    """Return the definitions that take effect.
 
     Args:
         given: Of each scope the nearest first; the scopes in any order.

@@ -238,7 +238,7 @@ _TABLE: Final = (
         read=text,
         takes="text",
         default="none",
-        note="goes before what it is told first",
+        note="put before its first prompt",
     ),
     Field(
         key="criticalSystemReminder_EXPERIMENTAL",

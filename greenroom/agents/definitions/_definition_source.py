@@ -52,7 +52,7 @@ class DefinitionSource:
         places: Where to look; None reads no files.
         blocking: Where the disk is looked at.
         more: Definitions as JSON objects by their names (`--agents`), each before those of files.
-        programs: Definitions made by the program; they count like those of `more`.
+        programs: Definitions made by the program, with the precedence of those of `more`.
         builtins: Those that are always there.
     """
 
@@ -80,7 +80,7 @@ class DefinitionSource:
         return self._cache.parsed
 
     async def add(self, more: Mapping[str, Any], *, source: str) -> list[Diagnostic]:
-        """Add definitions that count before those that were given so far, and return what somebody should change in them.
+        """Add definitions that take precedence over those given so far, and return the problems in them.
 
         Args:
             more: JSON objects by their names; those that the same source gave before under these names are forgotten.
@@ -104,7 +104,7 @@ class DefinitionSource:
         return [each for each in found if each.is_problem]
 
     async def refresh(self) -> Definitions:
-        """Look for what is new, changed or gone, and return what counts now; it never fails for a file.
+        """Check for new, changed and removed files, and return the current definitions; no file makes it fail.
 
         Agents that run keep the definition that they have. Cancelled, it leaves `current` as it was.
         """
@@ -113,7 +113,7 @@ class DefinitionSource:
         self._begun += 1
         number = self._begun
         given, found = await self._blocking.run(self._scan, self._places)
-        if number > self._shown:  # of two that overlap, the one that began later counts
+        if number > self._shown:  # if two overlap, the one that started later wins
             self._shown = number
             self.current = resolve_definitions([*self._fixed, *given], [*self._fixed_found, *found])
         return self.current

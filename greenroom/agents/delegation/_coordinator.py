@@ -71,7 +71,7 @@ def session_mode(
 
     Args:
         setting: `delegation.coordinator`.
-        environ: `GREENROOM_COORDINATOR_MODE` goes before the setting, both ways.
+        environ: `GREENROOM_COORDINATOR_MODE` overrides the setting, whether it is on or off.
         stored: The mode of the session that is resumed; empty for a new one, or where nothing says it.
         run: What people call that session.
     """

@@ -123,7 +123,8 @@ def agent_schema(gates: Gates) -> Mapping[str, Any]:
 def read_call(values: Mapping[str, Any]) -> AgentCall:
     """Return what a model's input says.
 
-    Withheld fields are read, null and blank text count as not given, and a missing description is cut from the prompt.
+    Withheld fields are read, null and blank text mean that a field is not given, and a missing description is the start
+    of the prompt.
 
     Raises:
         InvalidInput: Something does not fit; every problem is named.

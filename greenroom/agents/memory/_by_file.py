@@ -1,6 +1,6 @@
 """Instructions that come when a file is worked on: those of folders below, and rules for files that fit.
 
-Each is told once; where a conversation begins anew, so does this.
+Each is told once per conversation; if a conversation starts over, so does this.
 """
 
 from __future__ import annotations

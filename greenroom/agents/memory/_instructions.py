@@ -101,7 +101,7 @@ def load_instructions(places: Places, *, with_added: bool = False) -> Instructio
 
     Args:
         places: Of the session.
-        with_added: Whether those of the added folders count too; they come before the project's.
+        with_added: True to include those of the added folders; they come before the project's.
     """
     reader = _InstructionReader(places)
     for folder in places.managed:

@@ -111,7 +111,7 @@ class AutoMode:
         self.count = self.count.resumed()
 
     def end(self, tool: str, reason: str) -> AutoModeEnded:
-        """Return the error that ends a turn in which nobody can be asked; it goes on when the user says something."""
+        """Return the error that ends a turn in which nobody can be asked; the user's next message resumes the work."""
         self._has_ended = True
         return AutoModeEnded(tool, reason)
 

@@ -1,4 +1,4 @@
-"""When the reviewer of auto mode has blocked so often that a person is asked instead.
+"""The count of blocked calls after which a person is asked instead of the reviewer of auto mode.
 
 Three blocks in a row, or twenty in all, pause it; while it is paused, people are asked. What the reviewer
 allows begins a new row; what a person allows ends the pause. The blocks in all are counted on until they are twenty. A review

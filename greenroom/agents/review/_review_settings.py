@@ -17,14 +17,15 @@ class AutoModeSettings:
     """The key `autoMode` of a settings file. What the lists hold is put to the reviewer in words, besides what it goes by already."""
 
     model: str = ""
-    """The model that reviews: an alias or an id; unless said, `sonnet` where the session runs on one of Claude's, else its own."""
+    """The reviewing model: an alias or an id. By default `sonnet` if the session runs on a Claude model, else the
+    session's model."""
     timeout_s: float = attrs.field(default=TIMEOUT_S, validator=attrs.validators.gt(0))
-    """Seconds that a review may take; then the call counts as not allowed."""
+    """Maximum duration of a review in seconds; after that, the call is not allowed."""
     environment: tuple[str, ...] = ()
     """Things that belong to you and may be trusted: repositories, hosts, buckets, services."""
     allow: tuple[str, ...] = ()
-    """Calls that may run although `soft_deny` speaks against it."""
+    """Exceptions to `soft_deny`: calls that may run."""
     soft_deny: tuple[str, ...] = ()
-    """Calls that are blocked unless the user has asked for just that."""
+    """Calls that are blocked unless the user has asked for exactly that."""
     hard_deny: tuple[str, ...] = ()
     """Calls that are blocked whatever the user has said."""

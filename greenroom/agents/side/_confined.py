@@ -2,7 +2,7 @@
 
 Every other call is refused and not run: other tools, tools of other people by the same names, paths outside the folder
 and links that lead there. Nobody is asked: what the settings deny, or want somebody asked about, is refused as well.
-A call is on record, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
+A call is recorded, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
 the calls are not the agent's.
 """
 
@@ -113,7 +113,7 @@ class Confined:
         try:
             await wait_durable()
         except JournalError as error:
-            raise ToolError(f"{name} was not run, because it cannot be put on record: {error}") from error
+            raise ToolError(f"{name} was not run, because it cannot be recorded: {error}") from error
 
 
 def can_write(tools: Mapping[str, Tool]) -> bool:

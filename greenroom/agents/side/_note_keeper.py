@@ -106,7 +106,7 @@ class NoteKeeper:
     Args:
         home: The agent's.
         agent: The agent's id.
-        emit: Puts an event on record.
+        emit: Records an event.
     """
 
     def __init__(self, home: AgentState, agent: str, emit: Emit) -> None:
@@ -180,7 +180,7 @@ class NoteKeeper:
         try:
             result = await run_forked(place, directive, purpose=purpose, max_rounds=rounds, run_call=calls.run_call)
             text = result.text.strip()
-        except ForkFailed:  # it is on record; what was written by then is what came of it
+        except ForkFailed:  # it is recorded; what was written by then is what came of it
             if not calls.written:
                 raise
         removed = await self._home.services.blocking.run(remove_blank, tuple(calls.written))

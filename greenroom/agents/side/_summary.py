@@ -68,7 +68,7 @@ async def summaries(home: AgentState, *, agent: str, emit: Emit, every_s: float 
     Args:
         home: The agent's.
         agent: The agent's id.
-        emit: Puts an event on record.
+        emit: Records an event.
         every_s: Seconds from one look to the next.
     """
     seen: Message | None = None
@@ -86,7 +86,7 @@ async def summaries(home: AgentState, *, agent: str, emit: Emit, every_s: float 
                 progress.summary = said
                 emit(AgentSummarized, agent, 0, 0, said)
             has_failed = False
-        except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
+        except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is recorded
             if not has_failed:
                 notice(agent, emit, SUMMARY, error_text(error))
             has_failed = True

@@ -33,7 +33,7 @@ class ChildAgent(Agent):
 
     Args:
         home: What belongs to the agent, across its runs.
-        is_first_run: Whether hooks hear of its start.
+        is_first_run: True if start hooks run for it.
         on_ready: Called in the step in which it can begin.
         on_message: Called with each message of its conversation, before the session's own callback.
     """

@@ -24,9 +24,10 @@ class DelegationSettings:
     fork: ForkSetting = attrs.field(
         default="off", validator=attrs.validators.in_(("off", "when_type_omitted", "explicit"))
     )
-    """The way a model forks: not at all, by leaving the type out, or by the type `fork`."""
+    """The way in which a model can fork: not at all, by omitting the type, or with the type `fork`."""
     skill_fork: SkillForkSetting = attrs.field(default="wait", validator=attrs.validators.in_(("wait", "background")))
-    """True if a skill with `context: fork` is waited for, unless it says otherwise; without a person, it always is."""
+    """Whether the caller waits for a skill with `context: fork`, unless the skill says otherwise; if no person watches,
+    the caller always waits."""
     background: bool = True
     """True if agents may run in the background at all."""
     background_by_default: bool = False
@@ -34,21 +35,23 @@ class DelegationSettings:
     auto_background_ms: int = attrs.field(default=AUTO_BACKGROUND_MS, validator=attrs.validators.ge(0))
     """Milliseconds that a call waits for an agent before the agent is moved to the background; 0 for no limit."""
     max_depth: int = attrs.field(default=3, validator=attrs.validators.ge(0))
-    """Maximum depth below main at which agents may be started; 0 takes the tool away."""
+    """Maximum depth of agents below the main agent; 0 removes the tool `Agent`."""
     max_running: int = attrs.field(default=20, validator=attrs.validators.ge(1))
-    """Maximum number that run at once: a model's further calls are refused, a program's wait."""
+    """Maximum number of agents that run at once; further calls are refused if a model makes them, and wait if a program
+    does."""
     max_total: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
-    """Maximum number that a session starts in all; None for no limit."""
+    """Maximum number of agents that a session starts in total; None for no limit."""
     listing_chars: int = attrs.field(default=LISTING_CHARACTERS, validator=attrs.validators.ge(1_000))
-    """Characters of the list of agents that a model reads with each request; beyond that descriptions are cut, then left out."""
+    """Maximum length in characters of the list of agents in each model request; beyond it descriptions are shortened,
+    then left out."""
     interactive: bool = False
-    """True if a person watches; without one, nobody forks by leaving the type out."""
+    """True if a person watches; otherwise a call without a type never forks."""
     assistant: bool = False
-    """True if a child never holds up what comes in: all of them run in the background."""
+    """True if all children run in the background, so that none delays incoming messages."""
     proactive: bool = False
-    """True if the main agent goes on by itself, in a loop: all of its children run in the background."""
+    """True if the main agent continues by itself in a loop; all of its children then run in the background."""
     coordinator: bool = False
-    """True if the main agent only leads others; `GREENROOM_COORDINATOR_MODE` goes before this."""
+    """True if the main agent only coordinates workers; `GREENROOM_COORDINATOR_MODE` takes precedence."""
     coordinator_prompt: str = ""
     """The coordinator's prompt, in place of the built-in text."""
     simple_workers: bool = False
@@ -56,19 +59,20 @@ class DelegationSettings:
     scratchpad: bool = True
     """True if the workers of a coordinator share a folder in which they write unasked."""
     append_system_prompt: str = ""
-    """Text behind the system prompt of each of them, except forks."""
+    """Text appended to the system prompt of each sub-agent, except forks."""
     initial_prompt_scope: Literal["any", "main"] = attrs.field(
         default="any", validator=attrs.validators.in_(("any", "main"))
     )
-    """The agents whose `initialPrompt` goes before what they are told first: any agent, or the main agent alone."""
+    """The agents whose `initialPrompt` is put before their first prompt: any agent, or only the main agent."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
-    """Seconds after its end for which an agent is kept in memory; later it is resumed from its transcript."""
+    """Seconds for which an ended agent is kept in memory; after that, it is resumed from its transcript."""
     shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
-    """Seconds that a command may go on after the agent in the background that started it has ended."""
+    """Seconds that a command may keep running after the background agent that started it has ended."""
     stall_s: float = attrs.field(default=600.0, validator=attrs.validators.ge(0))
-    """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0 for no limit."""
+    """Seconds of silence of its model after which a background agent fails; 0 for no limit."""
     report_chars: int = attrs.field(
         default=REPORT_CHARACTERS,
         validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MAX_REPORT_CHARS)),
     )
-    """The most of a report that its reader gets, in characters, up to 160,000; all of it is in the output file."""
+    """Maximum length in characters of a report that its reader gets, up to 160,000; the output file has the whole
+    report."""

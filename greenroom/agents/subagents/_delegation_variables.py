@@ -27,7 +27,7 @@ _NUMBERS: Final[Mapping[str, tuple[str, Callable[[int], float]]]] = {
 
 
 def moves_calls(environ: Mapping[str, str], settings: DelegationSettings) -> bool:
-    """Return whether long calls of MCP servers go on in the background by themselves.
+    """Return True if long calls of MCP servers move to the background automatically.
 
     They do where a person watches; without one where the switch of the timer is on; and never where nothing may.
     """

@@ -63,11 +63,11 @@ class EnteredWorktrees:
     """The worktrees that agents of one session have entered.
 
     Args:
-        worktrees: Makes and removes them; None where the session starts no programs.
-        tasks: The table of what runs in the background.
+        worktrees: Creates and removes worktrees; None if the session starts no programs.
+        tasks: The table of background tasks.
         record: Records an event and returns when it is durable.
         others: Returns the states of the living agents of the session.
-        on_move: Called with each agent that has moved, in that step.
+        on_move: Called with each agent in the step in which it moves.
     """
 
     worktrees: Worktrees | None
@@ -81,18 +81,18 @@ class EnteredWorktrees:
     ) -> WorktreeSession:
         """Move an agent into a worktree: a new one, the one of that name, or an existing one.
 
-        Cancelled, it stays where it is; a worktree that was made then is kept.
+        If cancelled, the agent stays where it is; a worktree that was already created is kept.
 
         Args:
-            home: The agent's.
-            name: What it is called; empty for one of two words.
-            path: One of the repository's that is there, in the place of a name.
-            pull: Number of a pull request at `origin` to start from, in the place of a name.
+            home: State of the agent.
+            name: Name of the worktree; empty for a generated name of two words.
+            path: An existing worktree of the repository, instead of a name.
+            pull: Number of a pull request at `origin` to start from, instead of a name.
 
         Raises:
-            UsageError: It works in one already; there is no repository; name or path cannot be used.
-            WorktreeError: It cannot be made, or is used by others.
-            JournalError: It cannot be put on record.
+            UsageError: The agent is in a worktree already, there is no repository, or the name or path is invalid.
+            WorktreeError: The worktree cannot be created, or is in use.
+            JournalError: The move cannot be recorded.
         """
         worktrees = self._free_to_move(home)
         if path is not None:
@@ -105,7 +105,7 @@ class EnteredWorktrees:
         """Move the main agent of a resumed run back into the worktree of its record.
 
         Returns:
-            Why it cannot, in words; empty if it does. Then it works in the folder of its session.
+            The reason why the agent stays in the folder of its session; empty if it was moved.
         """
         try:
             hold = await self._free_to_move(home).adopt(stay.path, cwd=stay.original_cwd)
@@ -122,22 +122,20 @@ class EnteredWorktrees:
         """Move an agent back to where it came from; if that is refused, it stays where it is.
 
         Args:
-            home: The agent's.
-            action: What is to become of the worktree and its branch.
-            discard_changes: True if the caller accepts that work is lost.
+            home: State of the agent.
+            action: Whether to keep or remove the worktree and its branch.
+            discard_changes: True to remove it even if work is lost.
 
         Raises:
-            UsageError: It is in none that it went into, or this one is not removed.
-            WouldLoseWork: Something would be lost; the message says what.
-            WorktreeBusy: Others work in it.
+            UsageError: The agent has not entered a worktree, or this one must not be removed.
+            WouldLoseWork: Work would be lost; the message lists it.
+            WorktreeBusy: Other agents or commands use it.
             WorktreeError: Git refused.
-            JournalError: It has left, and that cannot be put on record.
+            JournalError: The agent has left, but that cannot be recorded.
         """
         stay = home.worktree
         if stay is None or self.worktrees is None:
-            raise UsageError(
-                "this agent is in no worktree that it went into with EnterWorktree; there is nothing to leave"
-            )
+            raise UsageError("cannot leave: this agent has not entered a worktree with EnterWorktree")
         has_origin = await home.services.blocking.run(stay.original_cwd.is_dir)
         if action == "remove":
             self._check_removable(home, stay)
@@ -145,7 +143,7 @@ class EnteredWorktrees:
         else:
             try:
                 release = await stay.hold.release(keep=True)
-            except JournalError:  # it holds nothing any more
+            except JournalError:  # the worktree has been released all the same
                 home.leave_worktree(stay, has_origin=has_origin)
                 self.on_move(home)
                 raise
@@ -162,7 +160,7 @@ class EnteredWorktrees:
         return None if stay is None else await stay.hold.release(keep=True)
 
     async def release_quietly(self, home: AgentState) -> None:
-        """Release the worktree of an agent whose run has ended; nobody gets the result."""
+        """Release the worktree of an agent whose run has ended; failures to record it are ignored."""
         with suppress(JournalError):
             await self.release(home)
 
@@ -172,7 +170,7 @@ class EnteredWorktrees:
         Cancellation waits, at most 30 s.
         """
         if self.worktrees is not None:
-            with suppress(JournalError):  # what ends is not held up by a disk on which nothing new begins
+            with suppress(JournalError):  # a full disk must not delay the end of the session
                 await self.worktrees.leave()
 
     # --- pieces ------------------------------------------------------------------------------------------------------
@@ -182,10 +180,10 @@ class EnteredWorktrees:
             raise UsageError("this session starts no programs, so it has no worktrees")
         if home.worktree is not None:
             raise UsageError(
-                f"this agent is in the worktree {home.worktree.worktree.path} already; leave it with ExitWorktree"
+                f"this agent is already in the worktree {home.worktree.worktree.path}; leave it with ExitWorktree"
             )
         if home.profile.checkout is not None:
-            raise UsageError("this agent works in a worktree of its own, and stays there until its end")
+            raise UsageError("this agent was started in a worktree of its own, and cannot leave it")
         return self.worktrees
 
     async def _move_in(self, home: AgentState, hold: Hold, *, original_cwd: Path, was_there: bool) -> WorktreeSession:
@@ -206,7 +204,7 @@ class EnteredWorktrees:
         except BaseException:
             with trio.CancelScope(shield=True), suppress(JournalError):  # bounded by git's own limit, and the journal's
                 await hold.release(keep=True)
-                await self.record(_left(home, tree, "keep"))  # cancelled, it is on record all the same
+                await self.record(_left(home, tree, "keep"))  # recorded even if cancelled
             raise
         stay = WorktreeSession(
             hold=hold,
@@ -223,7 +221,7 @@ class EnteredWorktrees:
     def _check_removable(self, home: AgentState, stay: WorktreeSession) -> None:
         path = stay.worktree.path
         if stay.was_there:
-            raise UsageError(f"{path} was there before this agent went in, so it is not removed; leave it with `keep`")
+            raise UsageError(f"cannot remove {path}: it existed before this agent entered it; leave it with `keep`")
         there = [
             other.profile.label or other.profile.id
             for other in self.others()
@@ -246,7 +244,7 @@ class EnteredWorktrees:
 
 
 def _whose(home: AgentState) -> str:
-    """Return the actor of an event: none for the main agent, whose worktree is the session's."""
+    """Return the `actor` of an event: empty for the main agent, whose worktree is the session's."""
     return home.profile.id if home.profile.is_child else ""
 
 

@@ -3,7 +3,7 @@
 The requests of a fork begin with the bytes of its parent's requests: system prompt, tools, model, messages. The message
 with the parent's calls is kept whole, and each call gets the same placeholder as its result, so siblings differ in the
 last text block only. A fork cannot fork: it is recognized by its lineage, and if that is lost, by the tag in its first
-message. The tag counts only in messages of the runtime.
+message. The tag is recognized only in messages of the runtime.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
 
 
 def has_fork_tag(messages: Sequence[Message]) -> bool:
-    """Return True if a conversation has the tag of a fork; output of tools and models does not count."""
+    """Return True if a conversation has the tag of a fork, outside the output of tools and models."""
     return any(
         isinstance(block, TextBlock) and begins_with(block.text, TAG)
         for message in messages

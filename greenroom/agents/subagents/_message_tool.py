@@ -1,6 +1,6 @@
 """The tool SendMessage: one for sub-agents, and for the members of a team.
 
-What it says was sent is on record; what cannot be put on record is not sent, in the words of the leading coding agent
+What it says was sent is recorded; what cannot be recorded is not sent, in the words of the leading coding agent
 . Calls of one message run one after the other, so that messages arrive in the order in which they were written.
 """
 
@@ -29,7 +29,7 @@ OBJECT_REFUSED: Final = "Failed to write the {what} to {name}'s inbox — nothin
 
 
 def not_recorded(letter: SendMessageCall, name: str) -> SendRefused:
-    """Return the refusal of a letter that cannot be put on record."""
+    """Return the refusal of a letter that cannot be recorded."""
     if isinstance(letter.body, str):
         return SendRefused("not_recorded", INBOX_REFUSED.format(name=name), is_whole=True)
     what = str(letter.body.get("type", "message")).replace("_", " ")
@@ -61,7 +61,7 @@ class SendMessage:
         letter = read_letter(input)
         ctx.progress(f"Sending a message to {letter.to}: {letter.summary}")
         team = self.post.team
-        if team is not None and team.is_for(letter, ctx.actor):  # which puts each message on record by itself
+        if team is not None and team.is_for(letter, ctx.actor):  # which records each message by itself
             told = await self.post.deliver(letter, ctx.actor)
         else:
             told = await self._deliver(letter, ctx.actor)

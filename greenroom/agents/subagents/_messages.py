@@ -141,7 +141,7 @@ class Sent:
     to: str
     """Id of the agent."""
     has_resumed: bool
-    """True if it had ended, and goes on in the background."""
+    """True if it had ended, and is resumed in the background."""
     output_file: str = ""
 
     @property

@@ -66,7 +66,7 @@ class SubagentHost(Protocol):
         ...
 
     def drop(self, agent_id: str) -> None:
-        """Remove an agent; its tokens still count."""
+        """Remove an agent; its tokens stay in the total."""
         ...
 
     def find(self, agent_id: str) -> tuple[Ref[Any], AgentState] | None:

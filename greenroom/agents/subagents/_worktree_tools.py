@@ -103,7 +103,7 @@ class EnterWorktree:
         except (UsageError, WorktreeError) as error:
             raise ToolError(str(error)) from error
         except JournalError as error:
-            raise ToolError(f"nothing was done, because it cannot be put on record: {error}") from error
+            raise ToolError(f"nothing was done, because it cannot be recorded: {error}") from error
         tree = stay.worktree
         text = "\n".join([f"You work in the worktree {tree.path}{_on_branch(tree)} now.", *tree.notes])
         ctx.attach(_known(worktreePath=str(tree.path), worktreeBranch=tree.branch or None, message=text))
@@ -132,7 +132,7 @@ class ExitWorktree:
         Cancelled before anything was removed, it stays where it is.
 
         Raises:
-            ToolError: It stays where it is, the text says why; or it has left, and that is not on record.
+            ToolError: It stays where it is, the text says why; or it has left, and that is not recorded.
         """
         _check(self.name, EXIT_SCHEMA, input)
         action, discards = input["action"], bool(input.get("discard_changes"))
@@ -152,7 +152,7 @@ class ExitWorktree:
         except UsageError as error:
             raise ToolError(str(error)) from error
         except JournalError as error:
-            raise ToolError(f"it was done, and cannot be put on record: {error}") from error
+            raise ToolError(f"it was done, and cannot be recorded: {error}") from error
         text = _words(departure)
         ctx.attach(_departed(departure, text))
         return text

@@ -16,7 +16,7 @@ class Kind(StrEnum):
     BROKEN = "broken"
     """Skipped because it cannot be used."""
     DUPLICATE = "duplicate"
-    """Skipped because another one in the same folder has its name; which one counts is undefined."""
+    """Skipped because another one in the same folder has its name; which of them is used is undefined."""
     IGNORED = "ignored"
     """Loaded, but a part of it has no effect."""
     SHADOWED = "shadowed"

@@ -1,7 +1,7 @@
 """Questions of MCP servers in a session: hooks answer them, or the host's person does, or nobody, and hooks look at what a person said.
 
 Rule 1: an answer that does not fit what was asked is none: hooks that give one are passed over, of a host it counts as declined, and
-people are told in both cases. Rule 2: where nobody can be asked, a question is declined. Rule 3: what is answered is on record
+people are told in both cases. Rule 2: where nobody can be asked, a question is declined. Rule 3: what is answered is recorded
 nowhere, only that it was; it may be what nobody else should see.
 """
 
@@ -22,7 +22,7 @@ from greenroom.session._events import ElicitationAnswered, ElicitationAsked
 from greenroom.session.equipment._session_hooks import hooking_of
 
 MESSAGE_CHARS: Final = 500
-"""So much of a question is on record."""
+"""Characters of a question that are recorded."""
 WITHDRAWN: Final = "withdrawn"
 _PERSON: Final = "person"
 _HOOK: Final = "hook"
@@ -38,7 +38,7 @@ class Elicitations:
 
     Args:
         host: Puts a question before a person; None where there is none.
-        recorder: Where it is put on record.
+        recorder: The recorder of its events.
         main: The main agent, whose hooks are run and whose turn a hook can end. Before it has started, questions are declined.
         on_elicited: Called with a server's name and the id of a question when a person has completed it at its address.
     """

@@ -1,6 +1,6 @@
 """Callbacks of the program that opens a session.
 
-A callback that watches may only store and wake; one that answers may take the time of a person.
+Callbacks that observe may only store values and wake tasks. Callbacks that answer may wait for a person.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from greenroom.tools import AskUser
 @final
 @attrs.frozen(kw_only=True)
 class Watch:
-    """Callbacks of a session besides `on_message`; they may only store and wake."""
+    """Callbacks of a session besides `on_message`; they may only store values and wake tasks."""
 
     on_stream: OnStream | None = None
     """Called with an agent's id and each event of a model's answer in one of its turns."""
     on_shown: OnMessage | None = None
-    """Called with each message of the main agent that hooks of `MessageDisplay` have looked at, as it is to be shown; `on_message` was
-    called with the original before, with `is_shown_later`."""
+    """Called with each message of the main agent after its `MessageDisplay` hooks, as it is to be shown; `on_message`
+    was called earlier with the original and `is_shown_later`."""
     on_taken: Callable[[str], object] | None = None
-    """Called with the id of each message of `session.send` when the main agent takes it up."""
+    """Called with the id of each message of `session.send` when the main agent starts on it."""
     on_hook: OnHook | None = None
     """Called when the handler of a hook starts, makes progress or ends."""
     on_elicited: Callable[[str, str], object] | None = None
@@ -39,15 +39,15 @@ class HostArguments(TypedDict, total=False):
     """The callbacks of the program that opens a session; further arguments of `open_session`, all of them None or False by default."""
 
     can_use_tool: CanUseTool | None
-    """Called with each call that somebody has to decide about."""
+    """Called with each tool call that needs a decision."""
     has_approver: bool
-    """Whether such calls then wait in `session.permissions.approvals`; else they are refused."""
+    """True if such calls wait in `session.permissions.approvals` for an answer; otherwise they are refused."""
     ask_user: AskUser | None
-    """Puts an agent's questions before a person."""
+    """Asks a person an agent's questions."""
     elicit: Elicit | None
-    """Puts questions of MCP servers before a person; else they are declined, unless a hook answers them."""
+    """Asks a person the questions of MCP servers; without it they are declined, unless a hook answers them."""
     on_message: OnMessage | None
-    """Hears of each message of an agent in the step in which it is appended."""
+    """Called with each message of an agent in the step in which it is appended."""
     live: Collection[type[Event]]
     """Classes of `LIVE_EVENTS` that `session.events()` carries besides the journal's; none by default."""
 

@@ -77,7 +77,7 @@ class AgentHooks:
                 self.limit(home)
 
     def limit(self, home: AgentState) -> None:
-        """Take away the hooks of an agent that would start agents, for good."""
+        """Permanently remove the hooks of an agent that would start agents."""
         self._limited.add(home)
         if home.profile.hooks is not None:
             home.profile.hooks.hooks = home.profile.hooks.hooks.without(HandlerType.AGENT)

@@ -35,14 +35,14 @@ class Judge:
     model: Model
     names: ModelNames
     wait_recorded: Callable[[], Awaitable[None]]
-    """Returns when what it may be asked about is on record."""
+    """Returns when what it may be asked about is recorded."""
 
     async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
         """Return the model's text.
 
         Raises:
             ProviderError: It could not be asked, or had nothing to say.
-            JournalError: What it would be asked about cannot be put on record.
+            JournalError: What it would be asked about cannot be recorded.
         """
         await self.wait_recorded()
         request = ModelRequest(

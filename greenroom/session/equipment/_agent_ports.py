@@ -77,7 +77,7 @@ class SessionAgentPorts:
     Args:
         admit: Waits for the servers that it needs.
         prepare: Reads its instructions, notes, skills and servers.
-        renew: Composes its system prompt anew.
+        renew: Recomposes its system prompt.
         take_up: Puts in force what a skill grants.
         keep_updates: Puts lasting answers in force for the session.
         survivors: Returns what a compacted conversation has to be told again.

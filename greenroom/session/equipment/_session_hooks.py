@@ -29,7 +29,7 @@ async def tell_of_start(home: AgentState, recorder: Recorder, *, source: str, ti
 
     Args:
         home: The main agent's.
-        recorder: Where it is put on record.
+        recorder: The recorder of its events.
         source: What the session begins with: `startup`, `resume` or `fork`.
         title: The session's; empty for none.
         setup: `init` or `maintenance`, where things are to be set up first; empty for nothing.
@@ -58,7 +58,7 @@ async def ask_of_change(home: AgentState, recorder: Recorder, *, source: str, pa
 
     Args:
         home: The main agent's.
-        recorder: Where it is put on record.
+        recorder: The recorder of its events.
         source: `user_settings`, `project_settings`, `local_settings` or `policy_settings`.
         path: The file.
     """
@@ -73,7 +73,7 @@ async def tell_of_file(home: AgentState, recorder: Recorder, *, path: Path, chan
 
     Args:
         home: The main agent's.
-        recorder: Where it is put on record.
+        recorder: The recorder of its events.
         path: The file.
         change: `add`, `change` or `unlink`.
     """

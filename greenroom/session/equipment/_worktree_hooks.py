@@ -33,7 +33,7 @@ class SettingsWorktreeHooks:
         """Return what a hook says; None where none is configured.
 
         Raises:
-            WorktreeError: A hook failed, or says that nothing may go on.
+            WorktreeError: A hook failed, or requested to stop.
         """
         outcome = await self._run(WorktreeCreateInput(name=name), cwd)
         if outcome is None:

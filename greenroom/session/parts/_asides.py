@@ -145,11 +145,11 @@ class Asides:
         return open_side_run(self._home, self._main.ref.id, self._recorder.emit_fields)
 
     async def _run(self, run: Callable[[], Awaitable[T]]) -> T:
-        """Run something that ends with the main agent, and is on record when it returns.
+        """Run something that ends with the main agent, and is recorded when it returns.
 
         Raises:
             ActorEnded: The main agent is gone.
-            JournalError: It could not be put on record.
+            JournalError: It could not be recorded.
         """
         self._recording.check_open()
         downs: list[Down] = []

@@ -169,7 +169,7 @@ class TaskHandle:
 
     @property
     def id(self) -> str:
-        """Its id, for good: the agent's, the task's and the transcript's."""
+        """Its permanent id, which is also that of its task and its transcript."""
         return self._id
 
     @property
@@ -214,7 +214,7 @@ class TaskHandle:
 
         Raises:
             UsageError: It runs, cannot be resumed, or nothing is left of it.
-            JournalError: It could not be put on record.
+            JournalError: It could not be recorded.
         """
         if not text.strip():
             raise UsageError("a message needs text; this one is blank")
@@ -243,7 +243,9 @@ class TaskHandle:
         )
 
     def kill(self, why: str = "killed") -> bool:
-        """End its run, and all that it started, now; says whether it still ran. No model goes on with it then."""
+        """End its run now, with everything that it started; return True if it was still running. No model can resume it
+        afterwards.
+        """
         task = self.task
         if not task.is_finished:
             task.is_stopped_by_user = True

@@ -132,8 +132,8 @@ class SessionAgents:
     async def add_definitions(self, definitions: Mapping[str, Any], *, source: str = "add_definitions") -> None:
         """Add kinds of agents: in this session they take precedence over `agents` of `open_session` and over any file.
 
-        Models see them from their next request on. Before the first turn that costs nothing; later a cached prompt is written anew.
-        Running agents keep the definition that they have, the main agent too.
+        Models see them from their next request on. Before the first turn that costs nothing; later, the cached prompt
+        must be written again. Running agents keep the definition that they have, the main agent too.
 
         Args:
             definitions: JSON objects by their names; a later call with the same source replaces an earlier one.
@@ -188,7 +188,7 @@ class SessionAgents:
         try:
             await self._journal.commit()
         except JournalError as error:
-            raise ToolError(f"it was done, and cannot be put on record: {error}") from error
+            raise ToolError(f"it was done, and cannot be recorded: {error}") from error
 
     async def _open_branch(self) -> Supervisor:
         if self._branch is not None and not self._branch.ref.is_gone:

@@ -29,7 +29,7 @@ from greenroom.teams import EXIT_PLAN_MODE, LEAD, Member, Team, TeammateSpec, Te
 from greenroom.tools import Tool
 
 PLANS: Final = "plans"
-"""The folder of a run that holds the plans of mates."""
+"""The folder of a run that contains the plans of teammates."""
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
 """The tools that every teammate has."""
 _ABOUT: Final = (
@@ -42,7 +42,7 @@ _ABOUT: Final = (
 
 @final
 class SessionMates:
-    """Makes the mates of one session, and looks after them.
+    """Creates the teammates of one session, and takes care of them until they end.
 
     Args:
         composition: Makes their records.
@@ -77,9 +77,9 @@ class SessionMates:
         self._send_message = send_message
         self._run_folder = run_folder
         self._ended: dict[str, str] = {}
-        """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
+        """Ids of the agents of teammates that have ended and are not released, by the ids of their tasks."""
         self._definitions: dict[tuple[str, str], AgentDefinition] = {}
-        """By team and name, of the mates that this process has started."""
+        """By team and name, for the teammates that this process has started."""
         self.team: Team | None = None
         self._tasks.join(self)
 
@@ -125,7 +125,7 @@ class SessionMates:
         return home
 
     async def definition_of(self, team: str, former: TeammateView) -> AgentDefinition | None:
-        """Return what kind of agent a mate of an earlier time was; None where nobody knows any more."""
+        """Return the kind of agent that a teammate of an earlier process was; None if that is not known."""
         kept = self._definitions.get((team, former.name))
         if kept is not None:
             return kept

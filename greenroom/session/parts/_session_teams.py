@@ -206,7 +206,9 @@ class SessionTeams:
         return team
 
     async def _bring_back(self, team: Team) -> None:
-        """Start the mates that a team had when it was closed, or its process ended: idle, with their conversations and items."""
+        """Start the teammates that a team had when it was closed or its process ended: idle, with their conversations
+        and items.
+        """
         self._mates.team = team
         for former in team.parked:
             definition = await self._mates.definition_of(team.name, former)

@@ -2,7 +2,7 @@
 
 Rule 1: a session listens only where its settings say so. Rule 2: where it listens, and the token that lets a message in, are in
 its run folder, for its user alone; so only those who can read that folder may write to it. Rule 3: what comes in is
-another agent's words, whatever it says. Rule 4: a message is sent when the other session has it on record.
+another agent's words, whatever it says. Rule 4: a message is sent when the other session has recorded it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from greenroom.store import new_uuid
 from greenroom.trace import Journal, is_held
 
 DOOR: Final = "peer.json"
-"""Where a session says on which port it listens, and what lets a message in."""
+"""The file in which a session publishes its port and the token that admits a message."""
 MAX_WAITING: Final = 50
 """Maximum number of messages of other sessions that may wait."""
 
@@ -75,7 +75,7 @@ class PeerSessions:
     ids: Ids
 
     async def send(self, session: str, text: str) -> None:
-        """Send a message to the main agent of another session, and return when that has it on record.
+        """Send a message to the main agent of another session, and return when that session has recorded it.
 
         Raises:
             SessionMessageError: It has not, or nobody knows.
@@ -144,7 +144,7 @@ async def open_door(
 
 
 async def _take(inbox: SessionInbox, letter: Letter, recording: Journal) -> None:
-    """Hand a letter in as another agent's words, and have it on record.
+    """Hand a letter in as another agent's words, and record it.
 
     Raises:
         GreenroomError: It cannot be taken.
@@ -161,4 +161,4 @@ async def _take(inbox: SessionInbox, letter: Letter, recording: Journal) -> None
         inbox.send(letter.text, origin=peer(f"{SESSION}{letter.sender}"))
         await recording.commit()
     except JournalError as error:
-        raise PeerError(f"it cannot be put on record: {error}") from error
+        raise PeerError(f"it cannot be recorded: {error}") from error

@@ -44,7 +44,7 @@ async def open_checkpoints(
 def looking_first(
     checkpoints: FileCheckpoints | None, wait_durable: Callable[[], Awaitable[None]], ports: Ports
 ) -> Callable[[], Awaitable[None]]:
-    """Return what is awaited before a call that may change something: files are looked at, and all is on record."""
+    """Return what is awaited before a call that may change something: files are looked at, and all is recorded."""
     if checkpoints is None:
         return wait_durable
 
@@ -98,7 +98,7 @@ async def rewind_run(
 
     Raises:
         UsageError: Nothing was kept, there is no such message, or what was kept of it had to go.
-        JournalError: Another process goes on with the run; or it could not be put on record.
+        JournalError: Another process has resumed the run, or the rewind cannot be recorded.
     """
     ports = ports or Ports()
     async with open_journal(run_folder, ports=ports, catalog=EVENTS, run=run_folder.name) as journal:

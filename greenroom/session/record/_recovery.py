@@ -51,7 +51,7 @@ class Left:
     """The state that earlier processes left of a run."""
 
     events: tuple[Event, ...] = ()
-    """The ends that are not on record yet."""
+    """The ends that are not recorded yet."""
     due: tuple[Due, ...] = ()
     """The ends that nobody was told of, in the order in which the tasks were started."""
     names: tuple[tuple[str, str], ...] = ()
@@ -146,7 +146,7 @@ def _end_of(view: TaskView, told: str | None) -> TaskLost:
 
 
 def _is_to_be_told(view: TaskView) -> bool:
-    """Whether anybody has to hear of an end.
+    """True if anybody must be notified of an end.
 
     The end of a command that a call waited for is the call's to tell; a call that was cut says so.
     """

@@ -32,7 +32,7 @@ def find_session(run: Path | str, runs: Path) -> Path:
 
     Args:
         run: A run folder, the id of a session, or `last`: the last run that got so far that there is a conversation.
-        runs: Where runs lie.
+        runs: The folder of the runs.
 
     Raises:
         UsageError: The session is unknown.

@@ -22,7 +22,7 @@ from greenroom.store import RetentionSettings, RetentionVerdict, StoredRun, deci
 from greenroom.trace import JOURNAL, LOCK, hold_run, is_held, read_header
 
 KEEP: Final = "keep"
-"""A run that holds a file of this name is kept for good."""
+"""A run that contains a file with this name is never removed."""
 REMOVING: Final = ".removing-"
 """Begins the name of what is being removed; no reader of runs looks at such a folder."""
 
@@ -55,7 +55,7 @@ def sweep_runs(
     name, that is a link, holds another file system, cannot be read in full, or changed after `now`.
 
     Args:
-        runs: Where runs lie. What has no name of a run there is not looked at.
+        runs: The folder of the runs. Entries that are not named like a run are ignored.
         settings: How long runs are kept; by default 30 days.
         now: Date and time.
         is_dry_run: Only say what would be removed.

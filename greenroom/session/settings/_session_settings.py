@@ -1,10 +1,10 @@
-"""Settings of a session: what the keys of settings files are, and what all sources say together.
+"""Settings of a session: the keys of settings files, and the combination of all sources.
 
-Rule 1: what an administrator wants comes before all, what a program gives before files; local files before shared ones, the project's before the
-user's, ours before `.claude`. The first that says something wins; rules and hooks add up. Rule 2: what our own files say has
-to be right, down to the last key, save single hooks: a
-malformed one disables itself only. In files of others, and in a folder that nobody trusts, what is not understood is left out,
-and told. Rule 3: reading looks at the disk: it goes through `Blocking`.
+Rule 1: an administrator's settings take precedence over those of a program, and these over files; local files over
+shared ones, the project's over the user's, ours over `.claude`. For each key the first source that sets it wins; rules
+and hooks are combined. Rule 2: our own files must be valid down to the last key, except single hooks: a malformed one
+disables only itself. In the files of other programs, and in untrusted folders, invalid parts are ignored and reported.
+Rule 3: reading accesses the disk, so it goes through `Blocking`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ class LimitSettings:
     """The key `limits` of a settings file."""
 
     command_output_bytes: int = attrs.field(default=MAX_OUTPUT_BYTES, validator=attrs.validators.ge(1))
-    """The number of bytes that a command may print, in the foreground or the background; then it is killed, the model is told, and its file is cut."""
+    """Maximum number of bytes that a command may print, in the foreground or the background; beyond it the command is
+    killed, the model is notified, and the output file is truncated."""
     repeated_calls_noted: int = attrs.field(default=NOTED_AFTER, validator=attrs.validators.ge(1))
-    """From how many failures of a call on, with the same input and the same error and no success of any call in between, the
+    """Number of failures of a call, with the same input and error and no successful call in between, after which the
     model is reminded not to repeat it."""
     repeated_calls_end: int = attrs.field(default=ENDED_AFTER, validator=attrs.validators.ge(0))
-    """After how many such failures the turn is ended; 0 for never."""
+    """Number of such failures after which the turn is ended; 0 for no limit."""
 
     @property
     def repetition(self) -> RepetitionLimits:
@@ -71,16 +72,19 @@ class WorktreeKeys:
     """Settings of new worktrees, in the names that people's files have."""
 
     baseRef: Literal["fresh", "head"] = "fresh"  # noqa: N815
-    """The commit that a worktree starts from. `fresh`: the default branch of the remote, fetched if that was a day ago; without a remote the
-    current commit. `head`: the current commit of where the agent would work otherwise."""
+    """The commit that a worktree starts from. `fresh`: the remote's default branch, fetched if the last fetch was a day
+    ago; if there is no remote, the current commit. `head`: the current commit of the checkout that the agent would work
+    in otherwise."""
     sparsePaths: tuple[str, ...] = ()  # noqa: N815
-    """Folders to check out, and nothing else but the files at the root; everything, unless said."""
+    """Folders to check out, besides the files at the root; everything by default."""
 
     def __attrs_post_init__(self) -> None:
         self.made(None)
 
     def made(self, days: int | None) -> WorktreeSettings:
-        """Return them as worktrees take them; `days` is when forgotten ones may be swept away, None as by default."""
+        """Return the settings that `Worktrees` takes; `days` is the age at which abandoned worktrees may be swept, None
+        for the default.
+        """
         age = {} if days is None else {"cleanup_period_days": days}
         return WorktreeSettings(base_ref=BaseRef(self.baseRef), sparse_paths=self.sparsePaths, **age)
 
@@ -107,88 +111,94 @@ class SessionSettings:
     model: str | None = None
     """The main agent's model: an alias or an id."""
     agent: str | None = None
-    """The agent that a session's main agent is, where neither the program nor the command line names one."""
+    """The definition of the main agent, if neither the program nor the command line names one."""
     effort: str | int | None = attrs.field(default=None, validator=_check_effort)
-    """Effort with which models think, unless a definition says otherwise."""
+    """Thinking effort of the models, unless a definition sets its own."""
     env: dict[str, str] = attrs.field(factory=dict)
-    """Variables for the commands, hooks and MCP servers of the session; also those that hold secrets."""
+    """Environment variables for the commands, hooks and MCP servers of the session; they may hold secrets."""
     pass_env: tuple[str, ...] = ()
-    """Names of variables of the process that commands, hooks and MCP servers get although their names say that they hold secrets,
-    or although servers get few variables; `*` stands for any characters."""
+    """Names of environment variables to pass on from the process, which are withheld otherwise: from commands, hooks
+    and MCP servers if the name suggests a secret, and from servers all but a few. `*` stands for any characters."""
     sandbox: SandboxSettings = attrs.field(factory=SandboxSettings)
-    """Sandbox of commands, besides the rules about them: `enabled`, `network`, `writable`, `unreadable`."""
+    """Sandbox for commands, in addition to permission rules: `enabled`, `network`, `writable`, `unreadable`."""
     permissions: dict[str, Any] = attrs.field(factory=dict)
     """`allow`, `ask`, `deny`, `defaultMode`, `additionalDirectories`, `disableBypassPermissionsMode`."""
     hooks: dict[str, Any] = attrs.field(factory=dict)
-    """By the name of an event, what runs then."""
+    """The hooks to run, by the name of their event."""
     disableAllHooks: bool | None = None  # noqa: N815 - the name that people's files have
-    """True: no hooks run, save managed ones."""
+    """True: no hooks run except managed ones."""
     allowManagedHooksOnly: bool | None = None  # noqa: N815
-    """True in managed settings: no other hooks run."""
+    """True in managed settings: only managed hooks run."""
     allowManagedPermissionRulesOnly: bool | None = None  # noqa: N815
-    """True in managed settings: no other permission rules count, those of skills and lasting answers neither."""
+    """True in managed settings: only managed permission rules apply; rules of skills and saved answers are ignored
+    too."""
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
     slash_commands: bool = True
-    """Whether there are skills and slash commands at all; false: `/name` is text like any other."""
+    """False disables skills and slash commands: `/name` is then ordinary text."""
     extract_memory: bool = False
-    """Whether the main agent's notes are kept after each of its turns: its model notes what is worth it, beside the conversation."""
+    """True: after each turn of the main agent, its model writes down what is worth remembering, outside the
+    conversation."""
     agent_progress_summaries: bool = False
-    """Whether agents that another one, or the host, started say every 30 s what they do, in 3 to 8 words, if anything happened;
-    each time is one more request."""
+    """True: sub-agents summarize their work every 30 s in 3 to 8 words, if anything has happened since; each summary
+    costs a model request."""
     models: ModelSettings | None = None
-    """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
+    """Deadlines, retries, budget, prices and more; if given, they are applied to the session's model."""
     record_model: bool = False
-    """Whether all that the model is asked and answers is kept in the run folder, to be run again without it."""
+    """True: all model requests and answers are kept in the run folder, so that the run can be repeated without the
+    model."""
     mcp: McpSettings = attrs.field(factory=McpSettings)
     """Time limits of MCP servers and their calls."""
     mcpServers: dict[str, Any] = attrs.field(factory=dict)  # noqa: N815
     """MCP servers by their names, as in `.mcp.json`."""
     enableAllProjectMcpServers: bool | None = None  # noqa: N815
-    """True: the servers that a project brings are approved."""
+    """True: all servers that a project defines are approved."""
     enabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
-    """Servers of projects that are approved."""
+    """Names of project servers that are approved."""
     disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
-    """Servers of projects that are not to run; these count more than approvals."""
+    """Names of project servers that must not run; this takes precedence over approvals."""
     allowedMcpServers: tuple[dict[str, Any], ...] | None = None  # noqa: N815
-    """The servers that may be connected, each by `serverName`, `serverCommand` or `serverUrl`; all, unless said."""
+    """Servers that may be connected, each given by `serverName`, `serverCommand` or `serverUrl`; all by default."""
     deniedMcpServers: tuple[dict[str, Any], ...] = ()  # noqa: N815
-    """The servers that may not be, in the same form; they count more than those that may."""
+    """Servers that may not be connected, in the same form; this takes precedence over `allowedMcpServers`."""
     allowManagedMcpServersOnly: bool | None = None  # noqa: N815
-    """True in managed settings: `allowedMcpServers` of others does not count."""
+    """True in managed settings: only the managed `allowedMcpServers` applies."""
     plugins: tuple[str, ...] = ()
-    """Folders of plugins; a relative one begins at the project, in the user's file at the folder of that file."""
+    """Plugin folders. A relative path is resolved against the project; in the user's settings file, against the folder
+    of that file."""
     autoMode: AutoModeSettings = attrs.field(factory=AutoModeSettings)  # noqa: N815
     """Review of calls in the mode `auto`: `model`, `timeout_s`, `environment`, `allow`, `soft_deny`, `hard_deny`."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
-    """Start of agents by others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
-    `max_running`, `max_total`, `listing_chars`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
-    `append_system_prompt`, `initial_prompt_scope`, `release_s`, `shell_max_s`, `stall_s`, `report_chars`."""
+    """Delegation to sub-agents: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`,
+    `max_depth`, `max_running`, `max_total`, `listing_chars`, `interactive`, `assistant`, `coordinator`,
+    `coordinator_prompt`, `simple_workers`, `scratchpad`, `append_system_prompt`, `initial_prompt_scope`, `release_s`,
+    `shell_max_s`, `stall_s`, `report_chars`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
     """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`, `messages_in_a_row`."""
     limits: LimitSettings = attrs.field(factory=LimitSettings)
-    """Bounds of what agents do: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
+    """Limits of agents: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     peers: PeerSettings = attrs.field(factory=PeerSettings)
-    """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
+    """Other sessions: `listen` lets their main agents write to the main agent of this session; off by default."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
-    """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
-    parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says. Unless
-    said, `definition`, and `clamped` in a session in the mode auto."""
+    """Source of a child's permission mode. `definition`: the mode in its definition, else acceptEdits. `inherit`: the
+    mode in its definition, else the parent's. `clamped`: like `inherit`, but acceptEdits, auto and bypassPermissions of
+    the parent take precedence over the definition. The default is `definition`, and `clamped` in a session in mode
+    auto."""
     approval_deadline_s: float | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
-    """Seconds that a question to a person waits before it is refused; 600 unless said."""
+    """Seconds that a permission request waits for a person before it is refused; 600 by default."""
     fileCheckpointingEnabled: bool | None = None  # noqa: N815
-    """True: what Edit and Write change is kept in the run folder as it was, so that `rewind_files` can set it back. False: it is
-    not. Unless said, a run keeps it if it did so when it began."""
+    """True: earlier versions of files that Edit and Write change are kept in the run folder, so that `rewind_files` can
+    restore them. False: they are not kept. By default, a resumed run does what it did when it began."""
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
-    """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
+    """Days without a change after which `greenroom sweep` removes a run; 30 by default."""
     worktree: WorktreeKeys = attrs.field(factory=WorktreeKeys)
-    """Making of git worktrees, for agents and for sessions: `baseRef`, `sparsePaths`."""
+    """Creation of git worktrees, for agents and for sessions: `baseRef`, `sparsePaths`."""
     max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
-    """Bytes that all runs of a project may take up before a sweep removes the oldest."""
+    """Maximum size of all runs of a project in bytes; beyond it a sweep removes the oldest."""
 
 
 _MERGED: Final = frozenset(
@@ -206,17 +216,17 @@ class Settings:
 
     scalars: SessionSettings
     files: tuple[SettingsFile, ...] = ()
-    """In the order in which they count."""
+    """In order of precedence."""
     permissions: tuple[PermissionSettings, ...] = ()
     hooks: tuple[ParsedHooks, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     """Lines about what was skipped."""
     is_trusted: bool = False
-    """Whether what the project's files allow counts."""
+    """True if the project is trusted, so that what its files allow applies."""
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables of all sources; of one name the first counts."""
+        """The variables of all sources; for each name the first source wins."""
         made: dict[str, str] = {}
         for file in reversed(self.files):
             counts = self.is_trusted or file.source not in OF_PROJECT
@@ -226,12 +236,12 @@ class Settings:
 
     @property
     def allows_managed_rules_only(self) -> bool:
-        """Whether only an administrator's permission rules count; nobody else can say so."""
+        """True if only an administrator's permission rules apply; only an administrator can set this."""
         return any(file.values.get("allowManagedPermissionRulesOnly") is True for file in self._managed)
 
     @property
     def has_managed_mode(self) -> bool:
-        """Whether an administrator says which mode the session begins in."""
+        """True if an administrator sets the mode that the session starts in."""
         return any(
             permission.mode and permission.source.scope is permissions.Scope.MANAGED for permission in self.permissions
         )
@@ -241,11 +251,12 @@ class Settings:
         return tuple(file for file in self.files if file.source is SettingSource.MANAGED)
 
     def as_managed(self, name: str, part: Part) -> Part:
-        """Return a part of the settings that variables of the environment have changed, with what an administrator says of it.
+        """Return a part of the settings that environment variables have changed, with an administrator's values
+        restored.
 
         Args:
-            name: Of the key, such as `delegation`.
-            part: What it has become.
+            name: Name of the key, such as `delegation`.
+            part: The part, with the changes of environment variables.
         """
         said = [file.values[name] for file in self._managed if isinstance(file.values.get(name), Mapping)]
         known = {field.name for field in attrs.fields(type(part))}
@@ -254,7 +265,7 @@ class Settings:
         return made
 
     def server_rules(self) -> tuple[ServerRules, tuple[Diagnostic, ...]]:
-        """Return which MCP servers may be connected at all, and what of that cannot be read."""
+        """Return the rules about which MCP servers may be connected, and diagnostics of invalid ones."""
         only_managed = any(file.values.get("allowManagedMcpServersOnly") is True for file in self._managed)
         those = self._managed if only_managed else self.files
         trusted = (file for file in those if self.is_trusted or file.source not in OF_PROJECT)
@@ -263,7 +274,9 @@ class Settings:
         )
 
     def plugin_folders(self, places: Places) -> list[tuple[SettingSource | None, Path]]:
-        """Return the folders of plugins that our own files and the program name, with whose settings say so, in their order."""
+        """Return the plugin folders that our own files and the program name, each with the source of the setting, in
+        order.
+        """
         found = []
         for file in self.files:
             named = file.values.get("plugins") if file.is_own else None
@@ -277,7 +290,8 @@ _FIRST: Final[Mapping[SettingSource | None, int]] = {SettingSource.MANAGED: 0, N
 _SAID_ELSEWHERE: Final = frozenset(
     ("permissions", "mcpServers", "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers")
 ) | {"cleanupPeriodDays", "max_runs_bytes", "deniedMcpServers"}
-"""Rules and servers are judged where they are read, and how long runs are kept is for a sweep, which trusts its project."""
+"""Keys that an untrusted file may set, or whose readers report them: rules and servers, and the retention of runs,
+which a sweep reads itself."""
 _SCOPES: Final = {
     None: permissions.Scope.CLI,
     SettingSource.MANAGED: permissions.Scope.MANAGED,
@@ -312,15 +326,16 @@ def load_settings(
     """Read the settings of a session. It looks at the disk: call it through `Blocking`.
 
     Args:
-        places: Where files lie; None reads none.
-        sources: Whose files are read.
-        given: What the program gives; it comes behind what an administrator says, before all else, and is read as strictly as
-            our own files.
-        is_trusted: Whether the project is trusted: else what its files allow, run or set does not count.
-        is_lenient: Whether mistakes in the project's own files are told and left out, as they are where it is not trusted.
+        places: Locations of the files; None reads none.
+        sources: The sources whose files are read.
+        given: Settings of the program; they take precedence over all but an administrator's, and are validated as
+            strictly as our own files.
+        is_trusted: True if the project is trusted; otherwise what its files allow, run or set is ignored.
+        is_lenient: True if invalid keys in the project's own files are reported and ignored, as in an untrusted
+            project.
 
     Raises:
-        SettingsError: A file of ours cannot be read or holds what cannot be used; every problem is named.
+        SettingsError: One of our files cannot be read or is invalid; the message lists every problem.
     """
     files: list[SettingsFile] = []
     diagnostics: list[Diagnostic] = []
@@ -337,16 +352,17 @@ def load_settings(
 def combined_settings(
     files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, is_trusted: bool, is_lenient: bool = False
 ) -> Settings:
-    """Return what files say together.
+    """Return the combined settings of several files.
 
     Args:
-        files: In the order in which they count; an administrator's are put first, and behind them what a program gives.
-        diagnostics: What was passed over when they were read; takes what is passed over now.
+        files: In order of precedence; an administrator's files are moved to the front, followed by the program's
+            settings.
+        diagnostics: Diagnostics of reading the files; those of combining them are appended.
         is_trusted: Whether the project is trusted.
         is_lenient: As for `load_settings`.
 
     Raises:
-        SettingsError: A file of ours holds what cannot be used.
+        SettingsError: One of our files is invalid.
     """
     rules: list[PermissionSettings] = []
     hooks: list[ParsedHooks] = []
@@ -394,7 +410,7 @@ def combined_settings(
 
 
 def _with_sandbox(file: SettingsFile, diagnostics: list[Diagnostic]) -> SettingsFile:
-    """Return a file of others with what it says of a sandbox in our words; what cannot be obeyed is told."""
+    """Return another program's settings file with its sandbox translated to our keys; unsupported keys are reported."""
     theirs = None if file.is_own else file.values.get("sandbox")
     if not isinstance(theirs, Mapping):
         return file
@@ -412,10 +428,10 @@ def _without_effect(file: SettingsFile, sound: frozenset[str]) -> Iterator[Diagn
 
 
 def _sound_keys(file: SettingsFile, diagnostics: list[Diagnostic], *, is_strict: bool) -> frozenset[str]:
-    """Return the keys of a file that we know and that hold what they should.
+    """Return the known keys of a file whose values are valid.
 
     Raises:
-        SettingsError: It is read strictly, and holds something else.
+        SettingsError: The file is read strictly, and a value is invalid.
     """
     known = {field.name for field in attrs.fields(SessionSettings)}
     if is_strict:

@@ -100,7 +100,7 @@ class SettingsWatch:
         self._places: _Places = {
             path: (source, is_own) for path, source, is_own in settings_files(plan.places, plan.sources)
         }
-        """Where settings may lie, in the order in which they count, and whose they are."""
+        """The places of settings files, in order of precedence, with their sources."""
 
     async def run(self) -> None:
         """Look again and again, until it is cancelled."""
@@ -181,7 +181,7 @@ class SettingsWatch:
 
         Args:
             after: What files say now.
-            read: Those of them that were read anew.
+            read: Those of them that were read again.
         """
         plan, composition = self._plan, self._composition
         (old, _), (new, problems) = (self._policy_of(settings) for settings in (self._settings, after))

@@ -27,7 +27,7 @@ LEAD: Final = "lead"
 LOOKING: Final = tuple(tool.name for tool in READ_ONLY_TOOLS)
 LEAD_TOOLS: Final = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport")
 MATE_TOOLS: Final = ("TaskGet", "TaskList", "TaskUpdate", "SendMessage")
-"""Every lead and every mate has these beside the tools of its role: without them there is no team."""
+"""Tools of the team, which the lead and every teammate have in addition to the tools of their roles."""
 TOOL_NAMES: Final = tuple(tool.name for tool in STANDARD_TOOLS)
 """The tools that a role may have."""
 MAX_MATES: Final = 1_000
@@ -71,7 +71,7 @@ def _texts(value: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.frozen(kw_only=True)
 class Role:
-    """A kind of mate, and how many there are of it; or the lead."""
+    """A kind of teammate and their number, or the lead."""
 
     name: str = attrs.field(validator=_check_name)
     """Mates are called so, with a number behind it where there can be several."""
@@ -121,7 +121,7 @@ class Role:
         return ChildSpec(restart=self.restart)
 
     def names(self, agents: int) -> tuple[str, ...]:
-        """Return the names of its mates, where the command line says how many."""
+        """Return the names of its teammates, given the number on the command line."""
         if self.count == 1:
             return (self.name,)
         return tuple(f"{self.name}-{number}" for number in range(1, (self.count or agents) + 1))
@@ -237,7 +237,7 @@ class Recipe:
         return SupervisorSpec(strategy=self.strategy)
 
     def mates(self, agents: int) -> Iterator[tuple[str, Role]]:
-        """Yield the names of all mates with their roles, where the command line says how many.
+        """Yield the names of all teammates with their roles, given the number on the command line.
 
         Raises:
             UsageError: Two mates would have the same name, or there would be too many.

@@ -1,4 +1,4 @@
-"""The survey playbook: rules by which a lead and its mates go through a folder and write a report, no model needed."""
+"""The survey playbook: rules by which a lead and its teammates examine a folder and write a report, without a model."""
 
 from greenroom.swarm.survey._changes import look_at_changes
 from greenroom.swarm.survey._keywords import play_search

@@ -140,7 +140,7 @@ class ItemFindings:
 
 
 def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
-    """Return the message of a mate."""
+    """Return the message of a teammate."""
     lines = [printable_json(json.dumps(_plain(fact), ensure_ascii=False, separators=(",", ":"))) for fact in facts]
     return "\n".join([f"Findings on item {item}: {subject}", *lines])
 

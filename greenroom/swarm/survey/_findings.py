@@ -1,4 +1,4 @@
-"""The findings of a survey: what the mates spotted, and what can be told only with the whole tree in view.
+"""The findings of a survey: those of the teammates, and those that need the whole tree.
 
 The order is that of the table of kinds; within a kind the product comes before its tests, then paths and lines. Where the
 listing is cut, nothing is said about files that are not there.

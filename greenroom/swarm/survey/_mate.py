@@ -1,4 +1,4 @@
-"""The playbook of a mate: read and search what the item names, report, be done.
+"""The playbook of a teammate: read and search what the item names, then report.
 
 What has been done is what the conversation shows since the item came in. The item is completed first and reported right
 after, in one answer: the lead looks at the board when the message arrives.
@@ -30,7 +30,7 @@ LEAD: Final = "lead"
 
 
 def play_mate(request: ModelRequest) -> AnswerLike:
-    """Return what a mate does next."""
+    """Return a teammate's next step."""
     conversation = read_conversation(request.messages)
     found = _current_item(conversation)
     if found is None:

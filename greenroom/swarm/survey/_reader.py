@@ -111,7 +111,7 @@ class Reader:
             yield spot
 
     def visit(self, node: ast.AST) -> None:
-        """Check a node, then go on below it."""
+        """Check a node, then its descendants."""
         kind = type(node)
         if kind is ast.Name and type(getattr(node, "ctx", None)) is ast.Load:
             return  # a third of all nodes

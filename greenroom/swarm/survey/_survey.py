@@ -1,4 +1,4 @@
-"""All that is known when the report is written: the listing, and the facts that the mates sent."""
+"""The data of the report: the listing, and the facts that teammates sent."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ToolCall:
 
 @attrs.frozen
 class Received:
-    """A text that came in: the task, an item of the board, a message of a mate."""
+    """An incoming text: the task, an item of the board, or a message of a teammate."""
 
     at: int
     text: str

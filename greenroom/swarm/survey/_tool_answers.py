@@ -142,7 +142,7 @@ def parse_matches(answer: str) -> tuple[Match, ...]:
 
 
 def next_offset_of(answer: str) -> int | None:
-    """Return where a search goes on, None if it is complete."""
+    """Return the offset at which a search continues, None if it is complete."""
     more = _MORE.search(answer)
     return int(more[1]) if more else None
 

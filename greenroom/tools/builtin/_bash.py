@@ -1,7 +1,7 @@
 """The tool Bash: a command line in a shell, waited for or in the background.
 
 Rule 1: every command is a task from its first moment; waiting for it is a link, and letting go of it restarts nothing.
-Rule 2: a command whose call is cancelled, and one that may not go on without its call, ends before the call does, with all
+Rule 2: a command whose call is cancelled, and one that must not outlive its call, ends before the call does, with all
 that it started. Rule 3: where the agent stands is the agent's own; a command in the background never moves it.
 """
 

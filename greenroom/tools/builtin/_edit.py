@@ -1,4 +1,4 @@
-"""The tool Edit: a part of a file, replaced by text."""
+"""The Edit tool, which replaces part of a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def edit_tool(
     refuse_odd_text("Edit", old_string=old_string, new_string=new_string)
     old, new = plain(old_string), plain(new_string)
     if not old:
-        raise ToolError("old_string is empty; to make a file, or to replace all of one, use Write")
+        raise ToolError("old_string is empty; to create a file or replace all of its content, use Write")
     if old == new:
         raise ToolError("old_string and new_string are the same: there is nothing to change")
     ctx.progress(f"Editing {name}")
@@ -72,7 +72,7 @@ class _Edited:
     """The replaced parts, in the old content."""
     first_line: int
     before: str = ""
-    """The old content, where hooks are told."""
+    """The old content; empty unless hooks get it."""
     patch: list[dict[str, Any]] = attrs.field(factory=list)
 
     def answer(self, name: str, edit: _Edit) -> str:
@@ -96,7 +96,9 @@ class _Edit:
         before = current(path, seen)
         text = before.text
         if not text.is_utf8 and not self.new.isascii():
-            raise Unreadable("it is not UTF-8, and the new text needs letters that its encoding may write otherwise")
+            raise Unreadable(
+                "it is not UTF-8, so non-ASCII characters of the new text might be written in a wrong encoding"
+            )
         spans = self._places(text)
         content = text.replaced(spans, self.new)
         saved = save(ctx, path, content, before)
@@ -114,12 +116,12 @@ class _Edit:
     def _places(self, text: Text) -> list[tuple[int, int]]:
         spans = text.spans(self.old)
         if not spans:
-            raise Unreadable(f"old_string does not stand in it{_hint(self.old, text)}")
+            raise Unreadable(f"old_string was not found in it{_hint(self.old, text)}")
         if len(spans) > 1 and not self.is_everywhere:
             lines = [str(text.line_of(start)) for start, _ in spans[:LINES_NAMED]]
             more = ", ..." if len(spans) > LINES_NAMED else ""
             where = f"on lines {', '.join(lines)}{more}"
-            wanted = "give more of the text around the one that is meant, or set replace_all"
+            wanted = "include more of the text around the intended place, or set replace_all"
             raise Unreadable(f"old_string occurs {len(spans)} times, {where}; {wanted}")
         apart: list[tuple[int, int]] = []
         for span in spans:
@@ -134,5 +136,5 @@ def _hint(old: str, text: Text) -> str:
         return "; leave out the line numbers that Read puts before each line"
     squeezed = " ".join(old.split())
     if squeezed and squeezed in " ".join(text.plain.split()):
-        return "; it does with other spaces or line breaks: copy it exactly as Read shows it"
+        return "; it occurs with other spaces or line breaks: copy it exactly as Read shows it"
     return "; read the file again"

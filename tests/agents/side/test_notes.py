@@ -217,7 +217,7 @@ async def test_what_cannot_be_put_on_record_is_not_written(autojump_clock: MockC
         changes = await keeper.extract()
         assert changes is not None
         assert changes.written == ()
-    assert "put on record" in results(model)[0].content
+    assert "cannot be recorded" in results(model)[0].content
     assert not (folder / "a.md").exists()
 
 

@@ -160,7 +160,7 @@ async def test_text_that_stands_there_more_than_once_is_refused_with_the_lines(t
     ctx = context(make(tmp_path, {"f": "x = 1\ny = 2\nx = 1\n"}))
     await read(ctx)
 
-    with pytest.raises(ToolError, match="occurs 2 times, on lines 1, 3; give more of the text"):
+    with pytest.raises(ToolError, match="occurs 2 times, on lines 1, 3; include more of the text"):
         await edit(ctx, "x = 1", "x = 2")
     assert await edit(ctx, "x = 1", "x = 2", replace_all=True) == "Replaced 2 occurrences in f"
 
@@ -190,7 +190,7 @@ async def test_text_that_is_not_there_gets_a_hint(tmp_path: Path, old: str, hint
     ctx = context(make(tmp_path, {"f": "def f():\n    pass\n"}))
     await read(ctx)
 
-    with pytest.raises(ToolError, match=f"does not stand in it; .*{hint}"):
+    with pytest.raises(ToolError, match=f"was not found in it; .*{hint}"):
         await edit(ctx, old, "x")
 
 
