@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import pytest
 import trio
@@ -43,7 +43,7 @@ class Holder:
         if how == "killed":
             self.process.wait()
 
-    def __enter__(self) -> Holder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
