@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions._builtin_definitions import BUILTINS
 from greenroom.agents.delegation import COORDINATOR_TOOLS, ZeroTools, coordinator_tools, tools_for_child, worker_tools
-from greenroom.agents.delegation._tool_pool import possible_tools
+from greenroom.agents.delegation._tool_pool import _BUILT_IN, possible_tools
 from greenroom.permissions import Mode
+from greenroom.permissions._traits import KNOWN_TOOLS
+from greenroom.tools import FunctionTool
 from greenroom.tools.builtin import STANDARD_TOOLS
 
 NEVER = (
@@ -49,6 +51,7 @@ TEAM = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "CronCreate", "CronDe
 MCP = ("mcp__files__read", "mcp__files__write", "mcp__web__get")
 OWN = "Deploy"
 """A tool of the embedding program."""
+PATHS = frozenset({"path", "file_path", "notebook_path"})
 ALL = (*NEVER, *BACKGROUND, *TEAM, "TeamCreate", "StructuredOutput", "LS", *MCP, OWN, "Agent", "ExitPlanMode")
 
 entries = st.lists(
@@ -232,9 +235,18 @@ def test_one_entry_that_means_something_is_enough() -> None:
     assert pool(listing("Grpe", "Read")) == ["Read"]
 
 
-def test_every_tool_that_comes_along_is_known_by_name() -> None:
-    for tool in STANDARD_TOOLS:
-        assert refusal(listing(tool.name), available=(OWN,)).unrecognized == ()
+@pytest.mark.parametrize("tool", STANDARD_TOOLS, ids=lambda tool: tool.name)
+def test_built_in_tools_have_rows_in_both_tables(tool: FunctionTool) -> None:
+    traits, paths = KNOWN_TOOLS.get(tool.name), PATHS & tool.input_schema["properties"].keys()
+
+    assert traits is not None, f"{tool.name} has no row in greenroom/permissions/_traits.py"
+    assert not paths or traits.subject in paths, (
+        f"the row of {tool.name} in greenroom/permissions/_traits.py names no path: rules do not hold for its calls"
+    )
+    assert tool.name in _BUILT_IN, (
+        f"greenroom/agents/delegation/_tool_pool.py does not say whether agents in the background have {tool.name}"
+    )
+    assert refusal(listing(tool.name), available=(OWN,)).unrecognized == ()
 
 
 @pytest.mark.parametrize("definition", BUILTINS, ids=lambda one: one.name)
