@@ -9,7 +9,7 @@ Must not know: clock, disk, mailboxes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias, final
 
@@ -143,28 +143,6 @@ class Unfinished(StrEnum):
     KEEP = "keep"
     """Postpone it, as `ctx.postpone()` does: it returns in the next state, or after a restart. The third failure makes it
     a dead letter `poison`; aborts are not counted."""
-
-
-@final
-@attrs.define(eq=False)
-class TurnEnd:
-    """One-shot notification of how a turn ended."""
-
-    _callbacks: list[Callable[[Outcome], object]] = attrs.Factory(list)
-    _outcome: Outcome | None = None
-
-    def settle(self, outcome: Outcome) -> None:
-        """Store the outcome and notify the subscribers."""
-        self._outcome = outcome
-        for callback in self._callbacks:
-            callback(outcome)
-
-    def subscribe(self, callback: Callable[[Outcome], object]) -> None:
-        """Call `callback` with the outcome, immediately if the turn has ended. It may only wake tasks."""
-        if self._outcome is not None:
-            callback(self._outcome)
-        else:
-            self._callbacks.append(callback)
 
 
 def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_caught: bool) -> Outcome:

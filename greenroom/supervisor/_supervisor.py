@@ -68,7 +68,7 @@ class Supervisor(Owner):
         self,
         context: RuntimeContext,
         spec: SupervisorSpec,
-        make_cell: Callable[[Callable[[], SupervisorBehavior]], Cell[Any]],
+        make_cell: Callable[..., Cell[Any]],
         *,
         escalates: bool = True,
     ) -> None:
@@ -85,7 +85,7 @@ class Supervisor(Owner):
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
         self._is_closed = False
         self._gave_up: SupervisorFailed | None = None
-        self.cell: Final = make_cell(functools.partial(SupervisorBehavior, self))
+        self.cell: Final = make_cell(factory=functools.partial(SupervisorBehavior, self))
         """Its record as an actor."""
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class Supervisor(Owner):
         name = child.id if isinstance(child, Ref) else child
         cell = self._children.get(name)
         if cell is None:
-            cell = self._context.shared.directory.find(f"{self.path}/{name}".removeprefix("/"))
+            cell = self._context.directory.find(f"{self.path}/{name}".removeprefix("/"))
         if cell is None or cell.owner is not self:
             names = ", ".join(repr(child.path.rpartition("/")[2]) for child in self._children.values()) or "none"
             raise UsageError(f"{self.path or 'the root'} has no child {name!r}; its children: {names}")
@@ -230,7 +230,7 @@ class Supervisor(Owner):
     def _make_cell(
         self,
         factory: Callable[[], Behavior[Any]],
-        behavior_class: type[Behavior[Any]],
+        behavior_class: Any,  # a class; mypy takes those with parameters for unhashable
         name: str | None,
         spec: ChildSpec,
     ) -> Cell[Any]:
@@ -241,7 +241,7 @@ class Supervisor(Owner):
             raise UsageError(f"name must be a non-empty string without '/', got {name!r}")
         child_id = spec.as_id or actor_id(self._context.ports.ids)
         path = f"{self.path}/{name or child_id}".removeprefix("/")
-        check_free(self._context.shared.directory, path, spec.as_id)
+        check_free(self._context.directory, path, spec.as_id)
         depends_on = tuple(self._child(dependency).id for dependency in spec.depends_on)
         cell: Cell[Any] = Cell(
             id=child_id,
@@ -250,7 +250,7 @@ class Supervisor(Owner):
             factory=factory,
             traits=traits_of(behavior_class),
             owner=self,
-            shared=self._context.shared,
+            shared=self._context,
             spec=spec,
         )
         self._children[child_id], self._specs[child_id] = cell, spec
@@ -283,7 +283,7 @@ class Supervisor(Owner):
             return self._forget(cell)
         below = self._supervisors.get(cell.id)
         if below is not None and below.escalates and outcome.state is State.FAILED and not was_asked:
-            self._escalate(cell, self._budget.used(self._context.shared.now()))
+            self._escalate(cell, self._budget.used(self._context.now()))
             return self._forget(cell)
         steps = plan_exit(
             cell.id,
@@ -293,7 +293,7 @@ class Supervisor(Owner):
             specs=self._specs,
             budget=self._budget,
             backoff=self.spec.backoff,
-            now_s=self._context.shared.now(),
+            now_s=self._context.now(),
             chance=self._context.ports.chance.random(),
             depends_on=self._depends_on,
         )
@@ -316,7 +316,7 @@ class Supervisor(Owner):
         starts = [step for step in steps if isinstance(step, StartChild)]
         if starts:
             together = tuple(step.child for step in starts)
-            used = self._budget.used(self._context.shared.now())
+            used = self._budget.used(self._context.now())
             self.cell.record(ChildRestarted, cell.id, together, starts[0].delay_s, used, is_requested, parent=parent)
 
     def _forget(self, cell: Cell[Any]) -> Verdict:
@@ -412,7 +412,7 @@ class Supervisor(Owner):
         """Drain a child; stop it after `grace_s`."""
         if self._nursery is not None and not cell.is_gone:
             cell.drain(cause)
-            late = self._context.shared.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
+            late = self._context.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
             cell.watch(lambda _: late.cancel())
 
     def _end_late(self, cell: Cell[Any], cause: Cause) -> None:

@@ -25,6 +25,7 @@ KERNEL_TESTS: Final = (
 )
 
 _CELL: Final = "greenroom.actors._cell"
+_CONTEXT: Final = "greenroom.actors._context"
 _ENDS: Final = ("tests/session/test_ends.py",)
 _LANES: Final = "greenroom.mailbox._lanes"
 _LIFE: Final = "greenroom.actors._incarnation"
@@ -223,9 +224,9 @@ MUTANTS: Final = (
     Mutant(
         "a turn that failed changes the state",
         ("I-19",),
-        _TURN,
-        '        if self.envelope is not None:\n            outbox = self.outbox_for("ctx.enter()")',
-        '        if False:\n            outbox = self.outbox_for("ctx.enter()")',
+        _CONTEXT,
+        '        if turn.envelope is not None:\n            outbox = turn.outbox_for("ctx.enter()")',
+        '        if False:\n            outbox = turn.outbox_for("ctx.enter()")',
         tests=_STATES,
     ),
     Mutant(
@@ -241,7 +242,7 @@ MUTANTS: Final = (
         ("I-21",),
         "greenroom.actors._ref",
         "        if cell.turn.envelope is None:\n            return",
-        "        if cell.turn.envelope is None:\n            cell.turn.abort_cause = _cause(cell, why)\n            return",
+        "        if cell.turn.envelope is None:\n            cell.turn.abort_cause = cell.cause(why)\n            return",
     ),
     Mutant(
         "an abort that is not on record",
@@ -548,9 +549,9 @@ MUTANTS: Final = (
     Mutant(
         "timers of a turn that failed run",
         (),
-        _TURN,
-        '        if self.envelope is not None:\n            self.outbox_for("ctx.send_after()")',
-        '        if False:\n            self.outbox_for("ctx.send_after()")',
+        _CONTEXT,
+        '        if self.turn.envelope is not None:\n            self.turn.outbox_for("ctx.send_after()")',
+        '        if False:\n            self.turn.outbox_for("ctx.send_after()")',
         tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
@@ -573,7 +574,7 @@ MUTANTS: Final = (
         "a clean-up is skipped when nothing runs",
         (),
         "greenroom.actors._behavior",
-        "return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop",
+        'return not (behavior_class.actor_tasks or overrides(behavior_class, "on_stop"))',
         "return not behavior_class.actor_tasks",
         tests=("tests/actors",),
     ),
