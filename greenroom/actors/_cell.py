@@ -205,9 +205,19 @@ class Cell(Generic[M]):
         self.life = Incarnation(self, number, delay_s)
         self.mailbox.incarnation = number
         traits, spec = self.traits, self.spec
-        words = (_LEVEL_WORDS[traits.level], traits.policy.capacity, str(spec.restart))
-        fields = (self.path, self.behavior_name, self.owner.id, self.descent, *words)
-        self.seq = self.record(ActorCreated, *fields, parent=self.exit_seq or self.seq)
+        self.seq = self.shared.emit(
+            ActorCreated,
+            self.id,
+            number,
+            self.exit_seq or self.seq,
+            self.path,
+            self.behavior_name,
+            self.owner.id,
+            self.descent,
+            _LEVEL_WORDS[traits.level],
+            traits.policy.capacity,
+            str(spec.restart),
+        )
         self._note_drain()
 
     def set_ready(self) -> None:

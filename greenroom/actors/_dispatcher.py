@@ -142,10 +142,12 @@ class PlainRunner:
         self._go_on(life)
 
     def _go_on(self, life: Incarnation) -> None:
+        lanes = self._cell.mailbox.lanes
         if life.stop_cause is not None or life.kill_cause is not None:
             self._end_if_idle(life)
-        elif not self._is_scheduled and (not self._cell.mailbox.lanes.is_empty or self._cell.drain_cause is not None):
-            self._nudged()
+        elif not self._is_scheduled and (lanes.next or not lanes.is_empty or self._cell.drain_cause is not None):
+            self._is_scheduled = True
+            self._dispatcher.schedule(self)
 
     def _take_turn(self, envelope: Envelope[Any]) -> Outcome:
         cell, context = self._cell, self._context

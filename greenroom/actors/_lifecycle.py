@@ -96,8 +96,17 @@ class Outcome:
 
     def fields(self, cause: Cause | None = None) -> tuple[Any, ...]:
         """Return the fields of an event about this end, in order; `cause` is used if the outcome has none."""
-        ends = (self.state._value_, self.by, self.cause or cause, describe(self.error))
-        return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
+        return (
+            self.state._value_,
+            self.by,
+            self.cause or cause,
+            describe(self.error),
+            self.late_cancel,
+            self.during_kill,
+            self.cleanup_cut,
+            self.swallowed,
+            self.masked_error,
+        )
 
     @property
     def must_crash(self) -> bool:
@@ -162,13 +171,13 @@ def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_
     cancelled, rest = split_cancelled(error)
     if rest is None:
         return Outcome(state=State.KILLED, by="ancestor", cause=requested, reraise=cancelled)
-    reraise = rest if _must_leave(rest) else cancelled
+    must_leave = _holds(rest, KeyboardInterrupt, SystemExit) or not isinstance(rest, Exception | BaseExceptionGroup)
     return Outcome(
         state=State.FAILED,
         cause=requested,
         error=rest,
         during_kill=requested is not None or cancelled is not None,
-        reraise=reraise,
+        reraise=rest if must_leave else cancelled,
     )
 
 
@@ -218,10 +227,6 @@ def _contexts(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(behind))
         yield from _leaves(behind)
         error = behind
-
-
-def _must_leave(error: BaseException) -> bool:
-    return _holds(error, KeyboardInterrupt, SystemExit) or not isinstance(error, Exception | BaseExceptionGroup)
 
 
 def _holds(error: BaseException, *kinds: type[BaseException]) -> bool:

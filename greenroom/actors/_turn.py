@@ -208,7 +208,8 @@ class Turn:
         self.number += 1
         self.envelope = envelope
         if self.has_events:
-            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)
+            life, number = self._life.number, envelope.number
+            cell.seq = cell.shared.emit(TurnBegan, cell.id, life, envelope.parent, self.number, number)
         return True
 
     def request_abort(self, cause: Cause) -> None:
@@ -281,7 +282,8 @@ class Turn:
             fields = (life.number, envelope.parent, self.number, envelope.number, now, outcome.state.value)
             cell.shared.note((cell.shared.number(), now, TurnNoted, cell.id, *fields))
         else:
-            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)
+            numbers = (self.number, envelope.number)
+            cell.shared.emit(TurnEnded, cell.id, life.number, cell.seq, *outcome.fields(), *numbers)
         self._settle_aborts()
 
     def _settle_aborts(self) -> None:

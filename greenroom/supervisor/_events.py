@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
 from greenroom.core import Event, OneOf
-from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy, SupervisorSpec
+from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy
 
 
 @attrs.frozen(kw_only=True)
@@ -85,9 +85,3 @@ class SupervisorFinished(_ChildEvent):
 
 
 EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)
-
-
-def opened_fields(spec: SupervisorSpec) -> tuple[Any, ...]:
-    """Return the fields of `supervisor.opened` that a spec gives."""
-    order, ends = spec.stop_order.value, spec.ends_with.value
-    return (spec.strategy.value, spec.intensity, spec.period_s, order, spec.stop_budget_s, ends)

@@ -25,7 +25,6 @@ from greenroom.supervisor._events import (
     SupervisorEscalated,
     SupervisorFinished,
     SupervisorOpened,
-    opened_fields,
 )
 from greenroom.supervisor._ladder import end_child
 from greenroom.supervisor._runtime_context import (
@@ -225,7 +224,9 @@ class Supervisor(Owner):
         """Open for children, in the nursery of the incarnation that starts."""
         self._nursery = self.cell.life.nursery
         self._is_closed, self._gave_up = False, None
-        self.cell.record(SupervisorOpened, *opened_fields(self.spec))
+        spec = self.spec
+        stops = (spec.stop_order.value, spec.stop_budget_s, spec.ends_with.value)
+        self.cell.record(SupervisorOpened, spec.strategy.value, spec.intensity, spec.period_s, *stops)
 
     def _make_cell(
         self,

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 import attrs
 from trio.lowlevel import checkpoint, current_task
 
-from greenroom.waiting._parking import ParkingSpot
+from greenroom.waiting._parking import ParkingSpot, prepare, sleep, wake
 
 
 class _Nothing:
@@ -54,13 +54,16 @@ class ReplySlot(ParkingSpot):
             return False
         self.is_open = False
         self._value, self._error = value, error
-        self.unpark()
+        task, self.task = self.task, None
+        if task is not None:  # unpark(), inlined: 1 % of an ask
+            wake(task)
         return True
 
     async def wait(self) -> Any:
         """Wait for the slot to be settled; return its value or raise its error. A cancelled wait leaves the slot as it was."""
         if self.is_open:
-            await self.parked(current_task())
+            self.task = current_task()
+            await sleep(prepare(self._forget))
         else:
             await checkpoint()
         if self._error is not None:

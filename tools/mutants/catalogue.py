@@ -80,8 +80,8 @@ MUTANTS: Final = (
         "the end of a turn twice on record",
         ("I-2",),
         _TURN,
-        "            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)\n",
-        "            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)\n" * 2,
+        "            cell.shared.emit(TurnEnded, cell.id, life.number, cell.seq, *outcome.fields(), *numbers)\n",
+        "            cell.shared.emit(TurnEnded, cell.id, life.number, cell.seq, *outcome.fields(), *numbers)\n" * 2,
     ),
     Mutant(
         "an idle end, and then another one",
@@ -101,8 +101,8 @@ MUTANTS: Final = (
         "a turn begins twice",
         ("I-4",),
         _TURN,
-        "            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)\n",
-        "            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)\n" * 2,
+        "            cell.seq = cell.shared.emit(TurnBegan, cell.id, life, envelope.parent, self.number, number)\n",
+        "            cell.seq = cell.shared.emit(TurnBegan, cell.id, life, envelope.parent, self.number, number)\n" * 2,
     ),
     Mutant(
         "an actor ends in the middle of its turn",
