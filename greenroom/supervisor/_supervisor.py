@@ -1,7 +1,7 @@
 """The supervisor: an actor that starts, stops and restarts children.
 
-Plans come from `_strategy`. One that involves only the child itself is carried out in the child's last step, the others one after
-another. Children are shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
+Plans come from `_strategy`. One that involves only the child itself is carried out in its last step, the others one by one.
+Children are shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
 """
 
 from __future__ import annotations
@@ -228,12 +228,9 @@ class Supervisor(Owner):
         stops = (spec.stop_order.value, spec.stop_budget_s, spec.ends_with.value)
         self.cell.record(SupervisorOpened, spec.strategy.value, spec.intensity, spec.period_s, *stops)
 
+    # Any for the class: mypy takes those with parameters for unhashable.
     def _make_cell(
-        self,
-        factory: Callable[[], Behavior[Any]],
-        behavior_class: Any,  # a class; mypy takes those with parameters for unhashable
-        name: str | None,
-        spec: ChildSpec,
+        self, factory: Callable[[], Behavior[Any]], behavior_class: Any, name: str | None, spec: ChildSpec
     ) -> Cell[Any]:
         if self._nursery is None or self._is_stopping():
             raise Stopping(self.path or "root")
