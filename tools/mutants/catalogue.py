@@ -117,6 +117,7 @@ MUTANTS: Final = (
         ("I-7",),
         _LOOP,
         "                if life.kill_cause is None:\n                    running",
+        "                if life.kill_cause is not None:\n                    scope.cancel()\n"
         "                if True:\n                    running",
     ),
     Mutant(
