@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from greenroom.actors._incarnation import Traits
 from greenroom.actors._lifecycle import Unfinished
@@ -78,7 +78,12 @@ class Behavior(Generic[M]):
 
         It is called in the caller's step, also in the middle of a turn: it may only read, and it cannot wait.
         """
-        return public_attributes(self)
+        names: list[str] = []
+        for above in type(self).__mro__:
+            slots = above.__dict__.get("__slots__", ())
+            names += (slots,) if isinstance(slots, str) else slots
+        names += getattr(self, "__dict__", ())
+        return {name: getattr(self, name) for name in names if not name.startswith("_") and hasattr(self, name)}
 
 
 class Parent(Behavior[M]):
@@ -95,33 +100,27 @@ class Parent(Behavior[M]):
         raise NotImplementedError
 
 
-def overrides(behavior: Behavior[Any], name: str) -> bool:
-    """True if the behavior overrides a hook."""
-    return getattr(type(behavior), name) is not getattr(Behavior, name)
+def overrides(behavior_class: type[Behavior[Any]], name: str) -> bool:
+    """True if the class overrides a hook."""
+    return getattr(behavior_class, name) is not getattr(Behavior, name)
 
 
 def is_simple(behavior_class: type[Behavior[Any]]) -> bool:
     """True if no code of the behavior runs between turns or at the end, so that an idle actor can be ended in one step."""
-    return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop
+    return not (behavior_class.actor_tasks or overrides(behavior_class, "on_stop"))
 
 
 def is_plain(behavior_class: type[Behavior[Any]]) -> bool:
     """True if the dispatcher can serve the behavior: no handler can wait."""
-    if behavior_class.turn_tasks or behavior_class.actor_tasks:
-        return False
-    if any(getattr(behavior_class, hook) is not getattr(Behavior, hook) for hook in ("on_start", "on_stop")):
+    if behavior_class.turn_tasks or not is_simple(behavior_class) or overrides(behavior_class, "on_start"):
         return False
     handlers = (behavior_class.on_message, behavior_class.on_signal)
     return not any(inspect.iscoroutinefunction(handler) for handler in handlers)
 
 
-def traits_of(behavior_class: type[Behavior[Any]]) -> Traits:
-    """Return the properties of a behavior class that decide how its actors are run."""
-    return _traits_of(cast("Any", behavior_class))
-
-
 @functools.lru_cache(maxsize=1_024)
-def _traits_of(behavior_class: type[Any]) -> Traits:
+def traits_of(behavior_class: type[Any]) -> Traits:
+    """Return the properties of a behavior class that decide how its actors are run."""
     return Traits(
         behavior_class=behavior_class,
         level=behavior_class.journal,
@@ -129,13 +128,3 @@ def _traits_of(behavior_class: type[Any]) -> Traits:
         is_plain=is_plain(behavior_class),
         is_simple=is_simple(behavior_class),
     )
-
-
-def public_attributes(behavior: Behavior[Any]) -> dict[str, Any]:
-    """Return the attributes of an object whose names do not begin with an underscore."""
-    names: list[str] = []
-    for above in type(behavior).__mro__:
-        slots = above.__dict__.get("__slots__", ())
-        names += (slots,) if isinstance(slots, str) else slots
-    names += getattr(behavior, "__dict__", ())
-    return {name: getattr(behavior, name) for name in names if not name.startswith("_") and hasattr(behavior, name)}

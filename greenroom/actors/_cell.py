@@ -11,13 +11,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Final, Generic, NoReturn, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
 import attrs
 import trio
 from trio.lowlevel import checkpoint
 
-from greenroom.actors._directory import Directory
+from greenroom.actors._directory import DeadLetter, Directory
 from greenroom.actors._events import (
     ActorCreated,
     ActorExited,
@@ -37,9 +37,9 @@ from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
 from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, GONE, TERMINAL, Outcome, State, Verdict, describe, step
 from greenroom.actors._subscription import DOWNS_KEPT, FORGOTTEN, Down, Subscription, cycle_of
 from greenroom.actors._turn import Turn
-from greenroom.core import ActorEnded, AskCycle, Cause, Event, InternalError, Level, Recorder
+from greenroom.core import ActorEnded, AskCycle, Cause, Event, Level, Recorder
 from greenroom.core.texts import stand_in
-from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox
+from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox, MessageDied
 from greenroom.waiting import TICK_S, Timers
 
 M = TypeVar("M")
@@ -58,7 +58,6 @@ class Incidents:
     masked_errors: int = 0
 
 
-@final
 @attrs.frozen(kw_only=True)
 class ActorContext:
     """Resources shared by the actors of a runtime."""
@@ -175,13 +174,24 @@ class Cell(Generic[M]):
         current = current_of(self.shared)
         return current.seq if current is not None else 0
 
+    def cause(self, why: str) -> Cause:
+        """Return the cause of a request by the code that runs now."""
+        current = current_of(self.shared)
+        return Cause(current.id if current is not None else "host", why)
+
     def note_refused(self, message: Any, lane: Lane, why: Delivery | DeadReason) -> None:
-        """Note a message that was not delivered or not handled."""
+        """Note a message that was not delivered or not handled: the sender knows, so it does not go to the journal."""
         reason = why if isinstance(why, DeadReason) else _REASONS[why]
-        self.shared.directory.refused(self.id, self.life.number, message, lane, reason)
+        fields = (self.id, self.life.number, 0, 0, lane.value, type(message).__name__, reason.value, False)
+        self.shared.note((self.shared.number(), self.shared.now(), MessageDied, *fields))
+        self._note_dead(message, lane, reason)
+
+    def _note_dead(self, message: Any, lane: Lane, reason: DeadReason) -> None:
+        letter = DeadLetter(actor=self.id, message=message, lane=lane, reason=reason)
+        self.shared.directory.dead_letters.add(letter)
 
     def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
-        self.shared.directory.buried(self.id, envelope, reason)
+        self._note_dead(envelope.message, envelope.lane, reason)
         if envelope.reply is not None:
             envelope.reply.fail(ActorEnded(self.id, self.state.value, path=self.path))
 
@@ -195,9 +205,19 @@ class Cell(Generic[M]):
         self.life = Incarnation(self, number, delay_s)
         self.mailbox.incarnation = number
         traits, spec = self.traits, self.spec
-        words = (_LEVEL_WORDS[traits.level], traits.policy.capacity, str(spec.restart))
-        fields = (self.path, self.behavior_name, self.owner.id, self.descent, *words)
-        self.seq = self.record(ActorCreated, *fields, parent=self.exit_seq or self.seq)
+        self.seq = self.shared.emit(
+            ActorCreated,
+            self.id,
+            number,
+            self.exit_seq or self.seq,
+            self.path,
+            self.behavior_name,
+            self.owner.id,
+            self.descent,
+            _LEVEL_WORDS[traits.level],
+            traits.policy.capacity,
+            str(spec.restart),
+        )
         self._note_drain()
 
     def set_ready(self) -> None:
@@ -243,7 +263,7 @@ class Cell(Generic[M]):
     def terminate(self) -> None:
         """Terminate permanently: close the mailbox, free the name, notify subscribers."""
         self.is_gone, self.life.is_held = True, False
-        self.factory = _refuse_to_start  # a ref must not keep alive what the factory holds
+        del self.factory  # a ref must not keep alive what it holds
         seq = self.exit_seq
         self.mailbox.close("the actor has ended", dead_reason=DeadReason.ENDED, parent=seq)
         for envelope in self.mailbox.lanes.leased:
@@ -303,22 +323,16 @@ class Cell(Generic[M]):
         if self.poke is not None:
             self.poke()
             return
-        if life.end_if_idle() is None and life.kill_cause is not None:
+        if life.end_if_idle() is None and life.kill_cause is not None and life.scope is not None:
             life.scope.cancel(life.kill_cause.why)
         if not self.is_gone:  # otherwise closing the mailbox has woken the task
             self.mailbox.nudge()
 
-    def suspend(self, cause: Cause) -> None:
-        """Suspend the incarnation: it takes no messages. The next one is not suspended."""
-        if not self.life.is_suspended and self.state not in TERMINAL:
-            self.life.is_suspended = True
-            self.record(ActorSuspended, cause, parent=self.here())
-
-    def resume(self, cause: Cause) -> None:
-        """Resume a suspended incarnation."""
-        if self.life.is_suspended and self.state not in TERMINAL:
-            self.life.is_suspended = False
-            self.record(ActorResumed, cause, parent=self.here())
+    def suspend(self, cause: Cause, *, is_suspended: bool = True) -> None:
+        """Suspend the incarnation, or resume it: a suspended one takes no messages. The next one is not suspended."""
+        if self.life.is_suspended is not is_suspended and self.state not in TERMINAL:
+            self.life.is_suspended = is_suspended
+            self.record(ActorSuspended if is_suspended else ActorResumed, cause, parent=self.here())
             self.mailbox.nudge()
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -376,6 +390,8 @@ class Cell(Generic[M]):
             changed.set()
 
     async def _wait_until(self, is_reached: Callable[[], bool]) -> None:
+        if is_reached():
+            await checkpoint()
         while not is_reached():
             if self._changed is None:
                 self._changed = trio.Event()
@@ -383,14 +399,10 @@ class Cell(Generic[M]):
 
     async def wait_ready(self, *, or_held: bool = False) -> None:
         """Wait until the actor is ready or has terminated; with `or_held`, also until it is held for a restart."""
-        if self.life.is_ready or self.is_gone:
-            await checkpoint()
         await self._wait_until(lambda: self.life.is_ready or self.is_gone or (or_held and self.life.is_held))
 
     async def wait_gone(self) -> None:
         """Wait until the actor has terminated."""
-        if self.is_gone:
-            await checkpoint()
         await self._wait_until(lambda: self.is_gone)
 
     def refuse_cycle(self, target: Cell[Any]) -> None:
@@ -416,7 +428,3 @@ def current_of(shared: ActorContext) -> Cell[Any] | None:
     """Return the actor whose code is running, if it belongs to this runtime; runtimes may be nested."""
     current = CURRENT.get()
     return current if current is not None and current.shared is shared else None
-
-
-def _refuse_to_start() -> NoReturn:
-    raise InternalError("a terminated actor has no further incarnation")

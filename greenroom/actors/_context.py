@@ -138,7 +138,7 @@ class Context(Generic[Answer]):
         Raises:
             UsageError: The value is not hashable.
         """
-        cell = self._own_cell()
+        cell, turn = self._own_cell(), self.turn
         try:
             hash(state)
         except TypeError:
@@ -147,7 +147,11 @@ class Context(Generic[Answer]):
         is_change = bool(self._life.entered != state)
         is_recorded = cell.traits.level >= Level.TURNS
         text = (state if isinstance(state, str) else repr(state))[:STATE_TEXT] if is_recorded else ""
-        self.turn.enter(state, text, is_change=is_change)
+        if turn.envelope is not None:
+            outbox = turn.outbox_for("ctx.enter()")
+            outbox.state, outbox.state_text = (state, text) if is_change else (NOTHING, "")
+        elif is_change:
+            self._life.change_state(state, text)
 
     def postpone(self) -> None:
         """Postpone the current message until the next state change; it then returns to the front of its lane.
@@ -218,7 +222,11 @@ class Context(Generic[Answer]):
             parent=cell.seq,
             among=life.timers,
         )
-        return self.turn.set_timer(timer)
+        if self.turn.envelope is not None:
+            self.turn.outbox_for("ctx.send_after()").timers.append(timer)
+        else:
+            timer.start()
+        return timer
 
     def tell_on_commit(self, ref: Ref[D], message: D, *, lane: Lane = Lane.NEXT, size_bytes: int = 0) -> Delivery:
         """Send `message` when this turn commits, in the order of these calls; never if the turn does not complete.
@@ -267,7 +275,7 @@ class Context(Generic[Answer]):
     @property
     def has_mail(self) -> bool:
         """True if the actor's mailbox has messages that it may take; False while it is suspended."""
-        return not (self._life.is_suspended or self._cell.mailbox.is_empty)
+        return not (self._life.is_suspended or self._cell.mailbox.lanes.is_empty)
 
     async def wait_mail(self) -> None:
         """Wait, in the middle of a turn, until a message arrives in the actor's mailbox; may return spuriously.

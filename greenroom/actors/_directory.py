@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, TypeVar, final
 
 import attrs
 
-from greenroom.core import NameTaken, Recorder
-from greenroom.mailbox import DeadReason, Envelope, Lane, MessageDied
+from greenroom.core import NameTaken
+from greenroom.mailbox import DeadReason, Lane
 
 T = TypeVar("T")
 
@@ -64,7 +64,6 @@ class DeadLetters:
 class Directory(Generic[T]):
     """Living actors by path, and the dead letters of a runtime."""
 
-    _recorder: Recorder
     _by_path: dict[str, T] = attrs.Factory(dict)
     dead_letters: DeadLetters = attrs.Factory(DeadLetters)
 
@@ -89,14 +88,3 @@ class Directory(Generic[T]):
     def living(self) -> Iterable[T]:
         """Return all living actors."""
         return self._by_path.values()
-
-    def refused(self, actor: str, incarnation: int, message: Any, lane: Lane, reason: DeadReason) -> None:
-        """Note a message that a mailbox refused: the sender knows, so it does not go to the journal."""
-        recorder = self._recorder
-        fields = (actor, incarnation, 0, 0, lane.value, type(message).__name__, reason.value, False)
-        recorder.note((recorder.number(), recorder.now(), MessageDied, *fields))
-        self.dead_letters.add(DeadLetter(actor=actor, message=message, lane=lane, reason=reason))
-
-    def buried(self, actor: str, envelope: Envelope[Any], reason: DeadReason) -> None:
-        """Note a message that died in a mailbox; the mailbox has recorded the event."""
-        self.dead_letters.add(DeadLetter(actor=actor, message=envelope.message, lane=envelope.lane, reason=reason))

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
+from collections.abc import Callable
 from contextvars import Context as ContextVars
-from typing import Any, Final, final
+from typing import Any, final
 
+import attrs
 from trio.lowlevel import checkpoint, current_task, enable_ki_protection
 
 from greenroom.actors._behavior import Behavior
@@ -19,25 +21,20 @@ from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context
 from greenroom.actors._incarnation import Incarnation
 from greenroom.actors._lifecycle import COMPLETED, Outcome, State, Verdict, decide_outcome
-from greenroom.actors._loop import create, finish
+from greenroom.actors._loop import NOW, RUNNING, create, finish
 from greenroom.actors._subscription import Signal
 from greenroom.core import UsageError
-from greenroom.mailbox import BUDGET, Envelope, Lane
+from greenroom.mailbox import BUDGET, Envelope
 from greenroom.waiting import ParkingSpot, Timer
-
-# Once per message each: reading a member from its class costs 90 ns before Python 3.12.
-_NOW: Final = Lane.NOW
-_PENDING: Final = State.PENDING
-_RUNNING: Final = State.RUNNING
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class Dispatcher:
     """Serves plain actors in the order in which they became ready."""
 
-    def __init__(self) -> None:
-        self._ready: deque[PlainRunner] = deque()
-        self._spot = ParkingSpot()
+    _ready: deque[PlainRunner] = attrs.Factory(deque)
+    _spot: ParkingSpot = attrs.Factory(ParkingSpot)
 
     def __repr__(self) -> str:
         return f"<Dispatcher: {len(self._ready)} actors ready>"
@@ -48,10 +45,8 @@ class Dispatcher:
 
     def start(self, cell: Cell[Any]) -> None:
         """Start an incarnation of a plain actor: in this step, or after its delay."""
-        if cell.poke is None:
-            PlainRunner(self, cell)
-        assert cell.poke is not None
-        cell.poke()
+        poke = cell.poke or PlainRunner(self, cell).poke
+        poke()
 
     def schedule(self, runner: PlainRunner) -> None:
         """Queue an actor for one turn."""
@@ -76,22 +71,23 @@ class Dispatcher:
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class PlainRunner:
     """Runs one plain actor, step by step."""
 
-    __slots__ = ("_back_off", "_behavior", "_cell", "_context", "_dispatcher", "_is_scheduled", "_run")
+    _dispatcher: Dispatcher
+    _cell: Cell[Any]
+    _context: Context | None = None
+    _is_scheduled: bool = False
+    _back_off: Timer | None = None
+    _run: Callable[..., Any] = attrs.field(init=False)
+    """Runs a function in the context variables of the incarnation."""
 
-    def __init__(self, dispatcher: Dispatcher, cell: Cell[Any]) -> None:
-        self._dispatcher = dispatcher
-        self._cell = cell
-        self._behavior: Behavior[Any] | None = None
-        self._context: Context | None = None
-        self._is_scheduled = False
-        self._back_off: Timer | None = None
-        cell.poke = self._poke
-        cell.mailbox.notify(self._nudged)
+    def __attrs_post_init__(self) -> None:
+        self._cell.poke = self.poke
+        self._cell.mailbox.notify(self._nudged)
 
-    def _poke(self) -> None:
+    def poke(self) -> None:
         """Start a pending incarnation, or end one whose end was requested; called when either is new."""
         life = self._cell.life
         if life.is_asked_to_end:
@@ -101,26 +97,21 @@ class PlainRunner:
         else:
             self._begin()
 
-    def _schedule(self) -> None:
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            self._dispatcher.schedule(self)
-
     def _nudged(self) -> None:
-        if not self._is_scheduled and self._cell.life.state is _RUNNING:  # _schedule, inlined: this is the hot path
+        if not self._is_scheduled and self._cell.life.state is RUNNING:
             self._is_scheduled = True
             self._dispatcher.schedule(self)
 
     def _begin(self) -> None:
         """Start an incarnation; an error of its factory fails it."""
         cell, life = self._cell, self._cell.life
-        if life.state is not _PENDING:
+        if life.state is not State.PENDING:
             return
         # Context variables of its own, as a task has them; running in them is cheaper than setting one and setting it back.
         self._run = ContextVars().run
         self._run(CURRENT.set, cell)
         try:
-            self._behavior, self._context = self._run(create, cell)
+            _, self._context = self._run(create, cell)
         except Exception as error:  # noqa: BLE001 - the boundary: it fails the incarnation
             self._follow(cell.exit(decide_outcome(error, requested=None, was_caught=False)))
             return
@@ -131,7 +122,7 @@ class PlainRunner:
         """Handle one message, or restart the actor."""
         cell, life = self._cell, self._cell.life
         self._is_scheduled = False
-        if life.state is not _RUNNING:
+        if life.state is not RUNNING:
             if self._back_off is None:
                 self._begin()
             return
@@ -151,25 +142,28 @@ class PlainRunner:
         self._go_on(life)
 
     def _go_on(self, life: Incarnation) -> None:
+        lanes = self._cell.mailbox.lanes
         if life.stop_cause is not None or life.kill_cause is not None:
             self._end_if_idle(life)
-        elif not self._is_scheduled and (not self._cell.mailbox.lanes.is_empty or self._cell.drain_cause is not None):
-            self._nudged()
+        elif not self._is_scheduled and (lanes.next or not lanes.is_empty or self._cell.drain_cause is not None):
+            self._is_scheduled = True
+            self._dispatcher.schedule(self)
 
     def _take_turn(self, envelope: Envelope[Any]) -> Outcome:
-        behavior, context = self._behavior, self._context
-        assert behavior is not None
+        cell, context = self._cell, self._context
+        behavior: Behavior[Any] = cell.life.behavior
         assert context is not None
-        began_t = self._cell.shared.now()
+        began_t = cell.shared.now()
         try:
             # handle(), inlined: 3 % of a message
-            is_signal = envelope.lane is _NOW and isinstance(envelope.message, Signal)
+            is_signal = envelope.lane is NOW and isinstance(envelope.message, Signal)
             waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
             if waiting is not None:
                 if inspect.iscoroutine(waiting):
                     waiting.close()
-                name = self._cell.behavior_name
-                raise UsageError(f"{name}.on_message is a plain function, and must not return an awaitable")
+                raise UsageError(
+                    f"{cell.behavior_name}.on_message is a plain function, and must not return an awaitable"
+                )
         except BaseException as error:  # noqa: BLE001, ASYNC103 - the boundary of a turn: the outcome table decides
             return finish(behavior, context, decide_outcome(error, requested=None, was_caught=False))  # noqa: ASYNC104 - nothing waits here, so no Cancelled can be in it
         context.turn.commit(envelope, began_t)
@@ -182,7 +176,7 @@ class PlainRunner:
 
     def _follow(self, verdict: Verdict) -> None:
         """Carry out the verdict on an incarnation that has just ended."""
-        self._behavior = self._context = None
+        self._context = None
         if self._back_off is not None:
             self._back_off.cancel()
             self._back_off = None
@@ -190,6 +184,7 @@ class PlainRunner:
             return
         self._cell.renew(verdict.delay_s)
         if verdict.delay_s:
-            self._poke()
-        else:  # not from here: a factory that raises repeatedly would recurse
-            self._schedule()
+            self.poke()
+        elif not self._is_scheduled:  # not from here: a factory that raises repeatedly would recurse
+            self._is_scheduled = True
+            self._dispatcher.schedule(self)

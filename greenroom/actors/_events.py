@@ -10,6 +10,20 @@ from greenroom.actors._lifecycle import EndState
 from greenroom.core import Cause, Event, Level, OneOf
 
 
+@attrs.frozen(kw_only=True)
+class _RequestEvent(Event):
+    cause: Cause
+    """Its requester and reason."""
+
+
+@attrs.frozen(kw_only=True)
+class _TurnEvent(Event):
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    """Number of the turn within its incarnation, from 1."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class ActorCreated(Event):
@@ -98,14 +112,11 @@ class ActorGone(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class TurnBegan(Event):
+class TurnBegan(_TurnEvent):
     """A turn began. Turns have no `new` event."""
 
     kind: ClassVar[str] = "turn.begin"
-    level: ClassVar[Level] = Level.TURNS
 
-    turn: int
-    """Number of the turn within its incarnation, from 1."""
     msg: int
     """Number of the message that it handles."""
 
@@ -126,14 +137,11 @@ class TurnEnded(_MachineEnded):
 
 @final
 @attrs.frozen(kw_only=True)
-class TurnNoted(Event):
+class TurnNoted(_TurnEvent):
     """A whole turn in one event, for the recorder; for actors whose journal has no turns."""
 
     kind: ClassVar[str] = "turn.noted"
-    level: ClassVar[Level] = Level.TURNS
 
-    turn: int
-    """Number of the turn within its incarnation, from 1."""
     msg: int
     """Number of the message that it handled."""
     began_t: float
@@ -144,79 +152,63 @@ class TurnNoted(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class AbortRequested(Event):
+class AbortRequested(_TurnEvent):
     """An abort of the current turn was requested before its commit."""
 
     kind: ClassVar[str] = "turn.abort_requested"
-    level: ClassVar[Level] = Level.TURNS
 
-    turn: int
-    """Number of the turn."""
     cause: Cause
     """Its requester and reason."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class StopRequested(Event):
+class StopRequested(_RequestEvent):
     """A stop was requested: the actor ends after its current turn."""
 
     kind: ClassVar[str] = "actor.stop_requested"
 
-    cause: Cause
-    """Its requester and reason."""
     grace_s: float
     """Seconds after which the current turn is aborted."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class DrainRequested(Event):
+class DrainRequested(_RequestEvent):
     """A drain was requested: the actor refuses new messages, processes those that are queued, and ends."""
 
     kind: ClassVar[str] = "actor.drain_requested"
 
-    cause: Cause
-    """Its requester and reason."""
-
 
 @final
 @attrs.frozen(kw_only=True)
-class KillRequested(Event):
+class KillRequested(_RequestEvent):
     """A kill was requested: the actor is cancelled."""
 
     kind: ClassVar[str] = "actor.kill_requested"
 
-    cause: Cause
-    """Its requester and reason."""
     grace_s: float | None = None
     """Seconds for its clean-up; None in journals without this field."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TurnLinked(Event):
+class TurnLinked(_TurnEvent):
     """Another actor was linked to this turn: it does not outlive it."""
 
     kind: ClassVar[str] = "turn.linked"
-    level: ClassVar[Level] = Level.TURNS
 
-    turn: int
-    """Number of the turn."""
     child: str
     """Id of the linked actor."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TurnUnlinked(Event):
+class TurnUnlinked(_TurnEvent):
     """The linked actor was released from the turn."""
 
     kind: ClassVar[str] = "turn.unlinked"
-    level: ClassVar[Level] = Level.TURNS
 
-    turn: int
-    """Number of the turn."""
     child: str
     """Id of the actor."""
 
@@ -236,24 +228,18 @@ class AskRefused(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class ActorSuspended(Event):
+class ActorSuspended(_RequestEvent):
     """The actor was suspended: it takes no messages."""
 
     kind: ClassVar[str] = "actor.suspended"
 
-    cause: Cause
-    """Its requester and reason."""
-
 
 @final
 @attrs.frozen(kw_only=True)
-class ActorResumed(Event):
+class ActorResumed(_RequestEvent):
     """The actor was resumed: it takes messages again."""
 
     kind: ClassVar[str] = "actor.resumed"
-
-    cause: Cause
-    """Its requester and reason."""
 
 
 @final

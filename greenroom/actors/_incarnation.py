@@ -7,7 +7,6 @@ Must not know: how turns are run.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, final
@@ -84,7 +83,8 @@ class Incarnation:
     delay_s: float
     """Seconds of back-off before it begins."""
     state: State = State.PENDING
-    scope: trio.CancelScope = attrs.Factory(functools.partial(trio.CancelScope, shield=True))
+    scope: trio.CancelScope | None = None
+    """The scope of its task; None on the dispatcher."""
     task: Task | None = None
     """The task of its turns; None on the dispatcher."""
     behavior: Any = None
@@ -103,10 +103,12 @@ class Incarnation:
     timers: dict[SendTimer, None] | None = None
     subscriptions: dict[Subscription, None] | None = None
     """Its own subscriptions to other actors (`ctx.watch`)."""
-    turn: Turn = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.turn = Turn(self, self.cell, self.cell.traits.level is not Level.LIFECYCLE)
+    turn: Turn = attrs.field(
+        init=False,
+        default=attrs.Factory(
+            lambda self: Turn(self, self.cell, self.cell.traits.level is not Level.LIFECYCLE), takes_self=True
+        ),
+    )
 
     @property
     def is_asked_to_end(self) -> bool:

@@ -9,7 +9,7 @@ Must not know: clock, disk, mailboxes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias, final
 
@@ -96,8 +96,17 @@ class Outcome:
 
     def fields(self, cause: Cause | None = None) -> tuple[Any, ...]:
         """Return the fields of an event about this end, in order; `cause` is used if the outcome has none."""
-        ends = (self.state._value_, self.by, self.cause or cause, describe(self.error))
-        return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
+        return (
+            self.state._value_,
+            self.by,
+            self.cause or cause,
+            describe(self.error),
+            self.late_cancel,
+            self.during_kill,
+            self.cleanup_cut,
+            self.swallowed,
+            self.masked_error,
+        )
 
     @property
     def must_crash(self) -> bool:
@@ -145,28 +154,6 @@ class Unfinished(StrEnum):
     a dead letter `poison`; aborts are not counted."""
 
 
-@final
-@attrs.define(eq=False)
-class TurnEnd:
-    """One-shot notification of how a turn ended."""
-
-    _callbacks: list[Callable[[Outcome], object]] = attrs.Factory(list)
-    _outcome: Outcome | None = None
-
-    def settle(self, outcome: Outcome) -> None:
-        """Store the outcome and notify the subscribers."""
-        self._outcome = outcome
-        for callback in self._callbacks:
-            callback(outcome)
-
-    def subscribe(self, callback: Callable[[Outcome], object]) -> None:
-        """Call `callback` with the outcome, immediately if the turn has ended. It may only wake tasks."""
-        if self._outcome is not None:
-            callback(self._outcome)
-        else:
-            self._callbacks.append(callback)
-
-
 def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_caught: bool) -> Outcome:
     """Return how a body ended. Call it after its scope was left: only then is `was_caught` known.
 
@@ -184,13 +171,13 @@ def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_
     cancelled, rest = split_cancelled(error)
     if rest is None:
         return Outcome(state=State.KILLED, by="ancestor", cause=requested, reraise=cancelled)
-    reraise = rest if _must_leave(rest) else cancelled
+    must_leave = _holds(rest, KeyboardInterrupt, SystemExit) or not isinstance(rest, Exception | BaseExceptionGroup)
     return Outcome(
         state=State.FAILED,
         cause=requested,
         error=rest,
         during_kill=requested is not None or cancelled is not None,
-        reraise=reraise,
+        reraise=rest if must_leave else cancelled,
     )
 
 
@@ -240,10 +227,6 @@ def _contexts(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(behind))
         yield from _leaves(behind)
         error = behind
-
-
-def _must_leave(error: BaseException) -> bool:
-    return _holds(error, KeyboardInterrupt, SystemExit) or not isinstance(error, Exception | BaseExceptionGroup)
 
 
 def _holds(error: BaseException, *kinds: type[BaseException]) -> bool:

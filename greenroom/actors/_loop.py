@@ -31,8 +31,9 @@ BUDGET_S: Final = 0.001
 
 _TAKEN: Final = "_is_taken"
 """Marks a behavior that already belongs to an incarnation."""
-_NOW: Final = Lane.NOW
-_RUNNING: Final = State.RUNNING
+# Once per message each: reading a member from its class costs 90 ns before Python 3.12.
+NOW: Final = Lane.NOW
+RUNNING: Final = State.RUNNING
 
 
 # --- steps of both engines --------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def create(cell: Cell[Any]) -> tuple[Behavior[Any], Context]:
 
 def handle(behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> Awaitable[None] | None:
     """Call the handler of a message or signal."""
-    if envelope.lane is _NOW and isinstance(envelope.message, Signal):
+    if envelope.lane is NOW and isinstance(envelope.message, Signal):
         return behavior.on_signal(envelope.message, context)
     return behavior.on_message(envelope.message, context)
 
@@ -111,9 +112,10 @@ async def run_cell(cell: Cell[Any]) -> None:
         life.task = current_task()
         error: BaseException | None = None
         running: tuple[Behavior[Any], Context] | None = None
+        scope = life.scope = trio.CancelScope(shield=True)
         try:
-            with life.scope:
-                if life.delay_s:
+            with scope:
+                if life.delay_s and life.kill_cause is None:
                     await trio.sleep(life.delay_s)
                 if life.kill_cause is None:
                     running = create(cell)
@@ -123,7 +125,7 @@ async def run_cell(cell: Cell[Any]) -> None:
             error = caught
         if life.state in TERMINAL:
             return  # it was ended while it was idle
-        outcome = await _settle(life, running, error, was_caught=life.scope.cancelled_caught)
+        outcome = await _settle(life, running, error, was_caught=scope.cancelled_caught)
         running = None
         verdict = cell.exit(outcome)
         if outcome.reraise is not None:
@@ -140,7 +142,7 @@ async def _settle(
     if life.state is State.PENDING:
         return Outcome(state=State.KILLED, by="own", cause=life.kill_cause)
     was_cut, clean_up_error = False, None
-    if running is not None and overrides(running[0], "on_stop"):
+    if running is not None and overrides(type(running[0]), "on_stop"):
         was_cut, clean_up_error = await _clean_up(*running, life.cell.spec.kill_grace_s)
     if error is not None and clean_up_error is not None:
         error = BaseExceptionGroup("the actor failed, and so did its clean-up", [error, clean_up_error])
@@ -174,7 +176,7 @@ async def _serve_with_nursery(cell: Cell[Any], behavior: Behavior[Any], context:
 
 
 async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context, scope: trio.CancelScope) -> None:
-    if overrides(behavior, "on_start"):
+    if overrides(type(behavior), "on_start"):
         deadline = cell.shared.timers.after(cell.spec.start_timeout_s, scope.cancel)
         try:
             await behavior.on_start(context)
@@ -208,7 +210,7 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
                     raise
         except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary of a turn: the outcome table decides
             error = caught
-        if life.state is not _RUNNING or turn.envelope is None:
+        if life.state is not RUNNING or turn.envelope is None:
             if error is not None:
                 raise error
             if scope.cancelled_caught and not life.is_ready:
@@ -233,7 +235,7 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
     has_events, has_turn_tasks = turn.has_events, behavior.turn_tasks
     budget = BUDGET
     began_t, yield_t = now(), math.inf
-    while life.state is _RUNNING:  # otherwise it was ended while it was idle
+    while life.state is RUNNING:  # otherwise it was ended while it was idle
         if budget <= 0 or began_t > yield_t:
             await checkpoint()
             budget = BUDGET
@@ -262,7 +264,7 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
         if has_turn_tasks:
             await _with_nursery(behavior, envelope, context)
         else:  # handle(), inlined: 6 % of a message
-            is_signal = envelope.lane is _NOW and isinstance(envelope.message, Signal)
+            is_signal = envelope.lane is NOW and isinstance(envelope.message, Signal)
             waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
             if waiting is not None:
                 await waiting

@@ -13,9 +13,9 @@ import trio
 from trio.lowlevel import Task, checkpoint, current_task
 
 from greenroom.actors._cell import CURRENT, Cell, current_of
-from greenroom.actors._lifecycle import TERMINAL, Outcome, State, TurnEnd
-from greenroom.actors._subscription import Down, Subscription
-from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
+from greenroom.actors._lifecycle import TERMINAL, Outcome, State
+from greenroom.actors._subscription import Down, Subscription, Wait
+from greenroom.core import ActorEnded, AskTimedOut, Undelivered, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, MailboxStatistics
 from greenroom.waiting import ReplySlot
 
@@ -31,7 +31,6 @@ DRAIN_S: Final = 30.0
 """Default grace of a drain."""
 
 _ACCEPTED: Final = Delivery.ACCEPTED
-_CLOSED: Final = Delivery.CLOSED
 _NEXT: Final = Lane.NEXT
 
 
@@ -51,23 +50,21 @@ def waiter_of(cell: Cell[Any] | None) -> Cell[Any] | None:
     return cell
 
 
-async def wait_on(waiter: Cell[Any] | None, target: Cell[Any], slot: ReplySlot) -> Any:
-    """Wait for a slot that `target` settles, as an edge from `waiter`; close the slot afterwards."""
-    if not slot.is_open:
-        await checkpoint()
+async def wait_on(waiter: Cell[Any] | None, target: Cell[Any], wait: Wait) -> Any:
+    """Wait for what `target` settles, as an edge from `waiter`; close it afterwards."""
     turn = waiter.turn if waiter is not None else None
     if turn is not None:
-        turn.waits_made()[slot] = target
+        turn.waits_made()[wait] = target
     try:
-        return await slot.wait()
+        return await wait.wait()
     except trio.Cancelled:
         if turn is not None:
             turn.note_cancelled()
         raise
     finally:
-        slot.close()
+        wait.close()
         if turn is not None and turn.waits is not None:
-            del turn.waits[slot]
+            del turn.waits[wait]
 
 
 class AcceptedRequest(Protocol[M_co, R_co]):
@@ -106,17 +103,31 @@ class AbortResult:
 
     _cell: Cell[Any]
     status: AbortStatus
-    _end: TurnEnd = attrs.field(
-        init=False, default=attrs.Factory(lambda self: self._cell.turn.ended(), takes_self=True)
-    )
+    _outcome: Outcome | None = attrs.field(default=None, init=False)
+    _slots: list[ReplySlot] = attrs.field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        turn = self._cell.turn
+        if turn.envelope is None:
+            self.settle(self._cell.last_turn)
+        else:
+            turn.aborts = (*turn.aborts, self)
 
     def __repr__(self) -> str:
         return f"<AbortResult {self.status} of {self._cell.path!r}>"
 
+    def settle(self, outcome: Outcome) -> None:
+        """Store how the turn ended, and notify those who wait for it."""
+        self._outcome = outcome
+        for slot in self._slots:
+            slot.answer(outcome)
+
     async def wait_ended(self) -> Outcome:
         """Wait until the turn that was running at the request has ended; return its outcome, or that of the last turn."""
         slot = ReplySlot()
-        self._end.subscribe(slot.answer)
+        self._slots.append(slot)
+        if self._outcome is not None:
+            slot.answer(self._outcome)
         outcome: Outcome = await wait_on(waiter_of(current_of(self._cell.shared)), self._cell, slot)
         return outcome
 
@@ -124,11 +135,6 @@ class AbortResult:
 def _check_grace(grace_s: float) -> None:
     if not 0 <= grace_s < math.inf:
         raise UsageError(f"grace_s must be a finite number of seconds, got {grace_s!r}")
-
-
-def _cause(cell: Cell[Any], why: str) -> Cause:
-    current = current_of(cell.shared)
-    return Cause(current.id if current is not None else "host", why)
 
 
 @final
@@ -185,10 +191,7 @@ class Ref(Generic[M]):
             lane: The lane of the message.
         """
         cell = self.cell
-        current = current_of(cell.shared)
-        delivery = cell.mailbox.put_nowait(
-            message, lane, parent=current.seq if current is not None else 0, is_system=True
-        )
+        delivery = cell.mailbox.put_nowait(message, lane, parent=cell.here(), is_system=True)
         if delivery is not _ACCEPTED:
             cell.note_refused(message, lane, delivery)
         return delivery
@@ -236,15 +239,11 @@ class Ref(Generic[M]):
         if delivery is not _ACCEPTED:
             cell.note_refused(request, lane, delivery)
             await checkpoint()
-            if delivery is _CLOSED:
+            if delivery is Delivery.CLOSED:
                 raise ActorEnded(cell.id, cell.state.value, path=cell.path)
             raise Undelivered(cell.id, delivery.value, path=cell.path)
         envelope = cell.mailbox.lanes.of(lane)[-1]
-
-        def expire() -> None:
-            slot.fail(AskTimedOut(cell.id, timeout_s, path=cell.path))
-
-        timer = cell.shared.timers.after(timeout_s, expire)
+        timer = cell.shared.timers.after(timeout_s, lambda: slot.fail(AskTimedOut(cell.id, timeout_s, path=cell.path)))
         try:
             answer: R = await wait_on(waiter, cell, slot)
             return answer
@@ -298,7 +297,7 @@ class Ref(Generic[M]):
             return AbortResult(cell, AbortStatus.IDLE)
         if cell.turn.is_committing:
             return AbortResult(cell, AbortStatus.TOO_LATE)
-        cell.turn.request_abort(_cause(cell, why))
+        cell.turn.request_abort(cell.cause(why))
         return AbortResult(cell, AbortStatus.ABORTED)
 
     def stop(self, *, grace_s: float | None = None, why: str = "stopped") -> None:
@@ -312,7 +311,7 @@ class Ref(Generic[M]):
             _check_grace(grace_s)
         cell = self.cell
         cell.cancel_restart()
-        cell.owner.stop_child(cell, grace_s, _cause(cell, why))
+        cell.owner.stop_child(cell, grace_s, cell.cause(why))
 
     def drain(self, *, grace_s: float = DRAIN_S, why: str = "drained") -> None:
         """Stop accepting messages, process what is queued, then stop; `tell` returns `closed` from now on.
@@ -326,13 +325,13 @@ class Ref(Generic[M]):
         """
         _check_grace(grace_s)
         cell = self.cell
-        cell.owner.drain_child(cell, grace_s, _cause(cell, why))
+        cell.owner.drain_child(cell, grace_s, cell.cause(why))
 
     def kill(self, why: str = "killed") -> None:
         """Kill the actor: cancel its turn, and allow the kill grace for clean-up. It is not restarted."""
         cell = self.cell
         cell.cancel_restart()
-        cell.request_kill(_cause(cell, why))
+        cell.request_kill(cell.cause(why))
 
     def watch(self, callback: Callable[[Down], None]) -> Subscription:
         """Call `callback` once when the actor has terminated; immediately if it already has.
@@ -344,13 +343,9 @@ class Ref(Generic[M]):
 
     async def wait_ended(self) -> Down:
         """Wait until the actor has terminated and return how it ended."""
-        slot = ReplySlot()
-        watch = self.cell.watch(slot.answer)
-        try:
-            down: Down = await wait_on(waiter_of(current_of(self.cell.shared)), self.cell, slot)
-            return down
-        finally:
-            watch.cancel()
+        cell = self.cell
+        down: Down = await wait_on(waiter_of(current_of(cell.shared)), cell, cell.subscribe(Subscription(cell.path)))
+        return down
 
     # --- inspection and suspension, without a message -----------------------------------------------------------------
 
@@ -360,11 +355,11 @@ class Ref(Generic[M]):
         Messages queue up in its mailbox. Stop, kill and abort are not messages and work as usual. The next incarnation is
         not suspended. The pending decisions of a suspended supervisor wait, too.
         """
-        self.cell.suspend(_cause(self.cell, why))
+        self.cell.suspend(self.cell.cause(why))
 
     def resume(self, *, why: str = "resumed") -> None:
         """Resume a suspended actor: it takes its messages in their usual order. No effect if it is not suspended."""
-        self.cell.resume(_cause(self.cell, why))
+        self.cell.suspend(self.cell.cause(why), is_suspended=False)
 
     @property
     def is_suspended(self) -> bool:
@@ -433,8 +428,8 @@ class PinnedRef(Generic[M]):
             if delivery is _ACCEPTED:
                 self._cell.mailbox.pin_last(lane)
             return delivery
-        self._cell.note_refused(message, lane, _CLOSED)
-        return _CLOSED
+        self._cell.note_refused(message, lane, Delivery.CLOSED)
+        return Delivery.CLOSED
 
     def watch(self, callback: Callable[[Down], None]) -> Subscription:
         """Call `callback` once when this incarnation ends; immediately if it has ended, one tick later in such a callback.

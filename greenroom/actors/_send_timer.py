@@ -83,12 +83,9 @@ class SendTimer:
         mailbox = self._mailbox
         if not self.is_waiting:
             mailbox.put_nowait(self._message, self._lane, parent=self._parent, is_system=True)
-            mailbox.pin_last(self._lane)
             leased = mailbox.leased
-            self._sent = [
-                *(envelope for envelope in self._sent if envelope in leased),
-                mailbox.lanes.of(self._lane)[-1],
-            ]
+            still_leased = [envelope for envelope in self._sent if envelope in leased]
+            self._sent = [*still_leased, mailbox.pin_last(self._lane)]
         if self._period_s is not None:
             now = self._service.now()
             missed = (now - self.due_t) // self._period_s

@@ -103,8 +103,7 @@ class Subscription:
         elif self._mailbox is not None:
             delivery = self._mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
             if delivery is Delivery.ACCEPTED:
-                self._envelope = self._mailbox.lanes.of(Lane.NOW)[-1]
-                self._mailbox.pin_last(Lane.NOW)  # the next incarnation has to watch again
+                self._envelope = self._mailbox.pin_last(Lane.NOW)  # the next incarnation has to watch again
 
     def cancel(self) -> None:
         """Unsubscribe, and withdraw a `Down` that waits in the subscriber's mailbox. No effect if it was notified."""

@@ -10,7 +10,7 @@ Must not know: how turns are run.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVarTuple, final
 
 import attrs
@@ -25,7 +25,7 @@ from greenroom.actors._events import (
     TurnNoted,
     TurnUnlinked,
 )
-from greenroom.actors._lifecycle import COMPLETED, Outcome, State, TurnEnd, Unfinished
+from greenroom.actors._lifecycle import COMPLETED, Outcome, State, Unfinished
 from greenroom.actors._send_timer import SendTimer
 from greenroom.actors._subscription import Subscription, Wait
 from greenroom.core import Cause, Level, StashFull, TurnFailed, UsageError
@@ -35,7 +35,7 @@ from greenroom.waiting import NOTHING
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell
     from greenroom.actors._incarnation import Incarnation
-    from greenroom.actors._ref import Ref
+    from greenroom.actors._ref import AbortResult, Ref
 
 Ts = TypeVarTuple("Ts")
 
@@ -87,7 +87,8 @@ class Turn:
     """Actors that end with the turn."""
     waits: dict[Wait, Cell[Any]] | None = None
     """Actors that the turn waits for."""
-    _end: TurnEnd | None = None
+    aborts: tuple[AbortResult, ...] = ()
+    """Requests that are notified of the outcome of the turn."""
 
     def __repr__(self) -> str:
         return f"<Turn {self.token!r}>"
@@ -207,14 +208,14 @@ class Turn:
         self.number += 1
         self.envelope = envelope
         if self.has_events:
-            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)
+            life, number = self._life.number, envelope.number
+            cell.seq = cell.shared.emit(TurnBegan, cell.id, life, envelope.parent, self.number, number)
         return True
 
     def request_abort(self, cause: Cause) -> None:
-        """Cancel the turn, unless it is being committed; the caller has checked that it is running."""
-        assert self.scope is not None
-        cell = self._cell
-        if self.abort_cause is None and not self.is_committing:
+        """Cancel the turn, if one is running that can be cancelled: not on the dispatcher, nor while it is committed."""
+        cell, is_abortable = self._cell, self.envelope is not None and not self.is_committing
+        if is_abortable and self.scope is not None and self.abort_cause is None:
             self.abort_cause = cause
             if self.has_events:  # below that the journal has no turns
                 cell.record(AbortRequested, self.number, cause, parent=cell.here())
@@ -259,8 +260,8 @@ class Turn:
         # As one display: with `*fields` it would go through a list.
         shared.note((shared.number(), now, TurnNoted, cell.id, life, parent, self.number, number, began_t, "completed"))
         cell.last_turn = COMPLETED
-        if self._end is not None:
-            self._settle()
+        if self.aborts:
+            self._settle_aborts()
         return now
 
     def end(self, outcome: Outcome, unfinished: Unfinished = Unfinished.DROP) -> None:
@@ -281,22 +282,14 @@ class Turn:
             fields = (life.number, envelope.parent, self.number, envelope.number, now, outcome.state.value)
             cell.shared.note((cell.shared.number(), now, TurnNoted, cell.id, *fields))
         else:
-            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)
-        self._settle()
+            numbers = (self.number, envelope.number)
+            cell.shared.emit(TurnEnded, cell.id, life.number, cell.seq, *outcome.fields(), *numbers)
+        self._settle_aborts()
 
-    def ended(self) -> TurnEnd:
-        """Return the notification of how the current turn ends, or the last one did."""
-        end = self._end or TurnEnd()
-        if self.envelope is None:
-            end.settle(self._cell.last_turn)
-        else:
-            self._end = end
-        return end
-
-    def _settle(self) -> None:
-        end, self._end = self._end, None
-        if end is not None:
-            end.settle(self._cell.last_turn)
+    def _settle_aborts(self) -> None:
+        aborts, self.aborts = self.aborts, ()
+        for abort in aborts:
+            abort.settle(self._cell.last_turn)
 
     def _commit_in_full(self, envelope: Envelope[Any]) -> None:
         outbox, self.outbox = self.outbox, None
@@ -378,22 +371,6 @@ class Turn:
         """Raise `UsageError` if the message was postponed in this turn."""
         if self.outbox is not None and self.outbox.is_postponed:
             raise UsageError(f"{call} came too late: the message was postponed in this turn")
-
-    def enter(self, state: Hashable, text: str, *, is_change: bool) -> None:
-        """Change the actor's state with the commit, or immediately if no turn is running."""
-        if self.envelope is not None:
-            outbox = self.outbox_for("ctx.enter()")
-            outbox.state, outbox.state_text = (state, text) if is_change else (NOTHING, "")
-        elif is_change:
-            self._life.change_state(state, text)
-
-    def set_timer(self, timer: SendTimer) -> SendTimer:
-        """Start a timer with the commit, or immediately if no turn is running."""
-        if self.envelope is not None:
-            self.outbox_for("ctx.send_after()").timers.append(timer)
-        else:
-            timer.start()
-        return timer
 
 
 def _ladder_s(target: Cell[Any]) -> float:

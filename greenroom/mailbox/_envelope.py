@@ -23,6 +23,11 @@ class Lane(StrEnum):
     """Served when `next` is empty, and once after every 16 of `next`."""
 
 
+# Once per message each: reading a member from its class costs 90 ns before Python 3.12.
+NOW: Final = Lane.NOW
+NEXT: Final = Lane.NEXT
+
+
 class Delivery(StrEnum):
     """The immediate result of a send."""
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Generic, TypeVar, final
+from typing import Final, Generic, final
 
 import attrs
 
-from greenroom.mailbox._envelope import Envelope, Lane
-
-M = TypeVar("M")
+from greenroom.mailbox._envelope import NEXT, NOW, Envelope, Lane, M
 
 LATER_CREDIT: Final = 16
 """Maximum number of messages of `next` that are served while `later` waits."""
 MAX_TOMBSTONES: Final = 16
 """Maximum number of tombstones in the lanes, or as many as there are other messages."""
 
-_NOW: Final = Lane.NOW
-_NEXT: Final = Lane.NEXT
 _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 
 
@@ -56,12 +52,12 @@ class Lanes(Generic[M]):
 
     def of(self, lane: Lane) -> deque[Envelope[M]]:
         """Return the queue of a lane, tombstones included."""
-        queue = self._now if lane is _NOW else self.next if lane is _NEXT else self._later
+        queue = self._now if lane is NOW else self.next if lane is NEXT else self._later
         if queue is None:
             queue = deque()
-            if lane is _NOW:
+            if lane is NOW:
                 self._now = queue
-            elif lane is _NEXT:
+            elif lane is NEXT:
                 self.next = queue
             else:
                 self._later = queue
@@ -96,8 +92,8 @@ class Lanes(Generic[M]):
             self._drop_tombstones()
         now, next_, later = self._now, self.next, self._later
         if among is not None:
-            now = now if _NOW in among else None
-            next_ = next_ if _NEXT in among else None
+            now = now if NOW in among else None
+            next_ = next_ if NEXT in among else None
             later = later if Lane.LATER in among else None
         if now:
             queue = now

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Generic, final
 
 import attrs
 
-if TYPE_CHECKING:
-    from greenroom.mailbox._envelope import Envelope
-    from greenroom.mailbox._mailbox import Mailbox
+from greenroom.mailbox._envelope import Envelope, M
 
-M = TypeVar("M")
+if TYPE_CHECKING:
+    from greenroom.mailbox._mailbox import Mailbox
 
 
 @final

@@ -7,12 +7,12 @@ cancellation leaves the message in its lane. Closing loses nothing: what remains
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, final
 
 from trio.lowlevel import Task, checkpoint, checkpoint_if_cancelled, current_task
 
 from greenroom.core import Busy, Closed, Event, Recorder, UsageError
-from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane
+from greenroom.mailbox._envelope import MAX_ATTEMPTS, NEXT, NOW, DeadReason, Delivery, Envelope, Lane, M
 from greenroom.mailbox._events import (
     MessageAcked,
     MessageDied,
@@ -27,14 +27,10 @@ from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
 from greenroom.mailbox._room import Room
 from greenroom.waiting import ParkingSpot, ReplySlot, sleep, wake
 
-M = TypeVar("M")
-
 BUDGET: Final = 64
 """Maximum number of messages that a consumer takes without yielding."""
 
 _DEFAULT_POLICY: Final = MailboxPolicy()
-_NEXT: Final = Lane.NEXT
-_NOW: Final = Lane.NOW
 _ACCEPTED: Final = Delivery.ACCEPTED
 _new_envelope: Final[Any] = object.__new__
 
@@ -77,7 +73,7 @@ class Mailbox(Generic[M]):
         self.incarnation = 1
         self.lanes: Lanes[M] = Lanes()
         policy = policy or _DEFAULT_POLICY
-        self._room = Room(owner, policy, policy.capacity)
+        self._room = Room(policy, policy.capacity)
         self._recorder = recorder
         self.trace = recorder if is_traced else None
         self._on_dead = on_dead
@@ -94,11 +90,6 @@ class Mailbox(Generic[M]):
     def __len__(self) -> int:
         """Return the number of waiting messages; leased and postponed ones do not count."""
         return len(self.lanes)
-
-    @property
-    def is_empty(self) -> bool:
-        """True if no message waits."""
-        return self.lanes.is_empty
 
     @property
     def leased(self) -> Sequence[Envelope[M]]:
@@ -144,7 +135,7 @@ class Mailbox(Generic[M]):
     def put_nowait(
         self,
         message: M,
-        lane: Lane = _NEXT,
+        lane: Lane = NEXT,
         size_bytes: int = 0,
         parent: int = 0,
         reply: ReplySlot | None = None,
@@ -165,7 +156,7 @@ class Mailbox(Generic[M]):
         """
         if self._closed and not (is_system and self.is_draining):
             return self._refuse(Delivery.CLOSED)
-        is_counted = lane is not _NOW and not is_system
+        is_counted = lane is not NOW and not is_system
         room = self._room
         if is_counted and not size_bytes and not room.producers and room.held < room.capacity:
             # Room.take(), inlined for messages without a size: this is the hot path (15 % of a send).
@@ -173,12 +164,11 @@ class Mailbox(Generic[M]):
             if held > room.high_water:
                 room.high_water = held
         elif is_counted and not room.take(size_bytes):
-            return self._refuse(Delivery.FULL)
+            return self._refuse(Delivery.FULL, size_bytes)
         # Attribute by attribute: half the cost of a constructor, once per message.
         envelope: Envelope[M] = _new_envelope(Envelope)
         envelope.message = message
         envelope.lane = lane
-        self._number = envelope.number = self._number + 1
         envelope.parent = parent
         envelope.reply = reply
         envelope.size_bytes = size_bytes
@@ -186,11 +176,13 @@ class Mailbox(Generic[M]):
         envelope.attempts = 0
         envelope.is_pinned = False
         queue = self.lanes.next
-        if lane is not _NEXT or queue is None or self.trace is not None:
-            self._number -= 1
+        if lane is not NEXT or queue is None:
             self._admit(envelope)
             return _ACCEPTED
+        self._number = envelope.number = self._number + 1
         queue.append(envelope)
+        if self.trace is not None:
+            self._record(MessagePut, envelope, parent, type(message).__name__, is_counted)
         spot = self._spot
         if spot is not None:
             task = spot.task
@@ -201,11 +193,15 @@ class Mailbox(Generic[M]):
                 spot.callback()
         return _ACCEPTED
 
-    def _refuse(self, delivery: Delivery) -> Delivery:
+    def _refuse(self, delivery: Delivery, size_bytes: int = 0) -> Delivery:
+        """Count a refused message; raise an error if it could never be accepted."""
+        if size_bytes > self._room.policy.capacity_bytes:
+            limit = f"capacity {self._room.policy.capacity_bytes} bytes"
+            raise UsageError(f"message too large for the mailbox of {self.owner!r}: {size_bytes} bytes, {limit}")
         self._refused += 1
         return delivery
 
-    async def put(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0, parent: int = 0) -> None:
+    async def put(self, message: M, lane: Lane = NEXT, *, size_bytes: int = 0, parent: int = 0) -> None:
         """Put a message; if the mailbox is full, wait in line. It yields only then; cancelled, it leaves no trace.
 
         For producers outside actors: between actors a blocking put can deadlock.
@@ -231,9 +227,9 @@ class Mailbox(Generic[M]):
         """Reserve a place for a later `put_reserved`, or for `unreserve`; raises as `put_nowait` does."""
         if self._closed:
             return self._refuse(Delivery.CLOSED)
-        if lane is not _NOW:
+        if lane is not NOW:
             if not self._room.take(size_bytes):
-                return self._refuse(Delivery.FULL)
+                return self._refuse(Delivery.FULL, size_bytes)
             self._room.reserved += 1
         return _ACCEPTED
 
@@ -242,19 +238,21 @@ class Mailbox(Generic[M]):
         if self.is_over:
             self.unreserve(lane, size_bytes=size_bytes)
             return self._refuse(Delivery.CLOSED)
-        is_counted = lane is not _NOW
+        is_counted = lane is not NOW
         self._room.reserved -= is_counted
         self._admit(Envelope(message, lane, 0, parent, None, size_bytes, is_counted))
         return _ACCEPTED
 
     def unreserve(self, lane: Lane, *, size_bytes: int = 0) -> None:
         """Release a reserved place."""
-        if lane is not _NOW:
+        if lane is not NOW:
             self._room.reserved -= 1
             self._free(size_bytes)
 
     def _free(self, size_bytes: int) -> None:
-        self._room.free(size_bytes)
+        """Free a place and admit producers."""
+        self._room.held -= 1
+        self._room.size_bytes -= size_bytes
         if self._room.producers:
             self._admit_producers()
 
@@ -266,7 +264,7 @@ class Mailbox(Generic[M]):
         self._number = envelope.number = self._number + 1
         queue = self.lanes.of(envelope.lane)
         queue.append(envelope)
-        if envelope.lane is _NOW and len(queue) > self._room.policy.now_capacity:
+        if envelope.lane is NOW and len(queue) > self._room.policy.now_capacity:
             self.lanes.overflows += 1
         self._record(MessagePut, envelope, envelope.parent, type(envelope.message).__name__, envelope.is_counted)
         self.nudge()
@@ -470,9 +468,11 @@ class Mailbox(Generic[M]):
 
     # --- end -------------------------------------------------------------------------------------------------------
 
-    def pin_last(self, lane: Lane) -> None:
+    def pin_last(self, lane: Lane) -> Envelope[M]:
         """Pin the message that was put last, in this very step, to the current incarnation."""
-        self.lanes.of(lane)[-1].is_pinned = True
+        envelope = self.lanes.of(lane)[-1]
+        envelope.is_pinned = True
+        return envelope
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
         """Turn the waiting messages that are pinned to the ended incarnation into dead letters."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
 from greenroom.core import Event, OneOf
-from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy, SupervisorSpec
+from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy
+
+
+@attrs.frozen(kw_only=True)
+class _ChildEvent(Event):
+    child: str
+    """Id of the child that was started, or whose end led to the event."""
 
 
 @final
@@ -33,13 +39,11 @@ class SupervisorOpened(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class ChildRestarted(Event):
+class ChildRestarted(_ChildEvent):
     """A supervisor decided to restart children; the actor of the event is the supervisor."""
 
     kind: ClassVar[str] = "child.restarted"
 
-    child: str
-    """Id of the child that ended."""
     together: tuple[str, ...]
     """Ids of all children that are restarted, in order."""
     delay_s: float
@@ -52,45 +56,32 @@ class ChildRestarted(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class DependencyDeclared(Event):
+class DependencyDeclared(_ChildEvent):
     """A newly started child depends on others; the actor of the event is the supervisor."""
 
     kind: ClassVar[str] = "dependency.declared"
 
-    child: str
-    """Id of the child."""
     on: tuple[str, ...]
     """Ids of its dependencies."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class SupervisorEscalated(Event):
+class SupervisorEscalated(_ChildEvent):
     """A supervisor failed: too many restarts, or a supervisor below it failed."""
 
     kind: ClassVar[str] = "supervisor.escalated"
 
-    child: str
-    """Id of the child whose end caused it."""
     restarts: int
     """Maximum number of restarts within the window."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class SupervisorFinished(Event):
+class SupervisorFinished(_ChildEvent):
     """A supervisor stops because its significant children have ended on their own."""
 
     kind: ClassVar[str] = "supervisor.finished"
 
-    child: str
-    """Id of the child whose end caused it."""
-
 
 EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)
-
-
-def opened_fields(spec: SupervisorSpec) -> tuple[Any, ...]:
-    """Return the fields of `supervisor.opened` that a spec gives."""
-    order, ends = spec.stop_order.value, spec.ends_with.value
-    return (spec.strategy.value, spec.intensity, spec.period_s, order, spec.stop_budget_s, ends)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, Parent, State
+from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, Parent, State, Subscription
 from greenroom.core import Cause
 
 UNWIND_S: Final = 1.0
@@ -27,10 +27,10 @@ async def end_child(cell: Cell[Any], grace_s: float, cause: Cause) -> None:
     """
     if issubclass(cell.traits.behavior_class, Parent):  # its pending decisions no longer matter
         cell.request_stop(cause, grace_s)
-        _abort(cell, cause)
+        cell.turn.request_abort(cause)
     rungs: tuple[tuple[Callable[[], None], float], ...] = (
         (functools.partial(cell.request_stop, cause, grace_s), grace_s),
-        (functools.partial(_abort, cell, cause), cell.spec.kill_grace_s),
+        (lambda: cell.turn.request_abort(cause), cell.spec.kill_grace_s),
         (functools.partial(cell.request_kill, cause), max(cell.spec.kill_grace_s * 2, UNWIND_S)),
     )
     for rung, limit_s in rungs:
@@ -46,14 +46,8 @@ async def end_child(cell: Cell[Any], grace_s: float, cause: Cause) -> None:
 
 async def _wait_exited(cell: Cell[Any]) -> None:
     if cell.state in {State.PENDING, State.RUNNING}:
-        exited = trio.Event()
-        watch = cell.watch(lambda _: exited.set(), cell.incarnation)
+        watch = cell.subscribe(Subscription(cell.path, cell.incarnation))
         try:
-            await exited.wait()
+            await watch.wait()
         finally:
             watch.cancel()
-
-
-def _abort(cell: Cell[Any], cause: Cause) -> None:
-    if cell.turn.envelope is not None and cell.turn.scope is not None:
-        cell.turn.request_abort(cause)

@@ -7,16 +7,16 @@ unwrapped, and a failure of the runtime leaves as one `RuntimeFailed`. Rule 3: t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar, TypeVarTuple, final
+from typing import Any, final
 
 import attrs
 import trio
 
 from greenroom.actors import (
     GONE,
-    ActorContext,
     Behavior,
     Cell,
     DeadLetters,
@@ -37,11 +37,8 @@ from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._runtime_context import RuntimeContext, always_open
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
-from greenroom.supervisor._supervisor import Supervisor
+from greenroom.supervisor._supervisor import M, Supervisor, Ts
 from greenroom.waiting import Timers
-
-M = TypeVar("M")
-Ts = TypeVarTuple("Ts")
 
 
 @final
@@ -103,18 +100,31 @@ class Runtime:
     def __init__(self, ports: Ports, recorder: Recorder, spec: SupervisorSpec, check_open: Callable[[], None]) -> None:
         self.ports = ports
         self.recorder = recorder
-        self._directory: Directory[Cell[Any]] = Directory(recorder)
-        self._timers = Timers(recorder.now)
-        self._dispatcher = Dispatcher()
-        shared = ActorContext(recorder=recorder, directory=self._directory, timers=self._timers)
-        self._context = RuntimeContext(ports=ports, shared=shared, dispatcher=self._dispatcher, check_open=check_open)
+        self._context = RuntimeContext(
+            ports=ports,
+            recorder=recorder,
+            directory=Directory(),
+            timers=Timers(recorder.now),
+            dispatcher=Dispatcher(),
+            check_open=check_open,
+        )
         self.body_scope = trio.CancelScope()
         """The scope around the user's code; cancelled when the runtime fails."""
         self._services_scope = trio.CancelScope(shield=True)
         self.failure: BaseException | None = None
         """The error that made the runtime fail, if any."""
         self._is_started = False
-        self.root: Supervisor = _make_root(self._context, spec, RootOwner(self.fail))
+        make_cell = functools.partial(
+            Cell,
+            id=actor_id(ports.ids),
+            path="",
+            is_named=False,
+            traits=traits_of(SupervisorBehavior),
+            owner=RootOwner(self.fail),
+            shared=self._context,
+            spec=LifeSpec(kill_grace_s=spec.stop_budget_s, start_timeout_s=spec.stop_budget_s),
+        )
+        self.root = Supervisor(self._context, spec, make_cell)
         """The root supervisor."""
 
     def __repr__(self) -> str:
@@ -134,13 +144,13 @@ class Runtime:
 
     def find(self, path: str) -> Ref[Any] | None:
         """Return the living actor at a path such as `team/reviewer`, or None."""
-        cell = self._directory.find(path)
+        cell = self._context.directory.find(path)
         return Ref(cell) if cell is not None else None
 
     @property
     def dead_letters(self) -> DeadLetters:
         """The runtime's dead letters."""
-        return self._directory.dead_letters
+        return self._context.directory.dead_letters
 
     def tree(self) -> TreeNode:
         """Return a snapshot of the whole tree, taken in the caller's step; busy actors are included."""
@@ -150,10 +160,10 @@ class Runtime:
         """Return the current counters."""
         return RuntimeStatistics(
             recorder=self.recorder.statistics(),
-            open_timers=len(self._timers),
+            open_timers=len(self._context.timers),
             dead_letters=sum(self.dead_letters.counts.values()),
-            ready_plain=len(self._dispatcher),
-            **attrs.asdict(self._context.shared.incidents),
+            ready_plain=len(self._context.dispatcher),
+            **attrs.asdict(self._context.incidents),
         )
 
     def fail(self, error: BaseException) -> None:
@@ -177,8 +187,8 @@ class Runtime:
         """Run timers and dispatcher, shielded until all actors have ended."""
         with self._services_scope:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._timers.run, name="greenroom timers")
-                nursery.start_soon(self._dispatcher.run, name="greenroom dispatcher")
+                nursery.start_soon(self._context.timers.run, name="greenroom timers")
+                nursery.start_soon(self._context.dispatcher.run, name="greenroom dispatcher")
 
     async def start_root(self, nursery: trio.Nursery) -> None:
         """Start the root supervisor and wait until it is ready."""
@@ -195,8 +205,7 @@ class Runtime:
         budget_s = self.root.spec.stop_budget_s
         with trio.move_on_after(budget_s + budget_s / 5, shield=True):
             self.root.cell.request_stop(cause, budget_s)
-            if self.root.cell.turn.envelope is not None:  # its pending decisions no longer matter
-                self.root.cell.turn.request_abort(cause)
+            self.root.cell.turn.request_abort(cause)  # its pending decisions no longer matter
             await self.root.cell.wait_gone()
 
     def end_everything(self) -> None:
@@ -204,24 +213,6 @@ class Runtime:
         self.root.cell.request_kill(Cause("host", "the runtime has closed"))
         self.root.end_children()
         self._services_scope.cancel("the runtime has closed")
-
-
-def _make_root(context: RuntimeContext, spec: SupervisorSpec, owner: Owner) -> Supervisor:
-    """Create the root supervisor of a runtime."""
-
-    def make_cell(factory: Callable[[], SupervisorBehavior]) -> Cell[Any]:
-        return Cell(
-            id=actor_id(context.ports.ids),
-            path="",
-            is_named=False,
-            factory=factory,
-            traits=traits_of(SupervisorBehavior),
-            owner=owner,
-            shared=context.shared,
-            spec=LifeSpec(kill_grace_s=spec.stop_budget_s, start_timeout_s=spec.stop_budget_s),
-        )
-
-    return Supervisor(context, spec, make_cell)
 
 
 def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:

@@ -11,8 +11,8 @@ from typing import Any, Final, final, get_type_hints
 import attrs
 import trio
 
-from greenroom.actors import ActorContext, Behavior, Cell, Directory, Dispatcher, current_of, text_of
-from greenroom.core import Cause, NameTaken, PeerError, StartFailed, UsageError
+from greenroom.actors import ActorContext, Behavior, Cell, Directory, Dispatcher, text_of
+from greenroom.core import NameTaken, PeerError, StartFailed, UsageError
 from greenroom.core.ports import Ports
 
 _log: Final = logging.getLogger("greenroom")
@@ -24,11 +24,10 @@ def always_open() -> None:
 
 @final
 @attrs.frozen(kw_only=True)
-class RuntimeContext:
-    """Resources shared by the supervisors of a runtime."""
+class RuntimeContext(ActorContext):
+    """Resources shared by the supervisors and actors of a runtime."""
 
     ports: Ports
-    shared: ActorContext
     dispatcher: Dispatcher
     check_open: Callable[[], None] = always_open
     """Raises if nothing new may start, because it could not be recorded."""
@@ -38,12 +37,12 @@ def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[An
     """Return the behavior class that a factory creates; its attributes decide how the actor is run."""
     while isinstance(factory, functools.partial):
         factory = factory.func
+    if isinstance(factory, type) and issubclass(factory, Behavior):
+        return factory
     if inspect.iscoroutinefunction(factory):
         raise UsageError(
             f"factory must be a plain function, got the async function {factory!r}; wait in on_start instead"
         )
-    if isinstance(factory, type) and issubclass(factory, Behavior):
-        return factory
     try:
         returns = get_type_hints(factory).get("return")
     except (TypeError, NameError):  # not a function, or an annotation that names something local
@@ -84,10 +83,8 @@ async def wait_started(cell: Cell[Any]) -> None:
     try:
         await cell.wait_ready()
     except BaseException:
-        current = current_of(cell.shared)
-        who = current.id if current is not None else "host"
         cell.cancel_restart()
-        cell.request_kill(Cause(who, "the spawner was cancelled before the actor was ready"))
+        cell.request_kill(cell.cause("the spawner was cancelled before the actor was ready"))
         with trio.move_on_after(2 * cell.spec.kill_grace_s, shield=True):
             await cell.wait_gone()
         raise

@@ -1,7 +1,7 @@
 """The supervisor: an actor that starts, stops and restarts children.
 
-Plans come from `_strategy`. One that involves only the child itself is carried out in the child's last step, the others one after
-another. Children are shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
+Plans come from `_strategy`. One that involves only the child itself is carried out in its last step, the others one by one.
+Children are shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from greenroom.supervisor._events import (
     SupervisorEscalated,
     SupervisorFinished,
     SupervisorOpened,
-    opened_fields,
 )
 from greenroom.supervisor._ladder import end_child
 from greenroom.supervisor._runtime_context import (
@@ -68,7 +67,7 @@ class Supervisor(Owner):
         self,
         context: RuntimeContext,
         spec: SupervisorSpec,
-        make_cell: Callable[[Callable[[], SupervisorBehavior]], Cell[Any]],
+        make_cell: Callable[..., Cell[Any]],
         *,
         escalates: bool = True,
     ) -> None:
@@ -85,7 +84,7 @@ class Supervisor(Owner):
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
         self._is_closed = False
         self._gave_up: SupervisorFailed | None = None
-        self.cell: Final = make_cell(functools.partial(SupervisorBehavior, self))
+        self.cell: Final = make_cell(factory=functools.partial(SupervisorBehavior, self))
         """Its record as an actor."""
 
     def __repr__(self) -> str:
@@ -115,7 +114,7 @@ class Supervisor(Owner):
         name = child.id if isinstance(child, Ref) else child
         cell = self._children.get(name)
         if cell is None:
-            cell = self._context.shared.directory.find(f"{self.path}/{name}".removeprefix("/"))
+            cell = self._context.directory.find(f"{self.path}/{name}".removeprefix("/"))
         if cell is None or cell.owner is not self:
             names = ", ".join(repr(child.path.rpartition("/")[2]) for child in self._children.values()) or "none"
             raise UsageError(f"{self.path or 'the root'} has no child {name!r}; its children: {names}")
@@ -225,14 +224,13 @@ class Supervisor(Owner):
         """Open for children, in the nursery of the incarnation that starts."""
         self._nursery = self.cell.life.nursery
         self._is_closed, self._gave_up = False, None
-        self.cell.record(SupervisorOpened, *opened_fields(self.spec))
+        spec = self.spec
+        stops = (spec.stop_order.value, spec.stop_budget_s, spec.ends_with.value)
+        self.cell.record(SupervisorOpened, spec.strategy.value, spec.intensity, spec.period_s, *stops)
 
+    # Any for the class: mypy takes those with parameters for unhashable.
     def _make_cell(
-        self,
-        factory: Callable[[], Behavior[Any]],
-        behavior_class: type[Behavior[Any]],
-        name: str | None,
-        spec: ChildSpec,
+        self, factory: Callable[[], Behavior[Any]], behavior_class: Any, name: str | None, spec: ChildSpec
     ) -> Cell[Any]:
         if self._nursery is None or self._is_stopping():
             raise Stopping(self.path or "root")
@@ -241,7 +239,7 @@ class Supervisor(Owner):
             raise UsageError(f"name must be a non-empty string without '/', got {name!r}")
         child_id = spec.as_id or actor_id(self._context.ports.ids)
         path = f"{self.path}/{name or child_id}".removeprefix("/")
-        check_free(self._context.shared.directory, path, spec.as_id)
+        check_free(self._context.directory, path, spec.as_id)
         depends_on = tuple(self._child(dependency).id for dependency in spec.depends_on)
         cell: Cell[Any] = Cell(
             id=child_id,
@@ -250,7 +248,7 @@ class Supervisor(Owner):
             factory=factory,
             traits=traits_of(behavior_class),
             owner=self,
-            shared=self._context.shared,
+            shared=self._context,
             spec=spec,
         )
         self._children[child_id], self._specs[child_id] = cell, spec
@@ -283,7 +281,7 @@ class Supervisor(Owner):
             return self._forget(cell)
         below = self._supervisors.get(cell.id)
         if below is not None and below.escalates and outcome.state is State.FAILED and not was_asked:
-            self._escalate(cell, self._budget.used(self._context.shared.now()))
+            self._escalate(cell, self._budget.used(self._context.now()))
             return self._forget(cell)
         steps = plan_exit(
             cell.id,
@@ -293,7 +291,7 @@ class Supervisor(Owner):
             specs=self._specs,
             budget=self._budget,
             backoff=self.spec.backoff,
-            now_s=self._context.shared.now(),
+            now_s=self._context.now(),
             chance=self._context.ports.chance.random(),
             depends_on=self._depends_on,
         )
@@ -316,7 +314,7 @@ class Supervisor(Owner):
         starts = [step for step in steps if isinstance(step, StartChild)]
         if starts:
             together = tuple(step.child for step in starts)
-            used = self._budget.used(self._context.shared.now())
+            used = self._budget.used(self._context.now())
             self.cell.record(ChildRestarted, cell.id, together, starts[0].delay_s, used, is_requested, parent=parent)
 
     def _forget(self, cell: Cell[Any]) -> Verdict:
@@ -412,7 +410,7 @@ class Supervisor(Owner):
         """Drain a child; stop it after `grace_s`."""
         if self._nursery is not None and not cell.is_gone:
             cell.drain(cause)
-            late = self._context.shared.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
+            late = self._context.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
             cell.watch(lambda _: late.cancel())
 
     def _end_late(self, cell: Cell[Any], cause: Cause) -> None:

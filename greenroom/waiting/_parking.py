@@ -87,7 +87,6 @@ wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedul
 """Reschedules a sleeping task."""
 
 
-@final
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class ParkingSpot:
     """A place where one task at a time sleeps until it is woken; or a callback, for those without a task."""

@@ -21,15 +21,12 @@ TICK_S: Final = 1 / 64
 
 
 @final
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Timer:
     """A deadline that can be cancelled."""
 
-    __slots__ = ("_bucket", "callback")
-
-    def __init__(self, callback: Callable[[], None], bucket: dict[Timer, None]) -> None:
-        self.callback = callback
-        self._bucket = bucket
-        bucket[self] = None
+    callback: Callable[[], object]
+    _bucket: dict[Timer, None]
 
     def cancel(self) -> None:
         """Cancel the deadline; no effect if it has already fired."""
@@ -52,7 +49,7 @@ class Timers:
         """Return the number of pending deadlines."""
         return sum(map(len, self._buckets.values()))
 
-    def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+    def after(self, delay_s: float, callback: Callable[[], object]) -> Timer:
         """Call `callback` after `delay_s` seconds; never if that is `math.inf` or overflows the clock."""
         ticks = (self.now() + delay_s) / TICK_S
         if ticks == math.inf:
@@ -64,7 +61,9 @@ class Timers:
             heapq.heappush(self._due, tick)
             if tick * TICK_S < self._sleeps_until:
                 self._spot.unpark()
-        return Timer(callback, bucket)
+        timer = Timer(callback, bucket)
+        bucket[timer] = None
+        return timer
 
     async def run(self) -> None:
         """Fire deadlines as they fall due, until cancelled."""

@@ -1,4 +1,4 @@
-"""No module of greenroom is longer than 500 lines, no function longer than 60; and the kernel can be read in an hour."""
+"""No module of greenroom is longer than 500 lines, no function longer than 60; and the kernel stays small enough to be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FUNCTION_LINES: Final = 60
 # A test may be a long table, so the limit for modules is the package's alone.
 FOLDERS_WITH_FUNCTIONS: Final = ("greenroom", "tests", "benchmarks", "examples", "tools")
 KERNEL: Final = ("waiting", "mailbox", "actors", "supervisor")
-KERNEL_STATEMENTS: Final = 3_000
+KERNEL_STATEMENTS: Final = 2_900
 KERNEL_PAGE: Final = ROOT / "docs" / "explanation" / "kernel.md"
 
 
@@ -52,7 +52,7 @@ def test_functions_are_at_most_60_lines() -> None:
     assert {path: names for path, names in found.items() if names} == {}
 
 
-def test_the_kernel_can_be_read_in_an_hour() -> None:
+def test_the_kernel_has_at_most_2900_statements() -> None:
     files = [path for folder in KERNEL for path in python_files(PACKAGE / folder)]
     assert sum(statements(path.read_text(encoding="utf-8")) for path in files) <= KERNEL_STATEMENTS
 

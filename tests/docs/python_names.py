@@ -111,7 +111,7 @@ def homes() -> dict[int, str]:
 def _values(module: str) -> Iterator[tuple[str, Any]]:
     face: ModuleType = importlib.import_module(module)
     for name in names_of(module):
-        yield name, getattr(face, name)
+        yield name, inspect.unwrap(getattr(face, name))  # a function with a cache is still a function
 
 
 def page() -> str:
@@ -142,7 +142,7 @@ def _chapter(module: str) -> Iterator[str]:
     if plain:
         yield table(("name", "meaning"), plain)
     for name in described:
-        value = getattr(importlib.import_module(module), name)
+        value = inspect.unwrap(getattr(importlib.import_module(module), name))
         yield from of_class(name, value) if inspect.isclass(value) else of_function(name, value, heading=f"### {name}")
 
 

@@ -25,6 +25,7 @@ KERNEL_TESTS: Final = (
 )
 
 _CELL: Final = "greenroom.actors._cell"
+_CONTEXT: Final = "greenroom.actors._context"
 _ENDS: Final = ("tests/session/test_ends.py",)
 _LANES: Final = "greenroom.mailbox._lanes"
 _LIFE: Final = "greenroom.actors._incarnation"
@@ -79,8 +80,8 @@ MUTANTS: Final = (
         "the end of a turn twice on record",
         ("I-2",),
         _TURN,
-        "            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)\n",
-        "            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)\n" * 2,
+        "            cell.shared.emit(TurnEnded, cell.id, life.number, cell.seq, *outcome.fields(), *numbers)\n",
+        "            cell.shared.emit(TurnEnded, cell.id, life.number, cell.seq, *outcome.fields(), *numbers)\n" * 2,
     ),
     Mutant(
         "an idle end, and then another one",
@@ -100,8 +101,8 @@ MUTANTS: Final = (
         "a turn begins twice",
         ("I-4",),
         _TURN,
-        "            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)\n",
-        "            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)\n" * 2,
+        "            cell.seq = cell.shared.emit(TurnBegan, cell.id, life, envelope.parent, self.number, number)\n",
+        "            cell.seq = cell.shared.emit(TurnBegan, cell.id, life, envelope.parent, self.number, number)\n" * 2,
     ),
     Mutant(
         "an actor ends in the middle of its turn",
@@ -116,6 +117,7 @@ MUTANTS: Final = (
         ("I-7",),
         _LOOP,
         "                if life.kill_cause is None:\n                    running",
+        "                if life.kill_cause is not None:\n                    scope.cancel()\n"
         "                if True:\n                    running",
     ),
     Mutant(
@@ -223,9 +225,9 @@ MUTANTS: Final = (
     Mutant(
         "a turn that failed changes the state",
         ("I-19",),
-        _TURN,
-        '        if self.envelope is not None:\n            outbox = self.outbox_for("ctx.enter()")',
-        '        if False:\n            outbox = self.outbox_for("ctx.enter()")',
+        _CONTEXT,
+        '        if turn.envelope is not None:\n            outbox = turn.outbox_for("ctx.enter()")',
+        '        if False:\n            outbox = turn.outbox_for("ctx.enter()")',
         tests=_STATES,
     ),
     Mutant(
@@ -241,7 +243,7 @@ MUTANTS: Final = (
         ("I-21",),
         "greenroom.actors._ref",
         "        if cell.turn.envelope is None:\n            return",
-        "        if cell.turn.envelope is None:\n            cell.turn.abort_cause = _cause(cell, why)\n            return",
+        "        if cell.turn.envelope is None:\n            cell.turn.abort_cause = cell.cause(why)\n            return",
     ),
     Mutant(
         "an abort that is not recorded",
@@ -548,9 +550,9 @@ MUTANTS: Final = (
     Mutant(
         "timers of a turn that failed run",
         (),
-        _TURN,
-        '        if self.envelope is not None:\n            self.outbox_for("ctx.send_after()")',
-        '        if False:\n            self.outbox_for("ctx.send_after()")',
+        _CONTEXT,
+        '        if self.turn.envelope is not None:\n            self.turn.outbox_for("ctx.send_after()")',
+        '        if False:\n            self.turn.outbox_for("ctx.send_after()")',
         tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
@@ -573,7 +575,7 @@ MUTANTS: Final = (
         "a clean-up is skipped when nothing runs",
         (),
         "greenroom.actors._behavior",
-        "return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop",
+        'return not (behavior_class.actor_tasks or overrides(behavior_class, "on_stop"))',
         "return not behavior_class.actor_tasks",
         tests=("tests/actors",),
     ),
