@@ -21,18 +21,9 @@ from greenroom.tasks import TaskBegan
 from greenroom.trace import JOURNAL, read_journal
 from greenroom.worktrees import WorktreeKept
 from tests.agents.definitions.samples import JSON, MARKDOWN
-from tests.session.teamwork import (
-    AUDIT_AUTH,
-    agent,
-    in_order,
-    last_texts,
-    main_messages,
-    make_repository,
-    notices,
-    open_teamwork,
-    structured,
-    violations,
-)
+from tests.agents.pages import agent, in_order, last_texts
+from tests.session.teamwork import AUDIT_AUTH, main_messages, notices, open_teamwork, structured, violations
+from tests.worktrees.repositories import make_repository
 
 BACK: dict[str, Any] = {"run_in_background": True}
 CODE_REVIEW = """---

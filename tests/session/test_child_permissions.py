@@ -17,7 +17,8 @@ from greenroom.permissions import Allow, Deny, Receipt, Scope, Update
 from greenroom.session import Session, open_session
 from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
-from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, told, violations
+from tests.agents.pages import agent, in_order, last_texts
+from tests.session.teamwork import main_messages, notices, open_teamwork, told, violations
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 ASKS = {"child_permission": "inherit"}

@@ -24,18 +24,9 @@ from greenroom.tasks import NoticeMode, TaskEnded, TaskNotice, TaskState, TaskUn
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.agents.pages import Page, agent, asked, in_order, last_texts
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
-from tests.session.teamwork import (
-    Page,
-    agent,
-    asked,
-    in_order,
-    last_texts,
-    main_messages,
-    notices,
-    open_teamwork,
-    violations,
-)
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 # --- attempts ---------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from greenroom.actors import Behavior, Context
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tools import tool
-from tests.session.teamwork import agent, in_order, open_teamwork
+from tests.agents.pages import agent, in_order
+from tests.session.teamwork import open_teamwork
 
 HUGE = 1_000_000
 MOST = 300_000

@@ -23,16 +23,8 @@ from greenroom.tasks import KeptWorktree
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolContext, tool
 from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
-from tests.session.teamwork import (
-    Page,
-    agent,
-    in_order,
-    last_texts,
-    main_messages,
-    open_teamwork,
-    structured,
-    violations,
-)
+from tests.agents.pages import Page, agent, in_order, last_texts
+from tests.session.teamwork import main_messages, open_teamwork, structured, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed, make_repository
 
 pytestmark = NEEDS_GIT

@@ -14,7 +14,8 @@ from greenroom.models import AnswerLike, Call, Model, ModelRequest, ModelStream,
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._types import Delta
 from greenroom.tools import tool
-from tests.session.teamwork import Page, agent, in_order, main_messages, notices, open_teamwork, violations
+from tests.agents.pages import Page, agent, in_order
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 LINGER_S = 5_000
 

@@ -10,8 +10,9 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock
 from greenroom.session import open_session
+from tests.agents.pages import agent, in_order
 from tests.session.hook_commands import answering, hook
-from tests.session.teamwork import agent, in_order, open_teamwork
+from tests.session.teamwork import open_teamwork
 
 CODE: Final = 'if (a < b && c > "d") { return &x; }'
 FORGED: Final = (

@@ -1,11 +1,9 @@
-"""Teammates in a session: idle and told of once, aborted, failed, ended, restarted, looked at and let go."""
+"""Teammates in a crew: idle and told of once, aborted, failed, ended, restarted, looked at and let go."""
 
 from __future__ import annotations
 
 import gc
 import json
-import shlex
-import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,35 +18,36 @@ from trio.testing import MockClock
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, Note
 from greenroom.core import Event, InternalError, ProviderError
+from greenroom.hooks import HookEvent
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.session import Session
 from greenroom.supervisor import Restart
 from greenroom.tasks import TaskState
 from greenroom.teams import ItemStatus, MemberStatus, Team, TeammateIdled, TeammateLeft
 from greenroom.teams._board_messages import CreateItem
 from greenroom.teams._team_handles import Teammate
-from tests.session.teamwork import Page, agent, in_order, last_texts, main_messages, open_teamwork, violations
+from tests.agents.crews import Crew, ScriptedHooks, main_messages, told, violations
+from tests.agents.pages import Page, agent, in_order, last_texts
+from tests.teams.crews import open_lead, open_team
 
 MATE = AgentDefinition(name="mate", system_prompt="You help.")
 
 
-@attrs.define
+@attrs.frozen
 class Scene:
-    """A session with a team, and what is put on record there."""
+    """A crew with a team, and what is put on record there."""
 
-    session: Session
+    crew: Crew
     team: Team
-    events: list[Event] = attrs.field(factory=list)
 
     def of(self, kind: type[Event]) -> list[Any]:
         """Return the events of a kind so far."""
-        return [event for event in self.events if isinstance(event, kind)]
+        return list(told(self.crew, kind))
 
     @property
     def lead_read(self) -> str:
         """All that the lead has read."""
-        return "\n".join(main_messages(self.session))
+        return "\n".join(main_messages(self.crew))
 
     @property
     def notices(self) -> list[Mapping[str, Any]]:
@@ -72,27 +71,17 @@ async def opened(
     strategy: str = "one_for_one",
     **more: Any,
 ) -> AsyncIterator[Scene]:
-    async with open_teamwork(
+    async with open_lead(
         folder,
         main or in_order(otherwise="Noted."),
         pages={"mate": mate, **more.pop("pages", {})},
         wait_s=wait_s,
         **more,
-    ) as session:
-        stream = session.events()
-        async with session.open_team("crew", strategy=strategy) as team, trio.open_nursery() as nursery:
-            scene = Scene(session, team)
-
-            async def keep() -> None:
-                async for event in stream:
-                    scene.events.append(event)
-
-            nursery.start_soon(keep)
-            await session.run("You lead.")
-            yield scene
-            await trio.testing.wait_all_tasks_blocked()
-            nursery.cancel_scope.cancel()
-    assert violations(session) == []
+    ) as crew:
+        async with open_team(crew, "crew", strategy=strategy) as team:
+            await crew.run("You lead.")
+            yield Scene(crew, team)
+    assert violations(crew) == []
 
 
 def completes(request: ModelRequest) -> AnswerLike:
@@ -110,7 +99,7 @@ async def test_the_end_of_a_turn_is_one_notice_without_what_was_said(tmp_path: P
     """Behaviours (7), line 6."""
     async with opened(tmp_path, in_order("SECRET OUTPUT")) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert [(notice["from"], notice["idleReason"]) for notice in scene.notices] == [("ann", "available")]
         assert "SECRET OUTPUT" not in scene.lead_read
@@ -126,7 +115,7 @@ async def test_a_hundred_turns_in_which_nothing_is_done_are_one_notice(
         mate = await scene.team.spawn("ann", definition=MATE)
         for _ in range(100):
             mate.ref.tell(Note("Hello!", "bob"))
-            await scene.session.wait_quiet()
+            await scene.crew.wait_quiet()
         await trio.testing.wait_all_tasks_blocked()
 
         assert len(scene.notices) == 1
@@ -139,7 +128,7 @@ async def test_who_goes_on_with_the_next_item_is_not_idle_in_between(tmp_path: P
         for subject in ("one", "two", "three"):
             await scene.item(subject)
         await scene.team.spawn("ann", definition=MATE)
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert {item.status for item in scene.team.board.items()} == {ItemStatus.COMPLETED}
         (notice,) = scene.notices
@@ -148,26 +137,24 @@ async def test_who_goes_on_with_the_next_item_is_not_idle_in_between(tmp_path: P
 
 async def test_notices_of_many_mates_are_one_turn_of_the_lead(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with opened(tmp_path, in_order("Done.")) as scene:
-        asked = len(main_messages(scene.session))
+        asked = len(main_messages(scene.crew))
         for number in range(5):
             await scene.team.spawn(f"m{number}", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert sorted(notice["from"] for notice in scene.notices) == [f"m{number}" for number in range(5)]
-        assert len(main_messages(scene.session)) - asked <= 4, (
-            "one turn for the first, one for those that came meanwhile"
-        )
+        assert len(main_messages(scene.crew)) - asked <= 4, "one turn for the first, one for those that came meanwhile"
 
 
 async def test_the_lead_reads_only_the_latest_word_about_a_mate(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with opened(tmp_path, in_order(otherwise="Hm."), main=in_order("Ready.", otherwise="Noted.")) as scene:
         ann = await scene.team.spawn("ann", definition=MATE)
-        scene.session.main.suspend()
+        scene.crew.main.ref.suspend()
         for _ in range(3):
             ann.tell("And now?")
             await trio.sleep(10)
-        scene.session.main.resume()
-        await scene.session.wait_quiet()
+        scene.crew.main.ref.resume()
+        await scene.crew.wait_quiet()
 
         assert len(scene.of(TeammateIdled)) == 3
         assert len(scene.notices) == 1
@@ -179,10 +166,10 @@ async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autoj
         for number in range(3):
             await scene.team.spawn(f"m{number}", definition=MATE)
         with trio.fail_after(5):
-            await scene.session.wait_quiet()
+            await scene.crew.wait_quiet()
 
-        assert scene.session.teams.working == 0
-        assert {task.state for task in scene.session.tasks.all()} == {TaskState.RUNNING}
+        assert not any(works() for works in scene.crew.has_work)
+        assert set(scene.crew.states()) == {TaskState.RUNNING}
 
 
 async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
@@ -208,12 +195,12 @@ async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autoj
 
     async with opened(tmp_path, mate) as scene:
         ann = await scene.team.spawn("ann", definition=MATE)
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
         ann.ref.suspend()
         await scene.item()
         ann.ref.tell(Note("Wait!", "bob"), Lane.LATER)
         ann.ref.resume()
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert ["Wait!" in text for text in read] == [True, False]
         assert "Task #1" in read[1]
@@ -228,13 +215,13 @@ async def test_an_abort_ends_the_turn_and_a_kill_the_mate(tmp_path: Path, autoju
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(1)
         assert (await mate.abort_turn("enough").wait_ended()).state is State.KILLED
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
         assert (mate.state, mate.status) == (State.RUNNING, MemberStatus.IDLE)
         assert [notice["idleReason"] for notice in scene.notices] == ["interrupted"]
 
         mate.kill("no longer needed")
         await mate.wait_ended()
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert mate.status is MemberStatus.ENDED
         assert mate.tell("hello?") is Delivery.CLOSED
@@ -264,13 +251,13 @@ async def test_a_mate_is_a_task_that_taskstop_ends_by_name_and_by_id(
     main = in_order("Ready.", Call("TaskStop", {"task_id": address}), "Stopped.")
     async with opened(tmp_path, in_order("Done."), main=main, wait_s=3.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        (task,) = scene.session.tasks.all()
-        assert (task.id, task.kind, task.state) == ("ann@crew", "in_process_teammate", TaskState.RUNNING)
-        await scene.session.run("Stop ann.")
-        await scene.session.wait_quiet()
+        (task,) = scene.crew.tasks.all()
+        assert (task.info.id, task.info.kind, task.state) == ("ann@crew", "in_process_teammate", TaskState.RUNNING)
+        await scene.crew.run("Stop ann.")
+        await scene.crew.wait_quiet()
 
         assert mate.state is State.KILLED
-        assert [task.state for task in scene.session.tasks.all()] == [TaskState.KILLED]
+        assert scene.crew.states() == [TaskState.KILLED]
         assert "Successfully stopped task: ann@crew" in scene.lead_read
         assert "task-notification" not in scene.lead_read
 
@@ -279,7 +266,7 @@ async def test_kill_all_ends_mates_too(tmp_path: Path, autojump_clock: MockClock
     async with opened(tmp_path, in_order("Done.")) as scene:
         mates = [await scene.team.spawn(name, definition=MATE) for name in ("ann", "bob")]
 
-        assert sorted(scene.session.tasks.kill_all()) == ["ann@crew", "bob@crew"]
+        assert sorted(scene.crew.kill_all()) == ["ann@crew", "bob@crew"]
         assert {(await mate.wait_ended()).state for mate in mates} == {State.KILLED}
 
 
@@ -288,17 +275,16 @@ async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_
 ) -> None:
     """CL-15."""
     mate_page = in_order(Call("Bash", {"command": "sleep 600", "run_in_background": True}), "It runs.")
-    async with opened(tmp_path, mate_page, settings={"permissions": {"allow": ["Bash"]}}) as scene:
+    async with opened(tmp_path, mate_page, rules={"allow": ["Bash"]}) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
-        shells = [task for task in scene.session.tasks.all() if task.kind == "local_bash"]
-        assert [shell.state for shell in shells] == [TaskState.RUNNING]
+        await scene.crew.wait_quiet()
+        assert scene.crew.states("local_bash") == [TaskState.RUNNING]
 
         mate.kill()
         await mate.wait_ended()
-        for task in scene.session.tasks.table.all():
+        for task in scene.crew.tasks.all():
             await task.wait_finished()
-        assert {task.state for task in scene.session.tasks.all()} == {TaskState.KILLED}
+        assert set(scene.crew.states()) == {TaskState.KILLED}
 
 
 async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -319,7 +305,7 @@ async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Pat
     agents = {"scout": {"description": "x", "prompt": "x", "background": True}}
     async with opened(tmp_path, mate, agents=agents, wait_s=0.1) as scene:
         await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
     assert "in the background" in refused[0]
     assert "always does" in refused[1]
@@ -331,9 +317,9 @@ async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path
     async with opened(tmp_path, in_order(agent("what is here?"), otherwise="Done."), wait_s=500.0) as scene:
         await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(900)
-        (child,) = [task for task in scene.session.tasks.all() if task.kind == "local_agent"]
+        (child,) = [task for task in scene.crew.tasks.all() if task.info.kind == "local_agent"]
         assert (child.state, child.is_background) == (TaskState.RUNNING, False)
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
 
 @pytest.mark.parametrize("is_let_go", [False, True])
@@ -346,14 +332,14 @@ async def test_an_agent_of_a_mate_ends_with_it(
     async with opened(tmp_path, in_order(agent("what is here?"), "Done."), wait_s=10.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(15)
-        assert sorted(task.kind for task in scene.session.tasks.all()) == ["in_process_teammate", "local_agent"]
-        assert len(scene.session.tasks.background_all() if is_let_go else []) == is_let_go
+        assert sorted(task.info.kind for task in scene.crew.tasks.all()) == ["in_process_teammate", "local_agent"]
+        assert len(scene.crew.background_all() if is_let_go else []) == is_let_go
         await trio.sleep(1)
         mate.kill()
         await mate.wait_ended()
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
-        assert {task.state for task in scene.session.tasks.all()} == {TaskState.KILLED}
+        assert set(scene.crew.states()) == {TaskState.KILLED}
 
 
 # --- failures and crashes -----------------------------------------------------------------------------------------------
@@ -373,14 +359,14 @@ async def test_the_lead_is_told_of_a_turn_that_failed_and_a_message_wakes_the_ma
 
     async with opened(tmp_path, mate) as scene:
         ann = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
         assert [(notice["idleReason"], "too much" in notice["failureReason"]) for notice in scene.notices] == [
             ("failed", True)
         ]
         assert ann.status is MemberStatus.IDLE
 
         ann.tell("Once more.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert [notice["idleReason"] for notice in scene.notices] == ["failed", "available"]
         assert not answers
@@ -400,7 +386,7 @@ async def test_the_lead_is_told_of_a_failure_also_where_the_item_is_tried_again_
     async with opened(tmp_path, mate) as scene:
         await scene.team.spawn("ann", definition=MATE)
         await scene.item()
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert [(notice["from"], notice["idleReason"]) for notice in scene.notices] == [
             ("ann", "failed"),
@@ -439,7 +425,7 @@ async def test_a_mate_that_crashed_comes_back_with_its_conversation_and_its_item
         ann = await scene.team.spawn("ann", definition=MATE)
         await scene.team.spawn("bob", definition=AgentDefinition(name="general-purpose", system_prompt=""))
         await scene.item()
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         (item,) = scene.team.board.items()
         assert (item.owner, item.status) == ("ann", ItemStatus.COMPLETED)
@@ -458,7 +444,7 @@ async def test_one_that_crashes_too_often_is_ended_and_the_lead_is_told_why(
         await scene.item()
         await ann.wait_ended()
         await scene.team.spawn("bob", definition=AgentDefinition(name="general-purpose", system_prompt=""))
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert asked() == 4
         assert scene.notices[0]["type"] == "teammate_terminated"
@@ -471,7 +457,7 @@ async def test_one_that_never_comes_back_is_ended_by_its_first_crash(tmp_path: P
     async with opened(tmp_path, page) as scene:
         ann = await scene.team.spawn("ann", definition=MATE, prompt="Look.", restart=Restart.TEMPORARY)
         assert (await ann.wait_ended()).state is State.FAILED
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert asked() == 1
         assert "failed" in scene.notices[0]["message"]
@@ -502,39 +488,32 @@ async def test_a_strategy_takes_neighbours_along_and_they_go_on(tmp_path: Path, 
 # --- hooks --------------------------------------------------------------------------------------------------------------
 
 
-def idle_hooks(command: str) -> Mapping[str, Any]:
-    return {"hooks": {"TeammateIdle": [{"hooks": [{"type": "command", "command": command}]}]}}
-
-
-async def test_a_hook_keeps_a_mate_going_with_what_it_says(tmp_path: Path) -> None:
+async def test_a_hook_keeps_a_mate_going_with_what_it_says(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (3), line 8."""
-    once = tmp_path / "once"
-    command = f"test -e {once} || {{ cat > {once}; echo 'Look once more.' >&2; exit 2; }}"
+    hooks = ScriptedHooks(HookEvent.TEAMMATE_IDLE, [{"block_reasons": ("Look once more.",)}, {}])
     seen: list[str] = []
 
     def mate(request: ModelRequest) -> AnswerLike:
         seen.append(last_texts(request))
         return "Done."
 
-    async with opened(tmp_path, mate, settings=idle_hooks(command), wait_s=0) as scene:
+    async with opened(tmp_path, mate, hooks=hooks, wait_s=0) as scene:
         await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert len(seen) == 2
         assert "Look once more." in seen[1]
         assert [notice["idleReason"] for notice in scene.notices] == ["available"]
-        told = json.loads(once.read_text())
-        assert (told["teammate_name"], told["team_name"]) == ("ann", "crew")
+        assert [(one.teammate_name, one.team_name) for one in hooks.told] == [("ann", "crew")] * 2
 
 
-async def test_a_hook_ends_a_mate(tmp_path: Path) -> None:
+async def test_a_hook_ends_a_mate(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (3), line 8."""
-    said = json.dumps({"continue": False, "stopReason": "it is enough"})
-    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(f'print({said!r})')}"
-    async with opened(tmp_path, in_order("Done."), settings=idle_hooks(command), wait_s=0) as scene:
+    hooks = ScriptedHooks(HookEvent.TEAMMATE_IDLE, [{"stops": True, "stop_reason": "it is enough"}])
+    async with opened(tmp_path, in_order("Done."), hooks=hooks, wait_s=0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         assert (await mate.wait_ended()).state is State.KILLED
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
 
         assert "it is enough" in scene.notices[-1]["message"]
 
@@ -547,7 +526,7 @@ async def test_a_mate_that_has_ended_is_let_go(tmp_path: Path, autojump_clock: M
     kept: Teammate
     async with opened(tmp_path, in_order("Done.")) as scene:
         kept = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
         member = scene.team.roster.find("ann")
         assert member is not None
         home = weakref.ref(member.home)
@@ -556,11 +535,11 @@ async def test_a_mate_that_has_ended_is_let_go(tmp_path: Path, autojump_clock: M
         used = kept.usage
         kept.kill()
         await kept.wait_ended()
-        await scene.session.wait_quiet()
+        await scene.crew.wait_quiet()
         await trio.sleep(120)
         gc.collect()
 
         assert home() is None
         assert conversation() is None
         assert kept.usage == used
-        assert scene.session.usage.total >= used.total > 0
+        assert used.total > 0

@@ -14,7 +14,8 @@ from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.core import ProviderError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Deny
-from tests.session.teamwork import agent, in_order, last_texts, notices, open_teamwork, violations
+from tests.agents.crews import ended, notices, open_crew, violations
+from tests.agents.pages import agent, in_order, last_texts
 
 
 async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
@@ -27,22 +28,22 @@ async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
         read.append(_told(request))
         return "Done."
 
-    settings = {"delegation": {"max_running": 1}}
-    async with open_teamwork(
-        tmp_path, in_order("x"), pages={"general-purpose": page}, settings=settings, wait_s=10
-    ) as session:
-        first = await session.spawn("general-purpose", "first", background=True)
-        second = await session.spawn("general-purpose", "second", background=True)
-        post, main = session.agents.post, session.main.id
+    delegation = {"max_running": 1}
+    async with open_crew(
+        tmp_path, in_order("x"), pages={"general-purpose": page}, delegation=delegation, wait_s=10
+    ) as crew:
+        first = await crew.spawn("general-purpose", "first")
+        second = await crew.spawn("general-purpose", "second")
+        post, main = crew.post, crew.main.ref.id
         sent = await post.send(second.id, "and quickly", sender=main)
-        assert second.tell("and well")
-        assert (sent.has_resumed, str(second.state)) == (False, "pending")
-        assert str((await first.wait_finished()).state) == str((await second.wait_finished()).state) == "completed"
+        second.add_to_first("and well")
+        assert (sent.has_resumed, str(second.task.state)) == (False, "pending")
+        assert str((await ended(first)).state) == str((await ended(second)).state) == "completed"
         assert second.task.info.run == 1
 
     framed = '<teammate-message teammate_id="main">\nand quickly\n</teammate-message>'
     assert read == ["first", f"second\n\n{framed}\n\nand well"]
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
@@ -60,19 +61,17 @@ async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
         return "Done."
 
     monkeypatch.setattr(SubagentWorktrees, "release", slowly)
-    async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
-        pool = session.agents.pool
-        handle = await session.spawn("general-purpose", "begin", background=True)
+    async with open_crew(tmp_path, in_order("x"), pages={"general-purpose": page}) as crew:
+        pool = crew.pool
+        handle = await crew.spawn("general-purpose", "begin")
         hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))
         pool.subagents[handle.id].hold = hold  # type: ignore[assignment]
         await handle.task.wait_finished()
         pool.subagents[handle.id].hold = None
-        await handle.resume("go on")
-        assert handle.task.info.run == 2
-        await handle.wait_finished()
+        assert (await crew.resume(handle.id, "go on")).info.run == 2
 
     assert happened == ["begin", "cleaned up", "go on"]
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
@@ -80,24 +79,24 @@ async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
 ) -> None:
     """A model that goes on with the program's agent is told, and the other way round it is not."""
     main = in_order("Heard.", agent("look", run_in_background=True), "It runs.")
-    async with open_teamwork(tmp_path, main) as session:
-        post = session.agents.post
-        own = await session.spawn("general-purpose", "look", background=True)
-        await own.wait_finished()
-        await session.wait_quiet()
-        assert notices(session) == []
-        await post.send(own.id, "go on", sender=session.main.id)
-        await session.wait_quiet()
-        assert [own.id in notice for notice in notices(session)] == [True]
-        await session.run("start one")
-        await session.wait_quiet()
-        (other,) = (task.id for task in session.tasks.all() if task.id != own.id)
-        before = len(notices(session))
-        await session.tasks.handle(other).resume("go on")
-        await session.wait_quiet()
-        assert len(notices(session)) == before
+    async with open_crew(tmp_path, main) as crew:
+        post = crew.post
+        own = await crew.spawn("general-purpose", "look")
+        await ended(own)
+        await crew.wait_quiet()
+        assert notices(crew) == []
+        await post.send(own.id, "go on", sender=crew.main.ref.id)
+        await crew.wait_quiet()
+        assert [own.id in notice for notice in notices(crew)] == [True]
+        await crew.run("start one")
+        await crew.wait_quiet()
+        (other,) = (task.info.id for task in crew.tasks.all() if task.info.id != own.id)
+        before = len(notices(crew))
+        await crew.resume(other, "go on")
+        await crew.wait_quiet()
+        assert len(notices(crew)) == before
 
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_what_one_run_was_refused_is_not_in_the_report_of_the_next(
@@ -109,21 +108,20 @@ async def test_what_one_run_was_refused_is_not_in_the_report_of_the_next(
         return Deny(message="not today")
 
     page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "First.", "Second.")
-    async with open_teamwork(
+    async with open_crew(
         tmp_path,
         in_order("x"),
         pages={"general-purpose": page},
-        settings={"child_permission": "inherit"},
+        child_permission="inherit",
         mode="default",
         can_use_tool=can_use_tool,
-    ) as session:
-        handle = await session.spawn("general-purpose", "write", background=True)
-        first = await handle.wait_finished()
-        await handle.resume("go on")
-        second = await handle.wait_finished()
+    ) as crew:
+        handle = await crew.spawn("general-purpose", "write")
+        first = await ended(handle)
+        second = await crew.resume(handle.id, "go on")
 
-    assert first.text == "First.\n\n[harness: calls of this agent were refused: Write]"
-    assert second.text == "Second."
+    assert first.result == "First.\n\n[harness: calls of this agent were refused: Write]"
+    assert second.result == "Second."
 
 
 async def test_a_run_that_fails_before_it_has_said_anything_has_no_text_of_an_earlier_one(
@@ -136,14 +134,13 @@ async def test_a_run_that_fails_before_it_has_said_anything_has_no_text_of_an_ea
             raise ProviderError("no", kind="bad_request", status=400)
         return "First."
 
-    async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
-        handle = await session.spawn("general-purpose", "look", background=True)
-        first = await handle.wait_finished()
-        await handle.resume("go on")
-        second = await handle.wait_finished()
+    async with open_crew(tmp_path, in_order("x"), pages={"general-purpose": page}) as crew:
+        handle = await crew.spawn("general-purpose", "look")
+        first = await ended(handle)
+        second = await crew.resume(handle.id, "go on")
 
-    assert (str(first.state), first.text) == ("completed", "First.")
-    assert (str(second.state), second.text, second.error) == ("failed", "", "bad_request: no")
+    assert (str(first.state), first.result) == ("completed", "First.")
+    assert (str(second.state), second.result, second.error) == ("failed", "", "bad_request: no")
 
 
 def _told(request: ModelRequest) -> str:
