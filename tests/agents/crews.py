@@ -330,12 +330,14 @@ class ScriptedHooks:
     """Values of `HookOutcome`; the last one is given again and again."""
     wait_s: float = 0.0
     told: list[Any] = attrs.field(factory=list)
+    contexts: list[HookContext] = attrs.field(factory=list)
 
     def has(self, event: HookEvent) -> bool:
         return event is self.event
 
-    async def run(self, hook_input: HookInput, _: HookContext) -> HookOutcome:
+    async def run(self, hook_input: HookInput, context: HookContext) -> HookOutcome:
         self.told.append(hook_input)
+        self.contexts.append(context)
         await trio.sleep(self.wait_s)
         values = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return HookOutcome(event=self.event, **values)
@@ -446,9 +448,10 @@ async def _open_bare(
     services: Mapping[str, Any],
 ) -> AsyncIterator[dict[str, Any]]:
     """Open what a crew works with, by the names of its fields."""
-    cwd = folder / "project"
+    cwd, runs = folder / "project", folder / "runs"
+    runs.mkdir(exist_ok=True)
     async with (
-        open_journal(folder / "runs" / "crew", ports=ports, catalog=events) as journal,
+        open_journal(runs / f"crew-{len(list(runs.iterdir()))}", ports=ports, catalog=events) as journal,
         open_processes(
             blocking=ports.blocking, ids=ports.ids, folder=journal.folder / "tasks", mark="crew"
         ) as processes,
