@@ -50,7 +50,7 @@ from greenroom.core import Cause, Event, JournalError, UsageError, event_of
 from greenroom.core.ports import Ports
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput
-from greenroom.inbox import make_item
+from greenroom.inbox import HUMAN, Origin, make_item
 from greenroom.models import Model, PlaybookModel
 from greenroom.models.choice import choose_model, read_effort
 from greenroom.permissions import (
@@ -232,9 +232,9 @@ class Crew:
         await self.journal.commit()
         return answer
 
-    def send(self, text: str) -> None:
-        """Send the main agent words of the user's."""
-        item = make_item(text, uuid=f"user-{len(text)}")
+    def send(self, text: str, origin: Origin = HUMAN) -> None:
+        """Send the main agent words of the user's, or of somebody else."""
+        item = make_item(text, uuid=f"user-{len(text)}", origin=origin)
         self.main.ref.tell(item, item.lane)
 
     def interrupt(self, why: str = "interrupted") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from greenroom.agents import AgentDefinition, CanUseTool
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import Event, event_of
 from greenroom.core.ports import Ports
-from greenroom.models import Model, PlaybookModel
+from greenroom.models import PlaybookModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool
@@ -60,13 +60,12 @@ async def open_teamwork(
     resume: Path | str | None = None,
     ports: Ports | None = None,
     worktree: str | None = None,
-    around: Callable[[Model], Model] = lambda model: model,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
     (folder / "project").mkdir(exist_ok=True)
     async with open_session(
-        model=around(PlaybookModel(book, wait_s=wait_s)),
+        model=PlaybookModel(book, wait_s=wait_s),
         cwd=folder / "project",
         runs=folder / "runs",
         main=definition or AgentDefinition(name="main", system_prompt="You lead."),

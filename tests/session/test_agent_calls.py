@@ -18,9 +18,11 @@ from greenroom.permissions import Allow
 from greenroom.session import EVENTS, Session
 from greenroom.tasks import TaskBegan
 from greenroom.trace import JOURNAL, read_journal
+from greenroom.worktrees import WorktreeKept
 from tests.agents.definitions.samples import JSON, MARKDOWN
 from tests.agents.pages import agent, in_order, last_texts
-from tests.session.teamwork import AUDIT_AUTH, main_messages, notices, open_teamwork
+from tests.session.teamwork import AUDIT_AUTH, main_messages, notices, open_teamwork, violations
+from tests.worktrees.repositories import make_repository
 
 BACK: dict[str, Any] = {"run_in_background": True}
 CODE_REVIEW = """---
@@ -344,3 +346,17 @@ async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
     assert answers[1] == "I audit."
     assert [event.agent for event in recorded(session, TaskBegan)] == ["general-purpose"]
     assert any("typo" in problem and "forked" in problem for problem in problems)
+
+
+async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:
+    """Behaviours (20), line 15."""
+    make_repository(tmp_path / "project")
+    pages = {"general-purpose": in_order(Call("Write", {"file_path": "new.py", "content": "x"}), "Done.")}
+    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=0.0) as session:
+        handle = await session.spawn("general-purpose", "try it", isolation="worktree")
+        result = await handle.wait_finished()
+
+    (kept,) = recorded(session, WorktreeKept)
+    assert (kept.path, kept.branch) == (result.worktree, result.worktree_branch)
+    assert "new.py" in kept.why
+    assert violations(session) == []

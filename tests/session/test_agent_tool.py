@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, ModelRequest
-from tests.agents.pages import agent, echo, in_order
+from tests.agents.pages import agent, echo, in_order, last_texts
 from tests.session.teamwork import main_messages, open_teamwork, violations
 
 
@@ -108,3 +108,35 @@ async def test_the_host_reaches_an_agent_that_a_model_started(tmp_path: Path, au
             session.tasks.handle("nobody")
 
     assert result.text == "Report on: job"
+
+
+def _told(request: ModelRequest) -> str:
+    return last_texts(request).partition("\n<system-reminder>")[0]
+
+
+async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """CL-14, CL-16. Mechanism: it joins what the agent is told first; it starts nothing, and cancels no start."""
+    read: list[str] = []
+
+    def page(request: ModelRequest) -> AnswerLike:
+        read.append(_told(request))
+        return "Done."
+
+    settings = {"delegation": {"max_running": 1}}
+    async with open_teamwork(
+        tmp_path, in_order("x"), pages={"general-purpose": page}, settings=settings, wait_s=10
+    ) as session:
+        first = await session.spawn("general-purpose", "first", background=True)
+        second = await session.spawn("general-purpose", "second", background=True)
+        post, main = session.agents.post, session.main.id
+        sent = await post.send(second.id, "and quickly", sender=main)
+        assert second.tell("and well")
+        assert (sent.has_resumed, str(second.state)) == (False, "pending")
+        assert str((await first.wait_finished()).state) == str((await second.wait_finished()).state) == "completed"
+        assert second.task.info.run == 1
+
+    framed = '<teammate-message teammate_id="main">\nand quickly\n</teammate-message>'
+    assert read == ["first", f"second\n\n{framed}\n\nand well"]
+    assert violations(session) == []

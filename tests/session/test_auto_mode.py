@@ -16,7 +16,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.events import ForkEnded
 from greenroom.core import SettingsError, TurnFailed, event_of
 from greenroom.models import Call, ModelRequest, Say, ScriptedModel, Usage, WrittenAnswer
-from greenroom.permissions import Allow
+from greenroom.permissions import Allow, Deny
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -222,3 +222,16 @@ async def test_a_fork_of_an_agent_in_auto_is_reviewed_as_that_is(project: Path, 
         "Never push.",
         "Push it.",
     ]
+
+
+async def test_a_person_who_says_auto_again_ends_the_pause(project: Path) -> None:
+    async def answer(_: Any) -> Deny:
+        return Deny(message="no")
+
+    script = [PUSH, PUSH, PUSH, "Stopped.", PUSH, "done"]
+    async with opened(project, script, [block(), block(), block(), ALLOW], can_use_tool=answer) as (session, model):
+        await session.run("Go.")
+        await session.permissions.set_mode("auto")
+        await session.run("Go on.")
+
+    assert len(asked(model)) == 4

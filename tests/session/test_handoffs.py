@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from trio.testing import MockClock
 
 from greenroom.models import AnswerLike, Call, ModelRequest
 from tests.agents.pages import Page, agent, asked, in_order
-from tests.session.teamwork import notices, open_teamwork, violations
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 ALLOW = '{"verdict": "allow"}'
 BLOCK = '{"verdict": "block", "reason": "it looked for keys"}'
@@ -78,3 +79,27 @@ async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_onc
     (notice,) = notices(session)
     assert "<status>completed</status>" in notice
     assert notice.index("the process that ran it ended") < notice.index("Report on: look")
+
+
+async def test_the_calls_of_a_child_are_reviewed_whatever_its_definition_says(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Auto of the parent goes before the definition's mode, unless a setting says otherwise."""
+    agents = {"pusher": {"description": "pushes", "prompt": "push", "permissionMode": "acceptEdits", "tools": ["Bash"]}}
+    call = Call("Bash", {"command": "git push"})
+    verdicts: list[str] = []
+
+    def review(request: ModelRequest) -> AnswerLike:
+        last = json.loads(request.messages[0].text.splitlines()[-1])["review"]
+        verdicts.append(last["tool"])
+        return ALLOW if last["tool"] == "Agent" else BLOCK
+
+    book = {**pages(ALLOW), "call-review": review, "pusher": in_order(call, otherwise="I could not push.")}
+    main = in_order(agent("push it", subagent_type="pusher"))
+    async with open_teamwork(tmp_path, main, pages=book, mode="auto", agents=agents) as session:
+        await session.run("go")
+        text = main_messages(session)[2]
+
+    assert verdicts == ["Agent", "Bash"]
+    assert "I could not push." in text
+    assert "calls of this agent were refused: Bash" in text

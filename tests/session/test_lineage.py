@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from trio.testing import MockClock
@@ -12,10 +13,13 @@ from trio.testing import MockClock
 from greenroom.agents import load_conversation
 from greenroom.agents._repair import faults_of
 from greenroom.agents.subagents import FORK
-from greenroom.core import UsageError
+from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.testing import virtual_ports
+from greenroom.tools import tool
 from tests.agents.pages import Page, agent, echo, in_order, last_texts, linger
-from tests.session.teamwork import notices, open_teamwork, violations
+from tests.session.teamwork import notices, open_teamwork, structured, violations
+from tests.trace.disks import FillingDisk
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
 
@@ -99,3 +103,74 @@ async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, 
             assert mate.color == "purple"
 
     assert shown == {"painter": "purple", "general-purpose": ""}
+
+
+async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-20, RC-111. Mechanism: the call waits until the disk has the start before it says that there is one."""
+    disk = FillingDisk()
+    read: list[str] = []
+
+    @tool(name="Fill", read_only=True)
+    async def fill() -> str:
+        """Fill the disk."""
+        disk.is_full = True
+        return "full"
+
+    def main(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return [Call("Fill"), agent("look", run_in_background=True)] if len(request.messages) == 1 else "Noted."
+
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError, match="No space left"):
+        async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
+            with pytest.raises(JournalError):
+                await session.run("go")
+            home = session.agents.pool.main_home
+            assert home is not None
+            assert home.conversation is not None
+            told = str(home.conversation.messages[-1])
+
+    assert len(read) == 1, "what is not on record is sent to no model"
+    assert "it was done, and cannot be put on record" in told
+    assert "Async agent launched" not in told
+
+
+async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Mechanism: the table moves nothing, and the router starts nothing there."""
+    page = in_order(Call("Linger", {"seconds": 300}), "Done.")
+    moved: list[list[str]] = []
+    main = in_order(agent("look", run_in_background=True), "It is done.")
+    settings = {"env": {"GREENROOM_DISABLE_BACKGROUND_TASKS": "1"}}
+    async with (
+        open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,), settings=settings) as session,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def move_all() -> None:
+            await trio.sleep(150)
+            moved.append(session.tasks.background_all())
+
+        nursery.start_soon(move_all)
+        await session.run("go")
+        await session.wait_quiet()
+
+    assert moved == [[]]
+    assert [result["status"] for result in structured(session)] == ["completed"]
+    assert notices(session) == []
+
+
+@pytest.mark.parametrize("report", ["More.", ""])
+async def test_an_agent_that_is_told_something_at_its_end_works_as_long_on_that_as_it_takes(
+    tmp_path: Path, autojump_clock: MockClock, report: str
+) -> None:
+    """CL-14, CL-06: nothing cuts it short, and where it then says nothing its report stays. Mechanism: mail holds the end up."""
+    page = in_order("First.", Call("Linger", {"seconds": 200}), report)
+    async with open_teamwork(
+        tmp_path, in_order("x"), pages={"general-purpose": page}, tools=(linger,), wait_s=10
+    ) as session:
+        handle = await session.spawn("general-purpose", "begin", background=True)
+        await trio.sleep(5)
+        assert handle.tell("and more")
+        result = await handle.wait_finished()
+
+    assert (result.state, result.run, result.text) == ("completed", 1, report or "First.")

@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
+from greenroom.agents import PermissionQuestion
+from greenroom.models import Call
+from greenroom.permissions import Deny, Mode
 from greenroom.teams._member_tools import DELEGATE_TOOLS
 from tests.agents.pages import in_order, kind
 from tests.session.teamwork import open_teamwork
 from tests.teams.crews import member
+
+RISKY = Call("Write", {"file_path": "risky.txt", "content": "x"})
 
 
 async def test_a_mate_begins_as_its_lead_is_treated(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -39,3 +44,27 @@ async def test_a_lead_in_delegate_mode_keeps_what_leads(
     assert "Write" in before
     assert set(during) <= set(DELEGATE_TOOLS)
     assert {"Agent", "SendMessage", "TaskCreate", "TaskUpdate"} <= set(during)
+
+
+async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock: MockClock) -> None:
+
+    async def user(_: PermissionQuestion) -> Deny:
+        return Deny(message="No.")
+
+    pages = {"ann": in_order(RISKY, "Refused."), "bob": in_order(RISKY, "Refused.", RISKY, "Done.")}
+    async with (
+        open_teamwork(tmp_path, in_order(), pages=pages, mode="default", can_use_tool=user) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"), prompt="Go.")
+        await session.wait_quiet()
+        await team.spawn("bob", definition=kind("bob"), prompt="Go.")
+        home = member(team, "bob").home
+        home.replace(policy=home.profile.policy.with_mode(Mode.ACCEPT_EDITS))
+        await session.wait_quiet()
+        assert not (tmp_path / "project/risky.txt").exists()
+        await session.run("Let bob do it.")
+        team.teammates["bob"].tell("Now.")
+        await session.wait_quiet()
+
+    assert (tmp_path / "project/risky.txt").exists()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
-import pytest
 import trio
 from trio.testing import MockClock
 
@@ -25,7 +22,6 @@ from greenroom.supervisor import Restart
 from greenroom.tasks import TaskState
 from greenroom.teams import ItemStatus, MemberStatus, Team, TeammateIdled, TeammateLeft
 from greenroom.teams._board_messages import CreateItem
-from greenroom.teams._team_handles import Teammate
 from tests.agents.crews import Crew, ScriptedHooks, main_messages, told, violations
 from tests.agents.pages import Page, agent, in_order, last_texts
 from tests.teams.crews import open_lead, open_team
@@ -160,18 +156,6 @@ async def test_the_lead_reads_only_the_latest_word_about_a_mate(tmp_path: Path, 
         assert len(scene.notices) == 1
 
 
-async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-20."""
-    async with opened(tmp_path, in_order("Done.")) as scene:
-        for number in range(3):
-            await scene.team.spawn(f"m{number}", definition=MATE)
-        with trio.fail_after(5):
-            await scene.crew.wait_quiet()
-
-        assert not any(works() for works in scene.crew.has_work)
-        assert set(scene.crew.states()) == {TaskState.RUNNING}
-
-
 async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
@@ -243,50 +227,6 @@ async def test_the_name_of_one_that_has_ended_is_not_given_again(tmp_path: Path,
         assert [one.color for one in (first, *others)] == ["blue", "green", "yellow"]
 
 
-@pytest.mark.parametrize("address", ["ann", "ann@crew"])
-async def test_a_mate_is_a_task_that_taskstop_ends_by_name_and_by_id(
-    address: str, tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """RC-55."""
-    main = in_order("Ready.", Call("TaskStop", {"task_id": address}), "Stopped.")
-    async with opened(tmp_path, in_order("Done."), main=main, wait_s=3.0) as scene:
-        mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        (task,) = scene.crew.tasks.all()
-        assert (task.info.id, task.info.kind, task.state) == ("ann@crew", "in_process_teammate", TaskState.RUNNING)
-        await scene.crew.run("Stop ann.")
-        await scene.crew.wait_quiet()
-
-        assert mate.state is State.KILLED
-        assert scene.crew.states() == [TaskState.KILLED]
-        assert "Successfully stopped task: ann@crew" in scene.lead_read
-        assert "task-notification" not in scene.lead_read
-
-
-async def test_kill_all_ends_mates_too(tmp_path: Path, autojump_clock: MockClock) -> None:
-    async with opened(tmp_path, in_order("Done.")) as scene:
-        mates = [await scene.team.spawn(name, definition=MATE) for name in ("ann", "bob")]
-
-        assert sorted(scene.crew.kill_all()) == ["ann@crew", "bob@crew"]
-        assert {(await mate.wait_ended()).state for mate in mates} == {State.KILLED}
-
-
-async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_with_it(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """CL-15."""
-    mate_page = in_order(Call("Bash", {"command": "sleep 600", "run_in_background": True}), "It runs.")
-    async with opened(tmp_path, mate_page, rules={"allow": ["Bash"]}) as scene:
-        mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.crew.wait_quiet()
-        assert scene.crew.states("local_bash") == [TaskState.RUNNING]
-
-        mate.kill()
-        await mate.wait_ended()
-        for task in scene.crew.tasks.all():
-            await task.wait_finished()
-        assert set(scene.crew.states()) == {TaskState.KILLED}
-
-
 async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
     """CL-45; Behaviours (7), line 9."""
     refused: list[str] = []
@@ -320,26 +260,6 @@ async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path
         (child,) = [task for task in scene.crew.tasks.all() if task.info.kind == "local_agent"]
         assert (child.state, child.is_background) == (TaskState.RUNNING, False)
         await scene.crew.wait_quiet()
-
-
-@pytest.mark.parametrize("is_let_go", [False, True])
-async def test_an_agent_of_a_mate_ends_with_it(
-    is_let_go: bool,
-    tmp_path: Path,
-    autojump_clock: MockClock,
-) -> None:
-    """Also one that a person has moved to the background meanwhile."""
-    async with opened(tmp_path, in_order(agent("what is here?"), "Done."), wait_s=10.0) as scene:
-        mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await trio.sleep(15)
-        assert sorted(task.info.kind for task in scene.crew.tasks.all()) == ["in_process_teammate", "local_agent"]
-        assert len(scene.crew.background_all() if is_let_go else []) == is_let_go
-        await trio.sleep(1)
-        mate.kill()
-        await mate.wait_ended()
-        await scene.crew.wait_quiet()
-
-        assert set(scene.crew.states()) == {TaskState.KILLED}
 
 
 # --- failures and crashes -----------------------------------------------------------------------------------------------
@@ -516,30 +436,3 @@ async def test_a_hook_ends_a_mate(tmp_path: Path, autojump_clock: MockClock) -> 
         await scene.crew.wait_quiet()
 
         assert "it is enough" in scene.notices[-1]["message"]
-
-
-# --- letting go ---------------------------------------------------------------------------------------------------------
-
-
-async def test_a_mate_that_has_ended_is_let_go(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-46: the handle stays, and what it has used; its conversation does not."""
-    kept: Teammate
-    async with opened(tmp_path, in_order("Done.")) as scene:
-        kept = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
-        await scene.crew.wait_quiet()
-        member = scene.team.roster.find("ann")
-        assert member is not None
-        home = weakref.ref(member.home)
-        conversation = weakref.ref(member.home.conversation)
-        del member
-        used = kept.usage
-        kept.kill()
-        await kept.wait_ended()
-        await scene.crew.wait_quiet()
-        await trio.sleep(120)
-        gc.collect()
-
-        assert home() is None
-        assert conversation() is None
-        assert kept.usage == used
-        assert used.total > 0

@@ -113,27 +113,6 @@ async def test_what_the_user_refused_one_mate_no_other_gets_by_relaying(
     assert [request.label for request in user.asked] == ["ann", "ann"]
 
 
-async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock: MockClock) -> None:
-    user = User(Deny(message="No."))
-    pages = {"ann": in_order(RISKY, "Refused."), "bob": in_order(RISKY, "Refused.", RISKY, "Done.")}
-    async with (
-        open_lead(tmp_path, in_order(), pages=pages, mode="default", can_use_tool=user) as crew,
-        open_team(crew, "t") as team,
-    ):
-        await team.spawn("ann", definition=kind("ann"), prompt="Go.")
-        await crew.wait_quiet()
-        await team.spawn("bob", definition=kind("bob"), prompt="Go.")
-        home = member(team, "bob").home
-        home.replace(policy=home.profile.policy.with_mode(Mode.ACCEPT_EDITS))
-        await crew.wait_quiet()
-        assert not (tmp_path / "project/risky.txt").exists()
-        await crew.run("Let bob do it.")
-        team.teammates["bob"].tell("Now.")
-        await crew.wait_quiet()
-
-    assert (tmp_path / "project/risky.txt").exists()
-
-
 @pytest.mark.parametrize("cause", ["closed", "deadline"])
 async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
     cause: Literal["closed", "deadline"], tmp_path: Path, autojump_clock: MockClock

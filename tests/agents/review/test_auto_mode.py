@@ -366,20 +366,6 @@ async def test_where_nobody_can_be_asked_the_turn_ends_and_says_why(project: Pat
     assert [result.is_error for result in results(crew)][:3] == [True] * 3
 
 
-async def test_a_person_who_says_auto_again_ends_the_pause(project: Path) -> None:
-    async def answer(_: Any) -> Deny:
-        return Deny(message="no")
-
-    script = [PUSH, PUSH, PUSH, "Stopped.", PUSH, "done"]
-    async with opened(project, script, [block(), block(), block(), ALLOW], can_use_tool=answer) as (crew, model):
-        await crew.run("Go.")
-        assert crew.services.auto is not None
-        crew.services.auto.resume()
-        await crew.run("Go on.")
-
-    assert len(asked(model)) == 4
-
-
 # --- hooks, cost -----------------------------------------------------------------------------------------------------
 
 

@@ -12,10 +12,8 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.events import PermissionDenied, ToolBegan
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tasks import EndReport, TaskBegan
-from greenroom.worktrees import WorktreeKept
-from tests.agents.crews import ended, main_messages, notices, open_crew, structured, told, violations
+from tests.agents.crews import main_messages, notices, open_crew, structured, told
 from tests.agents.pages import agent, in_order, last_texts
-from tests.worktrees.repositories import make_repository
 
 BACK: dict[str, Any] = {"run_in_background": True}
 
@@ -154,21 +152,6 @@ async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
 
     assert says in main_messages(crew)[2]
     assert {event.agent for event in told(crew, TaskBegan)} <= {"general-purpose"}
-
-
-async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:
-    """Behaviours (20), line 15."""
-    make_repository(tmp_path / "project")
-    pages = {"general-purpose": in_order(Call("Write", {"file_path": "new.py", "content": "x"}), "Done.")}
-    async with open_crew(tmp_path, in_order(), pages=pages, wait_s=0.0) as crew:
-        handle = await crew.spawn("general-purpose", "try it", in_worktree=True)
-        kept_one = (await ended(handle)).worktree
-
-    assert kept_one is not None
-    (kept,) = told(crew, WorktreeKept)
-    assert (kept.path, kept.branch) == (kept_one.path, kept_one.branch)
-    assert "new.py" in kept.why
-    assert violations(crew) == []
 
 
 async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -18,34 +18,6 @@ from tests.agents.crews import ended, notices, open_crew, violations
 from tests.agents.pages import agent, in_order, last_texts
 
 
-async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """CL-14, CL-16. Mechanism: it joins what the agent is told first; it starts nothing, and cancels no start."""
-    read: list[str] = []
-
-    def page(request: ModelRequest) -> AnswerLike:
-        read.append(_told(request))
-        return "Done."
-
-    delegation = {"max_running": 1}
-    async with open_crew(
-        tmp_path, in_order("x"), pages={"general-purpose": page}, delegation=delegation, wait_s=10
-    ) as crew:
-        first = await crew.spawn("general-purpose", "first")
-        second = await crew.spawn("general-purpose", "second")
-        post, main = crew.post, crew.main.ref.id
-        sent = await post.send(second.id, "and quickly", sender=main)
-        second.add_to_first("and well")
-        assert (sent.has_resumed, str(second.task.state)) == (False, "pending")
-        assert str((await ended(first)).state) == str((await ended(second)).state) == "completed"
-        assert second.task.info.run == 1
-
-    framed = '<teammate-message teammate_id="main">\nand quickly\n</teammate-message>'
-    assert read == ["first", f"second\n\n{framed}\n\nand well"]
-    assert violations(crew) == []
-
-
 async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,30 +200,6 @@ async def test_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, autoj
         assert "auto mode blocks it: it looked for keys" in main_messages(crew)[2]
 
 
-async def test_the_calls_of_a_child_are_reviewed_whatever_its_definition_says(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """Auto of the parent goes before the definition's mode, unless a setting says otherwise."""
-    agents = {"pusher": {"description": "pushes", "prompt": "push", "permissionMode": "acceptEdits", "tools": ["Bash"]}}
-    call = Call("Bash", {"command": "git push"})
-    verdicts: list[str] = []
-
-    def review(request: ModelRequest) -> AnswerLike:
-        last = json.loads(request.messages[0].text.splitlines()[-1])["review"]
-        verdicts.append(last["tool"])
-        return ALLOW if last["tool"] == "Agent" else BLOCK
-
-    book = {**pages(ALLOW), "call-review": review, "pusher": in_order(call, otherwise="I could not push.")}
-    main = in_order(agent("push it", subagent_type="pusher"))
-    async with open_crew(tmp_path, main, pages=book, mode="auto", agents=agents) as crew:
-        await crew.run("go")
-        text = main_messages(crew)[2]
-
-    assert verdicts == ["Agent", "Bash"]
-    assert "I could not push." in text
-    assert "calls of this agent were refused: Bash" in text
-
-
 async def test_an_agent_that_is_blocked_too_often_ends_and_its_parent_is_told_why(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, Note
+from greenroom.agents import AgentDefinition
 from greenroom.agents.subagents import FORK, DelegationSettings, delegation_from_environment
-from greenroom.core import JournalError, TurnFailed
-from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import SHELL
-from greenroom.testing import virtual_ports
-from greenroom.tools import tool
-from tests.agents.crews import ended, main_messages, notices, open_crew, structured, violations
+from tests.agents.crews import main_messages, notices, open_crew, structured, violations
 from tests.agents.pages import Page, agent, asked, in_order, last_texts, linger, make_build
-from tests.trace.disks import FillingDisk
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
 
@@ -102,22 +96,6 @@ async def test_what_an_agent_had_not_read_when_it_was_killed_is_told_to_the_next
     assert told == ["completed", "killed"]
     assert "\n".join(notices(crew)).count("<result>lowest is done</result>") == 1
     assert violations(crew) == []
-
-
-@pytest.mark.parametrize("report", ["More.", ""])
-async def test_an_agent_that_is_told_something_at_its_end_works_as_long_on_that_as_it_takes(
-    tmp_path: Path, autojump_clock: MockClock, report: str
-) -> None:
-    """CL-14, CL-06: nothing cuts it short, and where it then says nothing its report stays. Mechanism: mail holds the end up."""
-    page = in_order("First.", Call("Linger", {"seconds": 200}), report)
-    async with open_crew(tmp_path, in_order("x"), pages={"general-purpose": page}, tools=(linger,), wait_s=10) as crew:
-        handle = await crew.spawn("general-purpose", "begin")
-        await trio.sleep(5)
-        assert handle.ref is not None
-        handle.ref.tell(Note("and more"), Lane.LATER)
-        result = await ended(handle)
-
-    assert (result.state, result.info.run, result.result) == ("completed", 1, report or "First.")
 
 
 async def test_an_agent_whose_rounds_are_used_up_ends_with_what_it_has(
@@ -238,61 +216,7 @@ async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
     assert started == ["general-purpose", "middle"]
 
 
-async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """RC-20, RC-111. Mechanism: the call waits until the disk has the start before it says that there is one."""
-    disk = FillingDisk()
-    read: list[str] = []
-
-    @tool(name="Fill", read_only=True)
-    async def fill() -> str:
-        """Fill the disk."""
-        disk.is_full = True
-        return "full"
-
-    def main(request: ModelRequest) -> AnswerLike:
-        read.append(last_texts(request))
-        return [Call("Fill"), agent("look", run_in_background=True)] if len(request.messages) == 1 else "Noted."
-
-    ports = attrs.evolve(virtual_ports(), disk=disk)
-    with pytest.raises(JournalError, match="No space left"):
-        async with open_crew(tmp_path, main, tools=(fill,), ports=ports) as crew:
-            with pytest.raises(TurnFailed):
-                await crew.run("go")
-            home = crew.home
-            assert home is not None
-            assert home.conversation is not None
-            told = str(home.conversation.messages[-1])
-
-    assert len(read) == 1, "what is not on record is sent to no model"
-    assert "it was done, and cannot be put on record" in told
-    assert "Async agent launched" not in told
-
-
 # --- switches ---------------------------------------------------------------------------------------------------------
-
-
-async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Mechanism: the table moves nothing, and the router starts nothing there."""
-    page = in_order(Call("Linger", {"seconds": 300}), "Done.")
-    moved: list[list[str]] = []
-    main = in_order(agent("look", run_in_background=True), "It is done.")
-    delegation = delegation_from_environment({"GREENROOM_DISABLE_BACKGROUND_TASKS": "1"}, DelegationSettings())
-    async with (
-        open_crew(tmp_path, main, pages={"general-purpose": page}, tools=(linger,), delegation=delegation) as crew,
-        trio.open_nursery() as nursery,
-    ):
-
-        async def move_all() -> None:
-            await trio.sleep(150)
-            moved.append(crew.background_all())
-
-        nursery.start_soon(move_all)
-        await crew.run("go")
-        await crew.wait_quiet()
-
-    assert moved == [[]]
-    assert [result["status"] for result in structured(crew)] == ["completed"]
-    assert notices(crew) == []
 
 
 @pytest.mark.parametrize(("is_interactive", "ran"), [(True, FORK), (False, "general-purpose")])
