@@ -19,9 +19,11 @@ RULES: Final = {
     2: "a class has few attributes, and one writer",
     3: "a session is built in one direction and has few members",
     4: "programs see a session by its events",
+    5: "the kernel stays small",
     6: "names and sentences use the field's words, each once",
     7: "a name is public because somebody uses it",
     8: "a module is worth its place and fits on a few screens",
+    9: "tests lie where the code is, and import no tests",
 }
 
 

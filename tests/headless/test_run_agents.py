@@ -27,10 +27,10 @@ from greenroom.session import MessageAppended, open_session
 from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.agents.pages import asked
 from tests.cli.place import Done, Place, end_of, texts_of
 from tests.cli.served import served
 from tests.headless.agent_calls import by_prompt, said_first, spawn
-from tests.session.teamwork import asked
 
 CHOSEN = ("--child-permission", "definition")  # else a line says what agents may do
 STREAM = ("--output-format", "stream-json", *CHOSEN)

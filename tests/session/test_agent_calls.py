@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, PermissionQuestion
+from greenroom.agents import PermissionQuestion
 from greenroom.agents.definitions._builtin_definitions import find_manual
-from greenroom.agents.events import PermissionDenied, ToolBegan
 from greenroom.agents.subagents import FORK
 from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
@@ -21,18 +20,9 @@ from greenroom.tasks import TaskBegan
 from greenroom.trace import JOURNAL, read_journal
 from greenroom.worktrees import WorktreeKept
 from tests.agents.definitions.samples import JSON, MARKDOWN
-from tests.session.teamwork import (
-    AUDIT_AUTH,
-    agent,
-    in_order,
-    last_texts,
-    main_messages,
-    make_repository,
-    notices,
-    open_teamwork,
-    structured,
-    violations,
-)
+from tests.agents.pages import agent, in_order, last_texts
+from tests.session.teamwork import AUDIT_AUTH, main_messages, notices, open_teamwork, violations
+from tests.worktrees.repositories import make_repository
 
 BACK: dict[str, Any] = {"run_in_background": True}
 CODE_REVIEW = """---
@@ -50,9 +40,6 @@ def recorded(session: Session, *kinds: type[Event]) -> list[Any]:
     """Return the events of these kinds in the journal of a session that has ended."""
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
     return [entry.event for entry in journal.entries if isinstance(entry.event, kinds)]
-
-
-# --- built-in agents -------------------------------------------------------------------------------------------------
 
 
 async def test_the_guide_reads_the_documentation_and_nothing_else_outside(
@@ -139,73 +126,6 @@ async def test_variables_take_built_in_agents_away(
         assert "Report on: look" in main_messages(session)[2]
 
 
-# --- what a call returns ---------------------------------------------------------------------------------------------
-
-
-async def test_the_fields_of_a_result_are_those_that_are_documented(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (1), line 1."""
-    pages = {"general-purpose": in_order(Call("Glob", {"pattern": "*"}), "Nothing there.")}
-    async with open_teamwork(tmp_path, in_order(agent("look"), agent("dig", **BACK)), pages=pages) as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    completed, launched = structured(session)
-    assert list(completed) == [
-        "status",
-        "agentId",
-        "agentType",
-        "content",
-        "resolvedModel",
-        "modelsUsed",
-        "totalToolUseCount",
-        "totalDurationMs",
-        "totalTokens",
-        "usage",
-        "toolStats",
-        "prompt",
-    ]
-    assert completed["status"] == "completed"
-    assert completed["agentType"] == "general-purpose"
-    assert completed["content"] == [{"type": "text", "text": "Nothing there."}]
-    assert completed["resolvedModel"] == "playbook"
-    assert completed["modelsUsed"] == ["playbook"]
-    assert (completed["totalToolUseCount"], completed["totalDurationMs"]) == (1, 2000)
-    assert completed["toolStats"]["searchCount"] == 1
-    assert 0 < completed["totalTokens"] < completed["usage"]["input_tokens"]
-    assert launched == {
-        "status": "async_launched",
-        "isAsync": True,
-        "agentId": launched["agentId"],
-        "description": "some work",
-        "resolvedModel": "playbook",
-        "prompt": "dig",
-        "outputFile": str(session.run_folder / "tasks" / f"{launched['agentId']}.output"),
-        "canReadOutputFile": True,
-    }
-
-
-@pytest.mark.parametrize(
-    ("tools", "advises"), [(("Agent",), False), (("Agent", "Read"), True), (("Agent", "Bash"), True)]
-)
-async def test_who_cannot_read_files_gets_no_advice_to(
-    tmp_path: Path, autojump_clock: MockClock, tools: tuple[str, ...], *, advises: bool
-) -> None:
-    """Behaviours (20), line 9. Mechanism: `_can_read` looks at the caller's own tools."""
-    main = AgentDefinition(name="main", system_prompt="You lead.", tools=tools)
-    async with open_teamwork(tmp_path, in_order(agent("dig", **BACK)), definition=main) as session:
-        await session.run("go")
-        await session.wait_quiet()
-        launched = main_messages(session)[2]
-
-    (data,) = structured(session)
-    assert data["canReadOutputFile"] is advises
-    assert ("Read" in launched) is advises
-    assert data["outputFile"] in launched
-
-
-# --- which model -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("variable", "call", "wanted"),
     [("haiku", "opus", "haiku"), ("inherit", "opus", "opus"), ("", "opus", "opus"), ("haiku", None, "haiku")],
@@ -253,9 +173,6 @@ async def test_the_variable_for_models_leaves_a_fork_on_its_parents_prefix(
     (child,) = (request for request in requests if request.definition == FORK)
     assert (child.model, child.system, child.tools) == (parent.model, parent.system, parent.tools)
     assert child.messages[: len(parent.messages)] == parent.messages
-
-
-# --- what may start --------------------------------------------------------------------------------------------------
 
 
 async def test_a_hook_that_ends_with_2_stops_a_spawn_and_is_read(tmp_path: Path) -> None:
@@ -329,9 +246,6 @@ async def test_a_definition_cannot_switch_permissions_off_for_itself(
         assert [text.replace("wild", "plain") for text in read["wild"]] == read["plain"]
 
 
-# --- the sample files ------------------------------------------------------------------------------------------------
-
-
 async def test_the_sample_files_load_unchanged_and_do_what_they_say(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,41 +305,6 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
     assert "No risks." in main_messages(session)[2]
 
 
-# --- finding faults: each question is answered without a debugger (Behaviours (20), line 15) -------------
-
-
-async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15: somebody waited for it with TaskOutput, so its end was told already."""
-
-    def main(request: ModelRequest) -> AnswerLike:
-        text = last_texts(request)
-        if "agentId: " in text:
-            return Call("TaskOutput", {"task_id": text.split("agentId: ")[1].split()[0]})
-        return in_order(agent("dig", **BACK))(request)
-
-    async with open_teamwork(tmp_path, main) as session:
-        await session.run("go")
-        await session.wait_quiet()
-        (task,) = session.tasks.all()
-
-    assert notices(session) == []
-    assert (task.state, task.is_told) == ("completed", True)
-    assert [event.tool for event in recorded(session, ToolBegan)] == ["Agent", "TaskOutput"]
-
-
-async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15."""
-    messages = [Call("SendMessage", {"to": to, "message": "hello"}) for to in ("critik", "a" + 16 * "0")]
-    calls = in_order(agent("dig", name="critic", **BACK), messages)
-    async with open_teamwork(tmp_path, calls) as session:
-        await session.run("go")
-        await session.wait_quiet()
-        texts = main_messages(session)[4]
-
-    assert "there is no agent 'critik'; did you mean critic" in texts
-    assert f"has no conversation of an agent 'a{16 * '0'}'" in texts, "its transcript is gone"
-
-
 async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (20), line 15."""
     kinds = {
@@ -442,43 +321,6 @@ async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, au
     assert any("'narrow'" in problem and "'Gerp'" in problem for problem in problems)
     assert "github" in texts
     assert "'deaf' would be spawned with zero tools" in texts
-
-
-async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15: the `mode` of a call overrides nothing."""
-    planner = {"description": "d", "prompt": "p", "permissionMode": "plan"}
-    page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "Refused.")
-    call = agent("do", subagent_type="planner", mode="bypassPermissions")
-    async with open_teamwork(
-        tmp_path, in_order(call), pages={"planner": page}, agents={"planner": planner}, mode="default"
-    ) as session:
-        await session.run("go")
-        (task,) = session.tasks.all()
-
-    (denied,) = recorded(session, PermissionDenied)
-    assert denied.actor == task.id
-    assert "plan" in denied.reason
-
-
-@pytest.mark.parametrize(
-    ("setting", "call", "says"),
-    [
-        ({"fork": "off"}, {"subagent_type": "fork"}, "forks are not available here"),
-        ({"fork": "when_type_omitted"}, {}, "Report on"),
-        ({"fork": "when_type_omitted", "interactive": True}, {"subagent_type": "general-purpose"}, "Async agent"),
-    ],
-    ids=["closed", "nobody-watches", "a-type-was-given"],
-)
-async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
-    tmp_path: Path, autojump_clock: MockClock, setting: dict[str, Any], call: dict[str, Any], says: str
-) -> None:
-    """Behaviours (20), line 15."""
-    async with open_teamwork(tmp_path, in_order(agent("dig", **call)), settings={"delegation": setting}) as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    assert says in main_messages(session)[2]
-    assert {event.agent for event in recorded(session, TaskBegan)} <= {"general-purpose"}
 
 
 async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
@@ -518,25 +360,3 @@ async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Pat
     assert (kept.path, kept.branch) == (result.worktree, result.worktree_branch)
     assert "new.py" in kept.why
     assert violations(session) == []
-
-
-async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (20), line 15: the state is that of the task, and it is final before anything is cleaned up."""
-
-    def main(request: ModelRequest) -> AnswerLike:
-        text = last_texts(request)
-        if "agentId: " in text:
-            return Call("TaskOutput", {"task_id": text.split("agentId: ")[1].split()[0], "timeout": 1000})
-        return in_order(agent("dig", **BACK))(request)
-
-    pages = {"general-purpose": in_order(*[Call("Glob", {"pattern": "*"})] * 9, "Done.")}
-    async with open_teamwork(tmp_path, main, pages=pages) as session:
-        await session.run("go")
-        (task,) = session.tasks.all()
-        assert (task.state, task.is_told) == ("running", False)  # and not `completed`: it is what it says
-        await session.wait_quiet()
-
-    answer = main_messages(session)[4]
-    assert "<retrieval_status>timeout</retrieval_status>" in answer
-    assert "<status>running</status>" in answer
-    assert len(notices(session)) == 1

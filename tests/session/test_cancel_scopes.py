@@ -13,7 +13,8 @@ from trio.testing import MockClock
 from greenroom.core import TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from tests.session.teamwork import agent, asked, in_order, linger, make_build, open_teamwork, violations
+from tests.agents.pages import agent, asked, in_order, linger, make_build
+from tests.session.teamwork import open_teamwork, violations
 
 
 def interrupt(session: Session) -> object:

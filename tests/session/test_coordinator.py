@@ -21,7 +21,8 @@ from greenroom.session import Fork, Session, open_session, read_beginning
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.teamwork import Page, agent, echo, in_order, last_texts, main_messages, notices
+from tests.agents.pages import Page, agent, echo, in_order, last_texts
+from tests.session.teamwork import main_messages, notices
 
 ON: Mapping[str, Any] = {"delegation": {"coordinator": True}}
 MAIN = AgentDefinition(name="main", system_prompt="You do it all yourself.", tools=("Read", "Bash"))

@@ -19,8 +19,9 @@ from greenroom.session import EVENTS, FOLDS
 from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, Codec, World
-from tests.session.plans import PLAN, deciding
-from tests.session.teamwork import in_order, kind, mail, open_teamwork
+from tests.agents.pages import in_order, kind, mail
+from tests.session.teamwork import open_teamwork
+from tests.teams.plans import PLAN, deciding
 
 CODEC: Final = Codec(EVENTS)
 VALUES: Final = st.one_of(

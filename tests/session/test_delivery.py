@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 import trio
 from trio.testing import MockClock
@@ -20,24 +19,13 @@ from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, Playbo
 from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session, open_session
-from greenroom.tasks import NoticeMode, TaskEnded, TaskNotice, TaskState, TaskUndelivered
+from greenroom.tasks import TaskEnded, TaskState, TaskUndelivered
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.agents.pages import Page, agent, asked, in_order, last_texts
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
-from tests.session.teamwork import (
-    Page,
-    agent,
-    asked,
-    in_order,
-    last_texts,
-    main_messages,
-    notices,
-    open_teamwork,
-    violations,
-)
-
-# --- attempts ---------------------------------------------------------------------------------------------------------
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 
 class Stalling:
@@ -86,9 +74,6 @@ async def test_a_notice_is_of_the_run_and_its_attempts_are_nobodys_to_hear_of(
     assert ("timeout" in notice) == (state == "failed")
     assert [event.state async for event in events if isinstance(event, TaskEnded)] == [state]
     assert violations(session) == []
-
-
-# --- readers that are gone --------------------------------------------------------------------------------------------
 
 
 def slowly(request: ModelRequest) -> AnswerLike:
@@ -140,63 +125,6 @@ async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_
     assert told_in(second.run_folder) == {f"{handle.id}.1": 1}
 
 
-async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """RC-32: it lies with its reader until that says something, so a reader that is gone has not got it."""
-    pages = {"general-purpose": slowly}
-    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
-        events = session.events()
-        handle = await session.spawn("general-purpose", "job", background=True, notify="main")
-        handle.task.notice_mode = NoticeMode.QUIET
-        session.main.kill("it has had enough")
-        assert (await handle.wait_finished()).is_undelivered
-    assert len([event async for event in events if isinstance(event, TaskUndelivered)]) == 1
-
-
-async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """RC-29: it waits for the end of its child, not for a delivery; that main is gone is on record of the parent's own end."""
-
-    def parent(request: ModelRequest) -> AnswerLike:
-        if asked(request) == "job":
-            return slowly(request)
-        return agent("job") if len(request.messages) == 1 else f"It says: {last_texts(request)}"
-
-    pages = {"general-purpose": parent}
-    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
-        events = session.events()
-        handle = await session.spawn("general-purpose", "lead", background=True, notify="main")
-        await trio.sleep(50)
-        session.main.kill("it has had enough")
-        with trio.fail_after(200):
-            result = await handle.wait_finished()
-            await session.wait_quiet()
-    assert "It says: Report on: job" in result.text
-    assert result.is_undelivered
-    assert [event.task async for event in events if isinstance(event, TaskUndelivered)] == [handle.id]
-    assert violations(session) == []
-
-
-async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """RC-32: the notice goes to the nearest one above, at last to main; and if that is gone, it is on record."""
-    lost = TaskNotice(task_id="b0", output_file="", status="completed", summary="It ended", owner="a0123456789abcdef")
-    async with open_teamwork(tmp_path, in_order("Fine.")) as session:
-        events = session.events()
-        session.agents.pool.deliver(lost)
-        await session.wait_quiet()
-        session.main.kill("it has had enough")
-        await trio.sleep(1)
-        session.agents.pool.deliver(attrs.evolve(lost, run=2))
-        await session.wait_quiet()
-    assert len(notices(session)) == 1
-    seen = [(event.actor, event.task, event.run) async for event in events if isinstance(event, TaskUndelivered)]
-    assert seen == [("a0123456789abcdef", "b0", 2)]
-
-
 async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-32: main outlives those that it is told of; what it has no time to read, the next process tells."""
     pages = {"general-purpose": slowly}
@@ -209,9 +137,6 @@ async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, 
         await second.wait_quiet()
     assert len(notices(second)) == 1
     assert told_in(second.run_folder) == {f"{handle.id}.1": 1}
-
-
-# --- approvals in the depth -------------------------------------------------------------------------------------------
 
 
 class Effects:

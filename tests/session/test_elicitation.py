@@ -21,9 +21,10 @@ from greenroom.models import Call, PlaybookModel
 from greenroom.session import ElicitationAnswered, ElicitationAsked, ElicitationCompleted, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.agents.pages import in_order
 from tests.mcp.fakes import ASK, FORM, PAGE, FakePeers, FakeServer
 from tests.session.far_server import settings
-from tests.session.teamwork import in_order, main_messages, told, violations
+from tests.session.teamwork import main_messages, told, violations
 
 ACCEPT = ElicitationAction.ACCEPT
 ANN = ElicitationAnswer(action=ACCEPT, content={"name": "Ann"})

@@ -20,7 +20,8 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, open_session
 from greenroom.testing import virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.teamwork import last_texts, open_teamwork, told
+from tests.agents.pages import last_texts
+from tests.session.teamwork import open_teamwork, told
 from tools.soak.strikes import CALLS, SUBJECTS, TOOLS, Case, strike
 
 OF_TEAMS: Final = ("I-53", "I-54")

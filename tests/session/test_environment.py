@@ -19,9 +19,9 @@ from greenroom.session import open_session
 from greenroom.session.settings._session_environment import EnvironmentLimits, limits_from_environment
 from greenroom.tools import SIDE_BY_SIDE, tool
 from greenroom.tools.builtin import STANDARD_TOOLS, BashLimits
+from tests.agents.pages import in_order
 from tests.session.hook_commands import hook, run
 from tests.session.scripted import results
-from tests.session.teamwork import in_order
 
 NUMBERS = (
     "GREENROOM_MAX_TOOL_USE_CONCURRENCY",

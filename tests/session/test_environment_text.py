@@ -15,8 +15,9 @@ from greenroom.containment import GitCalls
 from greenroom.models import Call, ScriptedModel
 from greenroom.session.equipment._environment_text import MAX_LINES, branch_in, git_status
 from greenroom.store._transcript_reader import read_transcript
+from tests.agents.pages import agent, in_order
 from tests.session.scripted import opened
-from tests.session.teamwork import agent, in_order, open_teamwork
+from tests.session.teamwork import open_teamwork
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository
 
 pytestmark = NEEDS_GIT

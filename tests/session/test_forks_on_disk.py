@@ -18,9 +18,10 @@ from greenroom.session import Session
 from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
+from tests.agents.pages import Page, agent, last_texts
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of
-from tests.session.teamwork import Page, agent, last_texts, make_repository, notices, open_teamwork, violations
-from tests.worktrees.repositories import NEEDS_GIT
+from tests.session.teamwork import notices, open_teamwork, violations
+from tests.worktrees.repositories import NEEDS_GIT, make_repository
 
 LONG: Final = "The parent knows a lot. " * 200
 SETTINGS: Final = {"delegation": {"fork": "explicit"}}

@@ -6,37 +6,18 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.events import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
-from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
-from greenroom.core import ProviderError, TurnKilled
-from greenroom.models import AnswerLike, Call, ModelRequest, Say, Usage, WrittenAnswer
-from greenroom.session import Session
-from greenroom.tasks import TaskEnded
-from tests.session.teamwork import (
-    Page,
-    agent,
-    asked,
-    in_order,
-    mail,
-    main_messages,
-    make_repository,
-    notices,
-    open_teamwork,
-    told,
-    violations,
-)
+from greenroom.models import AnswerLike, Call, ModelRequest
+from tests.agents.pages import Page, agent, asked, in_order
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 ALLOW = '{"verdict": "allow"}'
 BLOCK = '{"verdict": "block", "reason": "it looked for keys"}'
-WARNING = "SECURITY WARNING: the review of what this agent did found: it looked for keys."
 UNREVIEWED = "what this agent did was not reviewed"
-PENDING = "is still being reviewed"
 
 
 def worker(request: ModelRequest) -> AnswerLike:
@@ -52,339 +33,6 @@ def pages(
     """Return pages in which an agent looks around, and a reviewer answers so."""
     answer = handoff if callable(handoff) else lambda _: handoff
     return {"general-purpose": child, "call-review": lambda _: call, "handoff-review": answer}
-
-
-def states(session: Session) -> list[str]:
-    return [event.state for event in told(session, TaskEnded)]
-
-
-# --- what the reader gets --------------------------------------------------------------------------------------------
-
-
-async def test_a_review_that_finds_something_puts_a_warning_in_front_of_the_result(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    book = pages(BLOCK)
-    async with open_teamwork(tmp_path, in_order(agent("look")), pages=book, mode="auto") as session:
-        await session.run("go")
-        text = main_messages(session)[2]
-        (reviewed,) = told(session, AgentReviewed)
-        assert (reviewed.outcome, reviewed.reason) == ("blocked", "it looked for keys")
-        assert [event.purpose for event in told(session, ForkEnded)] == ["permission review", "hand-off review"]
-        assert session.permissions.auto_mode.usage.total == sum(event.tokens for event in told(session, ForkEnded))
-        assert session.permissions.auto_mode.count.in_all == 0  # only calls count
-
-    assert text.index(WARNING) < text.index("Report on: look")
-    assert violations(session) == []
-
-
-async def test_a_review_that_finds_nothing_leaves_the_result_as_it_is_and_saw_calls_and_no_results(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "secret-result.pem").write_text("x")
-    requests: list[ModelRequest] = []
-
-    def review(request: ModelRequest) -> AnswerLike:
-        requests.append(request)
-        return ALLOW
-
-    main = in_order(agent("look"))
-    async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto") as session:
-        await session.run("go")
-        text = main_messages(session)[2]
-
-    assert "Report on: look" in text
-    assert "[harness:" not in text
-    (request,) = requests
-    lines = [json.loads(line) for line in request.messages[0].text.splitlines()]
-    assert lines[1:] == [
-        {"user": "go"},
-        {"task": "look"},
-        {"call": {"tool": "Glob", "input": {"pattern": "*.pem"}}},
-    ]
-    assert "secret-result" not in request.messages[0].text
-
-
-@pytest.mark.parametrize("answer", ["Well, fine.", ""])
-async def test_a_review_without_a_verdict_hands_the_result_on_as_unreviewed(
-    tmp_path: Path, autojump_clock: MockClock, answer: str
-) -> None:
-    """The empty answer stands for a playbook that has no page for the reviewer."""
-    book = pages(answer)
-    if not answer:
-        del book["handoff-review"]
-    main = in_order(agent("look", run_in_background=True), "It runs.")
-    async with open_teamwork(tmp_path, main, pages=book, mode="auto") as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    (notice,) = notices(session)
-    assert notice.index(UNREVIEWED) < notice.index("Report on: look")
-    assert violations(session) == []
-
-
-@pytest.mark.parametrize(("timeout_s", "wait_s", "limit_s"), [(5, 10.0, 5), (300, 40.0, 30)])
-async def test_a_review_that_takes_too_long_does_not_hold_up_the_report(
-    tmp_path: Path, autojump_clock: MockClock, timeout_s: int, wait_s: float, limit_s: int
-) -> None:
-    """Whatever the settings say, no report waits longer than 30 s."""
-    settings = {"autoMode": {"timeout_s": timeout_s}}
-    book = pages(ALLOW)
-    async with open_teamwork(
-        tmp_path, in_order("Noted."), pages=book, mode="auto", settings=settings, wait_s=wait_s
-    ) as session:
-        task = await session.spawn("general-purpose", "look", background=True, notify="main")
-        began_s = trio.current_time()
-        result = await task.wait_finished()
-        assert trio.current_time() - began_s == 2 * wait_s + limit_s
-
-    assert result.text.startswith("[harness:")
-    assert UNREVIEWED in result.text
-    assert f"did not answer within {limit_s} s" in result.text
-
-
-async def test_in_the_background_the_notice_brings_the_warning_once(tmp_path: Path, autojump_clock: MockClock) -> None:
-    main = in_order(agent("look", run_in_background=True), "It runs.")
-    async with open_teamwork(tmp_path, main, pages=pages(BLOCK), mode="auto") as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    (notice,) = notices(session)
-    assert "<status>completed</status>" in notice
-    assert notice.index(WARNING) < notice.index("Report on: look")
-    assert violations(session) == []
-
-
-async def test_what_called_no_tool_and_what_is_not_in_auto_is_not_reviewed(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    book = pages(BLOCK, child=lambda request: f"Report on: {asked(request)}")
-    async with open_teamwork(tmp_path, in_order(agent("look")), pages=book, mode="auto") as session:
-        await session.run("go")
-        assert told(session, AgentReviewed) == []
-    (tmp_path / "other").mkdir()
-    async with open_teamwork(tmp_path / "other", in_order(agent("look")), pages=pages(BLOCK)) as session:
-        await session.run("go")
-        assert told(session, AgentReviewed) == []
-        assert told(session, PermissionReviewed) == []
-        assert "[harness:" not in main_messages(session)[2]
-
-
-async def test_an_agent_whose_calls_were_compacted_away_is_reviewed_with_them(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    requests: list[ModelRequest] = []
-
-    def review(request: ModelRequest) -> AnswerLike:
-        requests.append(request)
-        return BLOCK
-
-    def child(request: ModelRequest) -> AnswerLike:
-        if "All of it" in request.messages[0].text:
-            return "Report."
-        if "<summary>" in request.messages[-1].text:
-            return "<summary>All of it, in short.</summary>"
-        return WrittenAnswer([Call("Glob", {"pattern": "*.pem"})], usage=Usage(50_000))
-
-    book = pages(review, child=child)
-    small = {"compaction": {"window_tokens": 60_000, "summary_tokens": 100, "at_percent": 50}}
-    async with open_teamwork(tmp_path, in_order(agent("look")), pages=book, mode="auto", settings=small) as session:
-        await session.run("go")
-        text = main_messages(session)[2]
-        assert len(told(session, CompactEnded)) == 1
-
-    assert WARNING in text
-    (request,) = requests
-    call = {"call": {"tool": "Glob", "input": {"pattern": "*.pem"}}}
-    assert [json.loads(line) for line in request.messages[0].text.splitlines()][-1] == call
-
-
-async def test_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, autojump_clock: MockClock) -> None:
-    main = in_order(agent("delete all remote branches"), "I do not.")
-    async with open_teamwork(tmp_path, main, pages=pages(ALLOW, call=BLOCK), mode="auto") as session:
-        assert (await session.run("go")).text == "I do not."
-        assert session.tasks.all() == []
-        assert "auto mode blocks it: it looked for keys" in main_messages(session)[2]
-
-
-async def test_the_calls_of_a_child_are_reviewed_whatever_its_definition_says(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """Auto of the parent goes before the definition's mode, unless a setting says otherwise."""
-    agents = {"pusher": {"description": "pushes", "prompt": "push", "permissionMode": "acceptEdits", "tools": ["Bash"]}}
-    call = Call("Bash", {"command": "git push"})
-    verdicts: list[str] = []
-
-    def review(request: ModelRequest) -> AnswerLike:
-        last = json.loads(request.messages[0].text.splitlines()[-1])["review"]
-        verdicts.append(last["tool"])
-        return ALLOW if last["tool"] == "Agent" else BLOCK
-
-    book = {**pages(ALLOW), "call-review": review, "pusher": in_order(call, otherwise="I could not push.")}
-    main = in_order(agent("push it", subagent_type="pusher"))
-    async with open_teamwork(tmp_path, main, pages=book, mode="auto", agents=agents) as session:
-        await session.run("go")
-        text = main_messages(session)[2]
-
-    assert verdicts == ["Agent", "Bash"]
-    assert "I could not push." in text
-    assert "calls of this agent were refused: Bash" in text
-
-
-async def test_an_agent_that_is_blocked_too_often_ends_and_its_parent_is_told_why(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """Nobody can be asked here; the pause is the session's: the parent starts no other one to try it."""
-
-    def review(request: ModelRequest) -> AnswerLike:
-        return ALLOW if json.loads(request.messages[0].text.splitlines()[-1])["review"]["tool"] == "Agent" else BLOCK
-
-    book = {**pages(ALLOW), "call-review": review, "general-purpose": lambda _: Call("Bash", {"command": "git push"})}
-    main = in_order(agent("push"), agent("push again"))
-    async with open_teamwork(tmp_path, main, pages=book, mode="auto") as session:
-        with pytest.raises(Exception, match="nobody can be asked"):
-            await session.run("go")
-        texts = main_messages(session)
-        assert states(session) == ["failed"]
-
-    assert "auto mode did not allow too many calls" in texts[2]
-
-
-# --- while it is under review ----------------------------------------------------------------------------------------
-
-
-async def test_the_end_is_there_to_see_before_the_review_and_the_notice_follows_it(
-    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """End, review, worktree, notice."""
-    order: list[tuple[str, float]] = []
-    make_repository(tmp_path / "project")
-    let_go = SubagentWorktrees.release
-
-    async def noted(*arguments: Any) -> None:
-        order.append(("worktree", trio.current_time()))
-        await let_go(*arguments)
-
-    def review(_: ModelRequest) -> AnswerLike:
-        order.append(("review", trio.current_time()))
-        return BLOCK
-
-    monkeypatch.setattr(SubagentWorktrees, "release", noted)
-    main = in_order(agent("look", run_in_background=True, isolation="worktree"), "It runs.")
-    async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto", wait_s=10.0) as session:
-        await session.run("go")
-        (task,) = session.tasks.table.all()
-        await task.wait_finished()
-        ended_s = trio.current_time()
-        assert (str(task.state), task.is_settled, PENDING in (task.result or "")) == ("completed", False, True)
-        await session.wait_quiet()
-
-    assert [name for name, _ in order] == ["review", "worktree"]
-    assert order[1][1] >= ended_s + 10
-    assert WARNING in notices(session)[0]
-    assert violations(session) == []
-
-
-async def test_whoever_reads_a_result_that_is_under_review_is_told_so_and_of_what_is_found(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """A blocked TaskOutput is released at once; the warning follows with what the reader reads next, and no notice."""
-
-    def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
-        if said == 0:
-            return agent("look", run_in_background=True)
-        found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
-        if said == 1:
-            return Call("TaskOutput", {"task_id": found})
-        return Call("Glob", {"pattern": "*"}) if said < 5 else "Noted."
-
-    async with open_teamwork(tmp_path, main, pages=pages(BLOCK), mode="auto", wait_s=5.0) as session:
-        await session.run("go")
-        await session.wait_quiet()
-        texts = main_messages(session)
-
-    assert PENDING in texts[4]
-    assert "Report on: look" in texts[4]
-    assert "\n".join(texts[5:]).count(WARNING) == 1
-    assert notices(session) == []
-    assert violations(session) == []
-
-
-@pytest.mark.parametrize("way", ["task", "all", "interrupt"])
-async def test_a_kill_during_the_review_neither_loses_nor_doubles_the_notice(
-    tmp_path: Path, autojump_clock: MockClock, way: str
-) -> None:
-    main = in_order(agent("look", run_in_background=True), "It runs.")
-    async with open_teamwork(tmp_path, main, pages=pages(BLOCK), mode="auto", wait_s=10.0) as session:
-        await session.run("go")
-        (task,) = session.tasks.table.all()
-        await task.wait_finished()
-        await trio.sleep(2)
-        if way == "task":
-            assert not session.tasks.kill(task.info.id)
-        elif way == "all":
-            assert session.tasks.kill_all() == []
-        else:
-            session.interrupt()
-        await session.wait_quiet()
-
-    (notice,) = notices(session)
-    assert "<status>completed</status>" in notice
-    assert WARNING in notice
-    assert violations(session) == []
-
-
-async def test_an_abort_of_the_turn_that_waits_for_the_review_tells_the_end_later(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    async with open_teamwork(
-        tmp_path, in_order(agent("look"), "Here."), pages=pages(BLOCK), mode="auto", wait_s=10.0
-    ) as session:
-
-        async def run() -> None:
-            with pytest.raises(TurnKilled):
-                await session.run("go")
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(run)
-            await trio.sleep(25)  # main, the review of its call, and half of the first request of the agent
-            (task,) = session.tasks.table.all()
-            await task.wait_finished()
-            await trio.sleep(2)
-            session.interrupt("enough")
-        await session.wait_quiet()
-        await session.run("and now?")
-
-    (notice,) = notices(session)
-    assert WARNING in notice
-    assert violations(session) == []
-
-
-async def test_an_agent_that_is_killed_is_not_reviewed_and_its_part_says_so(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """Kill, partial, notice."""
-
-    def slow(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
-        return [Say(f"Part {said}."), Call("Glob", {"pattern": "*"})]
-
-    book = pages(BLOCK, child=slow)
-    main = in_order(agent("look", run_in_background=True), "It runs.")
-    async with open_teamwork(tmp_path, main, pages=book, mode="auto", wait_s=10.0) as session:
-        await session.run("go")
-        await trio.sleep(25)
-        (task,) = session.tasks.table.all()
-        assert session.tasks.kill(task.info.id)
-        await session.wait_quiet()
-        assert told(session, AgentReviewed) == []
-
-    (notice,) = notices(session)
-    assert "<status>killed</status>" in notice
-    assert UNREVIEWED in notice
-    assert "it did not come to its end" in notice
 
 
 @pytest.mark.parametrize("how", ["left", "stop", "kill"])
@@ -413,17 +61,6 @@ async def test_a_session_that_ends_during_the_review_does_not_wait_and_the_next_
     assert "Report on: look" in notice
 
 
-async def test_a_provider_that_fails_a_review_fails_nothing_else(tmp_path: Path, autojump_clock: MockClock) -> None:
-    def review(_: ModelRequest) -> AnswerLike:
-        raise ProviderError("down", kind="overloaded")
-
-    async with open_teamwork(tmp_path, in_order(agent("look")), pages=pages(review), mode="auto") as session:
-        await session.run("go")
-        assert states(session) == ["completed"]
-
-    assert UNREVIEWED in main_messages(session)[2]
-
-
 async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_once_as_unreviewed(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
@@ -444,26 +81,25 @@ async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_onc
     assert notice.index("the process that ran it ended") < notice.index("Report on: look")
 
 
-async def test_of_an_agent_that_is_resumed_from_disk_the_reviewer_reads_all_that_it_was_told(
+async def test_the_calls_of_a_child_are_reviewed_whatever_its_definition_says(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    requests: list[ModelRequest] = []
+    """Auto of the parent goes before the definition's mode, unless a setting says otherwise."""
+    agents = {"pusher": {"description": "pushes", "prompt": "push", "permissionMode": "acceptEdits", "tools": ["Bash"]}}
+    call = Call("Bash", {"command": "git push"})
+    verdicts: list[str] = []
 
     def review(request: ModelRequest) -> AnswerLike:
-        requests.append(request)
-        return BLOCK
+        last = json.loads(request.messages[0].text.splitlines()[-1])["review"]
+        verdicts.append(last["tool"])
+        return ALLOW if last["tool"] == "Agent" else BLOCK
 
-    main = in_order("Noted.", mail("ann", "look again"))
-    async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto") as session:
-        handle = await session.spawn("general-purpose", "look", background=True, notify="main", name="ann")
-        await handle.wait_finished()
-        await session.wait_quiet()
-        await trio.sleep(100)  # it is released
+    book = {**pages(ALLOW), "call-review": review, "pusher": in_order(call, otherwise="I could not push.")}
+    main = in_order(agent("push it", subagent_type="pusher"))
+    async with open_teamwork(tmp_path, main, pages=book, mode="auto", agents=agents) as session:
         await session.run("go")
-        await session.wait_quiet()
+        text = main_messages(session)[2]
 
-    assert len(requests) == 2
-    lines = [json.loads(line) for line in requests[1].messages[0].text.splitlines()]
-    first, second = [line["task"] for line in lines if "task" in line]
-    assert (first, "look again" in second) == ("look", True)
-    assert len([line for line in lines if "call" in line]) == 1
+    assert verdicts == ["Agent", "Bash"]
+    assert "I could not push." in text
+    assert "calls of this agent were refused: Bash" in text

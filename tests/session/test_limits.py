@@ -13,8 +13,8 @@ from greenroom.core import TurnFailed
 from greenroom.models import Call, PlaybookModel, ScriptedModel
 from greenroom.session import Session, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.agents.pages import in_order
 from tests.session.scripted import said
-from tests.session.teamwork import in_order
 
 READ = Call("Read", {"file_path": "nowhere.txt"})
 

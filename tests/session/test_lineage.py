@@ -10,277 +10,18 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, load_conversation
+from greenroom.agents import load_conversation
 from greenroom.agents._repair import faults_of
 from greenroom.agents.subagents import FORK
 from greenroom.core import JournalError, UsageError
-from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.tasks import SHELL
+from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
-from tests.session.teamwork import (
-    Page,
-    agent,
-    asked,
-    echo,
-    in_order,
-    last_texts,
-    linger,
-    main_messages,
-    make_build,
-    notices,
-    open_teamwork,
-    structured,
-    violations,
-)
+from tests.agents.pages import Page, agent, echo, in_order, last_texts, linger
+from tests.session.teamwork import notices, open_teamwork, structured, violations
 from tests.trace.disks import FillingDisk
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
-
-
-@pytest.mark.parametrize(("is_background", "lives_s"), [(False, 0), (True, 40)])
-async def test_a_command_of_a_child_ends_with_it_or_a_while_after_it(
-    tmp_path: Path, autojump_clock: MockClock, is_background: bool, lives_s: int
-) -> None:
-    """RC-73. Mechanism: `_end_shells` ends those of a child that was waited for, and limits others."""
-    main = in_order(agent("build", run_in_background=is_background), "It runs.")
-    pages = {"general-purpose": in_order(Call("Build", {}), "I am done.")}
-    settings = {"delegation": {"shell_max_s": 40}}
-    async with open_teamwork(tmp_path, main, pages=pages, tools=(make_build(tmp_path),), settings=settings) as session:
-        tasks = session.tasks.table
-        await session.run("go")
-        (child,) = [task for task in tasks.all() if task.info.kind != SHELL]
-        await child.wait_finished()
-        (shell,) = [task for task in tasks.all() if task.info.kind == SHELL]
-        with trio.fail_after(1_000):
-            await shell.wait_finished()
-
-        assert shell.state == "killed"
-        assert shell.ended_s - child.ended_s == pytest.approx(lives_s, abs=0.1)
-        await session.wait_quiet()
-    assert violations(session) == []
-
-
-async def test_the_end_of_an_agent_whose_parent_has_ended_is_told_to_the_nearest_one_above(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """RC-32. Mechanism: `Telling` goes up the lineage; main is the last that is tried."""
-    heard: list[str] = []
-
-    lines: dict[str, list[AnswerLike]] = {
-        "top": [agent("middle", run_in_background=True), Call("Linger", {"seconds": 90}), "seen"],  # outlives them all
-        "middle": [agent("lowest", run_in_background=True), "middle is done"],
-        "lowest": [Call("Linger", {"seconds": 30}), "lowest is done"],
-    }
-
-    def child(request: ModelRequest) -> AnswerLike:
-        who = asked(request).split()[0]
-        if who == "top":
-            heard.append(last_texts(request))
-        said = sum(message.role == "assistant" for message in request.messages)
-        return lines[who][min(said, len(lines[who]) - 1)]
-
-    main = in_order(agent("top", run_in_background=True), "It runs.")
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, tools=(linger,)) as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    told = "\n".join(heard)
-    assert told.count("<result>middle is done</result>") == 1
-    assert told.count("<result>lowest is done</result>") == 1
-    assert [notice.count("<result>seen</result>") for notice in notices(session)] == [1]
-    assert violations(session) == []
-
-
-async def test_what_an_agent_had_not_read_when_it_was_killed_is_told_to_the_next_one(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """RC-04, RC-43. Mechanism: `pass_on`, in the step in which the reader's run ends."""
-    lines: dict[str, list[AnswerLike]] = {
-        "top": [agent("lowest", run_in_background=True), Call("Linger", {"seconds": 90})],
-        "lowest": ["lowest is done"],
-    }
-
-    def child(request: ModelRequest) -> AnswerLike:
-        mine = lines[asked(request).split()[0]]
-        return mine[min(sum(message.role == "assistant" for message in request.messages), len(mine) - 1)]
-
-    main = in_order(agent("top", run_in_background=True, name="top"), "It runs.")
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, tools=(linger,)) as session:
-        await session.run("go")
-        await trio.sleep(30)
-        session.tasks.kill("top")
-        await session.wait_quiet()
-
-    told = sorted(notice.split("<status>")[1].split("<")[0] for notice in notices(session))
-    assert told == ["completed", "killed"]
-    assert "\n".join(notices(session)).count("<result>lowest is done</result>") == 1
-    assert violations(session) == []
-
-
-@pytest.mark.parametrize("report", ["More.", ""])
-async def test_an_agent_that_is_told_something_at_its_end_works_as_long_on_that_as_it_takes(
-    tmp_path: Path, autojump_clock: MockClock, report: str
-) -> None:
-    """CL-14, CL-06: nothing cuts it short, and where it then says nothing its report stays. Mechanism: mail holds the end up."""
-    page = in_order("First.", Call("Linger", {"seconds": 200}), report)
-    async with open_teamwork(
-        tmp_path, in_order("x"), pages={"general-purpose": page}, tools=(linger,), wait_s=10
-    ) as session:
-        handle = await session.spawn("general-purpose", "begin", background=True)
-        await trio.sleep(5)
-        assert handle.tell("and more")
-        result = await handle.wait_finished()
-
-    assert (result.state, result.run, result.text) == ("completed", 1, report or "First.")
-
-
-async def test_an_agent_whose_rounds_are_used_up_ends_with_what_it_has(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """Its own definition says how many, and it is no error."""
-    agents = {"short": {"description": "Is short.", "prompt": "Work.", "maxTurns": 2}}
-    page = in_order([Say("I looked."), Call("Linger", {"seconds": 1})], [Say("I dug."), Call("Linger", {"seconds": 1})])
-    main = in_order(agent("dig", subagent_type="short"), "Noted.")
-    async with open_teamwork(tmp_path, main, pages={"short": page}, agents=agents, tools=(linger,)) as session:
-        await session.run("go")
-        (task,) = session.tasks.all()
-
-    (found,) = structured(session)
-    assert task.state == found["status"] == "completed"
-    assert found["content"][0]["text"].startswith("I dug.\n\n(")
-    assert found["totalToolUseCount"] == 2
-
-
-async def test_an_agent_reads_whom_it_can_write_to(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """`main` and those that have names, as it is when it starts."""
-    read: dict[str, str] = {}
-
-    def page(request: ModelRequest) -> AnswerLike:
-        read[asked(request).split()[0]] = str(request.messages[0].content)
-        return Call("Linger", {"seconds": 60}) if len(request.messages) == 1 else "Done."
-
-    main = in_order(
-        agent("first", run_in_background=True, name="ann"), agent("second", run_in_background=True), "They run."
-    )
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    assert "other agents of this session: `main`." in read["first"]
-    assert "other agents of this session: `main`, `ann`." in read["second"]
-
-
-async def test_a_name_is_one_agents_as_long_as_that_runs(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-25: a second one of that name is refused, and leaves nothing; later the name is free."""
-    page = in_order(Call("Linger", {"seconds": 60}), "Done.")
-    named = {"run_in_background": True, "name": "ann"}
-    main = in_order([agent("first", **named), agent("second", **named)], "They run.", "Noted.", agent("third", **named))
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
-        await session.run("go")
-        refused = main_messages(session)[2]
-        begun = len(session.agents.pool.subagents)
-        await session.wait_quiet()
-        await session.run("again")
-        await session.wait_quiet()
-
-    assert "is called 'ann' and runs" in refused
-    assert begun == 1
-    assert len(session.agents.pool.names["ann"]) == 2
-
-
-async def test_what_an_agent_did_is_counted_by_the_kind_of_its_calls(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """`toolStats`; what failed has changed no lines."""
-    page = in_order(
-        Call("Write", {"file_path": "a.txt", "content": "one\ntwo\n"}),
-        Call("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"}),
-        [Call("Read", {"file_path": "a.txt"}), Call("Glob", {"pattern": "*"}), Call("Linger", {"seconds": 1})],
-        Call("Edit", {"file_path": "a.txt", "old_string": "nothing like it", "new_string": "x"}),
-        "Done.",
-    )
-    main = in_order(agent("write"), "Noted.")
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
-        await session.run("go")
-
-    (found,) = structured(session)
-    assert found["totalToolUseCount"] == 6
-    assert found["toolStats"] == {
-        "readCount": 1,
-        "searchCount": 1,
-        "bashCount": 0,
-        "editFileCount": 3,
-        "linesAdded": 4,
-        "linesRemoved": 1,
-        "otherToolCount": 1,
-    }
-
-
-async def test_the_tool_is_called_by_its_former_name_too(tmp_path: Path, autojump_clock: MockClock) -> None:
-    main = in_order(Call("Task", {"description": "look", "prompt": "look"}), "Noted.")
-    async with open_teamwork(tmp_path, main) as session:
-        await session.run("go")
-
-    assert "Report on: look" in main_messages(session)[2]
-
-
-@pytest.mark.parametrize("listed", ["Agent(Explore)", "Task(Explore, Plan)"])
-async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
-    tmp_path: Path, autojump_clock: MockClock, listed: str
-) -> None:
-    """Mechanism: the tool is there by its name, and the router looks at the types only for main."""
-    definition = AgentDefinition(name="main", system_prompt="You lead.", tools=(listed, "Read"))
-    calls = [agent("look", subagent_type="Explore"), agent("other"), agent("deep", subagent_type="middle")]
-    async with open_teamwork(
-        tmp_path, in_order(calls[:2], "Noted."), definition=definition, agents={"middle": {**MIDDLE, "tools": [listed]}}
-    ) as session:
-        await session.run("go")
-        found = structured(session)
-        told = main_messages(session)[2]
-
-    assert [result["agentType"] for results in found for result in results.values()] == ["Explore"]
-    assert "the general-purpose agent is not available in this session. Available agents: Explore" in told
-
-    below = in_order(agent("other"), "Done.")
-    async with open_teamwork(
-        tmp_path,
-        in_order(calls[2], "Noted."),
-        pages={"middle": below},
-        agents={"middle": {**MIDDLE, "tools": [listed]}},
-    ) as session:
-        await session.run("go")
-        started = sorted(task.agent_type for task in session.tasks.all())
-
-    assert started == ["general-purpose", "middle"]
-
-
-async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """RC-20, RC-111. Mechanism: the call waits until the disk has the start before it says that there is one."""
-    disk = FillingDisk()
-    read: list[str] = []
-
-    @tool(name="Fill", read_only=True)
-    async def fill() -> str:
-        """Fill the disk."""
-        disk.is_full = True
-        return "full"
-
-    def main(request: ModelRequest) -> AnswerLike:
-        read.append(last_texts(request))
-        return [Call("Fill"), agent("look", run_in_background=True)] if len(request.messages) == 1 else "Noted."
-
-    ports = attrs.evolve(virtual_ports(), disk=disk)
-    with pytest.raises(JournalError, match="No space left"):
-        async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
-            with pytest.raises(JournalError):
-                await session.run("go")
-            home = session.agents.pool.main_home
-            assert home is not None
-            assert home.conversation is not None
-            told = str(home.conversation.messages[-1])
-
-    assert len(read) == 1, "what is not on record is sent to no model"
-    assert "it was done, and cannot be recorded" in told
-    assert "Async agent launched" not in told
 
 
 async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -349,7 +90,49 @@ async def test_a_fork_in_the_middle_of_a_turn_begins_with_results_for_the_calls_
             assert faults_of(messages) == []
 
 
-# --- switches ---------------------------------------------------------------------------------------------------------
+async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Where tasks are listed, and as a teammate."""
+    agents = {"painter": {**MIDDLE, "color": "purple"}}
+    main = in_order([agent("paint", subagent_type="painter"), agent("other")], "Noted.")
+    pages = {"painter": echo}
+    async with open_teamwork(tmp_path, main, pages=pages, agents=agents) as session:
+        await session.run("go")
+        shown = {task.agent_type: task.color for task in session.tasks.all()}
+        async with session.open_team("crew") as team:
+            mate = await team.spawn("ann", definition="painter")
+            assert mate.color == "purple"
+
+    assert shown == {"painter": "purple", "general-purpose": ""}
+
+
+async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-20, RC-111. Mechanism: the call waits until the disk has the start before it says that there is one."""
+    disk = FillingDisk()
+    read: list[str] = []
+
+    @tool(name="Fill", read_only=True)
+    async def fill() -> str:
+        """Fill the disk."""
+        disk.is_full = True
+        return "full"
+
+    def main(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return [Call("Fill"), agent("look", run_in_background=True)] if len(request.messages) == 1 else "Noted."
+
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError, match="No space left"):
+        async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
+            with pytest.raises(JournalError):
+                await session.run("go")
+            home = session.agents.pool.main_home
+            assert home is not None
+            assert home.conversation is not None
+            told = str(home.conversation.messages[-1])
+
+    assert len(read) == 1, "what is not on record is sent to no model"
+    assert "it was done, and cannot be recorded" in told
+    assert "Async agent launched" not in told
 
 
 async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -376,49 +159,18 @@ async def test_where_nothing_runs_in_the_background_every_call_waits(tmp_path: P
     assert notices(session) == []
 
 
-@pytest.mark.parametrize(("is_interactive", "ran"), [(True, FORK), (False, "general-purpose")])
-async def test_the_variable_for_forks_opens_them_where_a_person_watches(
-    tmp_path: Path, autojump_clock: MockClock, is_interactive: bool, ran: str
+@pytest.mark.parametrize("report", ["More.", ""])
+async def test_an_agent_that_is_told_something_at_its_end_works_as_long_on_that_as_it_takes(
+    tmp_path: Path, autojump_clock: MockClock, report: str
 ) -> None:
-    """Behaviours (20), line 4."""
-    played: list[str] = []
+    """CL-14, CL-06: nothing cuts it short, and where it then says nothing its report stays. Mechanism: mail holds the end up."""
+    page = in_order("First.", Call("Linger", {"seconds": 200}), report)
+    async with open_teamwork(
+        tmp_path, in_order("x"), pages={"general-purpose": page}, tools=(linger,), wait_s=10
+    ) as session:
+        handle = await session.spawn("general-purpose", "begin", background=True)
+        await trio.sleep(5)
+        assert handle.tell("and more")
+        result = await handle.wait_finished()
 
-    def page(name: str) -> Page:
-        def play(_: ModelRequest) -> AnswerLike:
-            played.append(name)
-            return "Done."
-
-        return play
-
-    pages = {one: page(one) for one in (FORK, "general-purpose")}
-    settings = {"env": {"GREENROOM_FORK_SUBAGENT": "1"}, "delegation": {"interactive": is_interactive}}
-    async with open_teamwork(tmp_path, in_order(agent("dig"), "Noted."), pages=pages, settings=settings) as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    assert played == [ran]
-
-
-async def test_a_loop_that_goes_on_by_itself_waits_for_no_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    settings = {"delegation": {"proactive": True}}
-    async with open_teamwork(tmp_path, in_order(agent("look"), "It runs."), settings=settings) as session:
-        await session.run("go")
-        await session.wait_quiet()
-
-    assert [result["status"] for result in structured(session)] == ["async_launched"]
-    assert len(notices(session)) == 1
-
-
-async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Where tasks are listed, and as a teammate."""
-    agents = {"painter": {**MIDDLE, "color": "purple"}}
-    main = in_order([agent("paint", subagent_type="painter"), agent("other")], "Noted.")
-    pages = {"painter": echo}
-    async with open_teamwork(tmp_path, main, pages=pages, agents=agents) as session:
-        await session.run("go")
-        shown = {task.agent_type: task.color for task in session.tasks.all()}
-        async with session.open_team("crew") as team:
-            mate = await team.spawn("ann", definition="painter")
-            assert mate.color == "purple"
-
-    assert shown == {"painter": "purple", "general-purpose": ""}
+    assert (result.state, result.run, result.text) == ("completed", 1, report or "First.")

@@ -24,12 +24,13 @@ from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.testing import run_virtual, virtual_ports
+from tests.agents.pages import agent, in_order, last_texts
 from tests.core.images import png
 from tests.mcp.fakes import ECHO, WORK, FakePeers, FakeServer
 from tests.mcp.real import BOUND_S, EVERYTHING, until
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
 from tests.session.far_server import settings
-from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 DISABLED = "GREENROOM_DISABLE_BACKGROUND_TASKS"
 TIMER = "GREENROOM_AUTO_BACKGROUND_TASKS"

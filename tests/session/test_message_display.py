@@ -21,7 +21,8 @@ from greenroom.models import AnswerLike, Call, PlaybookModel, Say
 from greenroom.session import EventStream, MessageShown, Session, open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.teamwork import agent, echo, in_order, told
+from tests.agents.pages import agent, echo, in_order
+from tests.session.teamwork import told
 
 
 class Screen:

@@ -46,13 +46,17 @@ async def test_a_budget_ends_a_session_that_has_used_it_up(project: Path, autoju
         assert session.budget.exceeded is not None
 
 
-async def test_settings_of_models_send_again_what_may_pass(project: Path, autojump_clock: MockClock) -> None:
-    settings = {"models": {"retries": {"attempts": 3}, "effort": "low"}}
+@pytest.mark.parametrize(("own", "effort"), [({}, "low"), ({"effort": "high"}, "high")])
+async def test_settings_of_models_send_again_what_may_pass(
+    project: Path, autojump_clock: MockClock, own: dict[str, str], effort: str
+) -> None:
+    """How hard it thinks is the session's own setting before that of the models."""
+    settings = {"models": {"retries": {"attempts": 3}, "effort": "low"}, **own}
     model = ScriptedModel([ProviderError("busy", kind="overloaded", is_retryable=True), "done"], keeps_requests=True)
     async with opened(project, [], model=model, settings=settings) as session:
         answer = await session.run("Go.")
     assert answer.text == "done"
-    assert model.requests[0].effort == "low"
+    assert model.requests[0].effort == effort
 
 
 async def test_files_and_program_say_what_they_know_of_models(project: Path, autojump_clock: MockClock) -> None:

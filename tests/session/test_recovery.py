@@ -19,8 +19,9 @@ from greenroom.session import EVENTS, FOLDS
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolError, tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.agents.pages import Page, agent, asked, echo, in_order
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
-from tests.session.teamwork import Page, agent, asked, echo, in_order, main_messages, notices, open_teamwork, violations
+from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 
 @tool(name="Wait", read_only=True)

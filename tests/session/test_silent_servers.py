@@ -12,8 +12,9 @@ from trio.testing import MockClock
 
 from greenroom.mcp import ServerStatus
 from greenroom.models import Call
+from tests.agents.pages import agent, in_order
 from tests.mcp.fakes import ECHO, FakePeers, FakeServer
-from tests.session.teamwork import agent, in_order, open_teamwork
+from tests.session.teamwork import open_teamwork
 
 STEPS = ("connect", "tools", "prompts", "resources")
 LIMITS_MS = (1, 1_000, 29_999, 30_000, 30_001, 90_000)

@@ -19,9 +19,11 @@ from greenroom.teams import LEAD, MemberStatus, PlanAnswered, PlanSubmitted, Tea
 from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.agents.pages import Page, in_order, kind
 from tests.session.crashes import RecordingDisk, recording_ports
-from tests.session.plans import PLAN, deciding, write
-from tests.session.teamwork import Page, in_order, kind, mail_texts, member, open_teamwork, told, violations
+from tests.session.teamwork import open_teamwork, told, violations
+from tests.teams.crews import mail_texts, member
+from tests.teams.plans import PLAN, deciding, write
 
 ANN = kind("Explore")
 HAND_IN = Call("ExitPlanMode", {"plan": PLAN})

@@ -31,7 +31,8 @@ from greenroom.teams._teammate_events import TeammateEvent
 from greenroom.teams._teammate_status import Availability
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, read_journal
-from tests.session.teamwork import in_order, open_teamwork, violations
+from tests.agents.pages import in_order
+from tests.session.teamwork import open_teamwork, violations
 
 MATE = AgentDefinition(name="mate", system_prompt="You help.")
 ACTS = ("tell", "peer", "item", "abort", "kill", "pause", "reopen")

@@ -15,16 +15,8 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, Session
 from greenroom.teams import TeamClosed, TeammateJoined, TeamOpened
 from greenroom.trace import JOURNAL, read_journal
-from tests.session.teamwork import (
-    agent,
-    asked,
-    in_order,
-    last_texts,
-    main_messages,
-    open_teamwork,
-    structured,
-    violations,
-)
+from tests.agents.pages import agent, asked, in_order, last_texts
+from tests.session.teamwork import main_messages, open_teamwork, structured, violations
 
 ON: dict[str, Any] = {"teams": {"enabled": True}}
 IMPLICIT: dict[str, Any] = {"teams": {"enabled": True, "implicit": True}, "delegation": {"interactive": True}}

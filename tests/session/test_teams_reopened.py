@@ -20,8 +20,9 @@ from greenroom.teams import ItemStatus, MemberStatus, Team
 from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.agents.pages import in_order
 from tests.session.crashes import RecordingDisk, recording_ports
-from tests.session.teamwork import in_order, main_messages, open_teamwork, violations
+from tests.session.teamwork import main_messages, open_teamwork, violations
 from tests.teams.situations import open_scene
 
 MATE = AgentDefinition(name="Explore", system_prompt="You help.")

@@ -9,7 +9,8 @@ from trio.testing import MockClock
 
 from greenroom.actors import State
 from greenroom.models import Call
-from tests.session.teamwork import in_order, kind, make_build, notices, open_teamwork
+from tests.agents.pages import in_order, kind, make_build
+from tests.session.teamwork import notices, open_teamwork
 
 
 async def test_wait_quiet_returns_while_a_command_runs_unless_asked(tmp_path: Path, autojump_clock: MockClock) -> None:

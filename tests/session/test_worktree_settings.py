@@ -12,7 +12,8 @@ import trio
 
 from greenroom.core import SettingsError
 from greenroom.models import Call
-from tests.session.teamwork import agent, in_order, main_messages, open_teamwork, violations
+from tests.agents.pages import agent, in_order
+from tests.session.teamwork import main_messages, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, make_repository
 
 pytestmark = NEEDS_GIT

@@ -35,8 +35,9 @@ from greenroom.teams import Team
 from greenroom.testing import run_virtual
 from greenroom.tools import Tool, tool
 from greenroom.trace import JOURNAL, Entry, check_journal, read_journal
+from tests.agents.pages import agent, kind, last_texts
 from tests.mcp.fakes import FakePeers, FakeServer
-from tests.session.teamwork import agent, kind, last_texts, notices, open_teamwork
+from tests.session.teamwork import notices, open_teamwork
 
 LIMIT_S: Final = 10_000.0
 """Seconds of virtual time after which a run counts as hanging: the default limits of all that waits are shorter."""

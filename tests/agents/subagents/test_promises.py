@@ -13,17 +13,8 @@ from trio.testing import MockClock
 from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tasks import TaskBegan, TaskEnded
-from tests.session.teamwork import (
-    agent,
-    asked,
-    in_order,
-    last_texts,
-    main_messages,
-    make_build,
-    notices,
-    open_teamwork,
-    violations,
-)
+from tests.agents.crews import ended, main_messages, notices, open_crew, told, violations
+from tests.agents.pages import agent, asked, in_order, last_texts, make_build
 
 
 async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -38,23 +29,21 @@ async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Pat
         return Call("Glob", {"pattern": "*"})
 
     main = in_order(agent("1", run_in_background=True), "Fine.")
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=10.0) as session:
-        events = session.events()
-        await session.run("go")
+    async with open_crew(tmp_path, main, pages={"general-purpose": child}, wait_s=10.0) as crew:
+        await crew.run("go")
         await trio.sleep(45)
-        top = session.tasks.all()[0]
-        assert len([task for task in session.tasks.all() if task.state == "running"]) == 3
-        session.tasks.kill(top.id)
+        assert crew.states() == ["running"] * 3
+        crew.kill(crew.tasks.all()[0].info.id)
         killed_at = trio.current_time()
         await trio.lowlevel.checkpoint()
-        await session.wait_quiet()
+        await crew.wait_quiet()
         assert trio.current_time() - killed_at <= 30.0  # main hears of it
         await trio.sleep(100)
 
-    ends = [event async for event in events if isinstance(event, TaskEnded)]
+    ends = told(crew, TaskEnded)
     assert [end.state for end in ends] == ["killed"] * 3
     assert max(requests) <= killed_at
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
@@ -75,8 +64,8 @@ async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
         return Call("TaskOutput", {"task_id": found}) if said == 1 else "Noted."
 
     monkeypatch.setattr(SubagentWorktrees, "release", slowly)
-    async with open_teamwork(tmp_path, main, wait_s=2.0) as session:
-        pool = session.agents.pool
+    async with open_crew(tmp_path, main, wait_s=2.0) as crew:
+        pool = crew.pool
         begin = pool._begin
 
         def begin_with_hold(*values: object) -> object:
@@ -86,32 +75,29 @@ async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
 
         monkeypatch.setattr(pool, "_begin", begin_with_hold)
         began = trio.current_time()
-        await session.run("go")
+        await crew.run("go")
         took = trio.current_time() - began
         assert not let_go.is_set()
-        await session.wait_quiet()
+        await crew.wait_quiet()
 
     assert took == 6.0
     assert let_go.is_set()
-    assert "<output>\nReport on: long\n</output>" in main_messages(session)[4]
-    assert notices(session) == []
+    assert "<output>\nReport on: long\n</output>" in main_messages(crew)[4]
+    assert notices(crew) == []
 
 
 async def test_cl_11_going_on_is_a_new_run_of_the_same_id(tmp_path: Path, autojump_clock: MockClock) -> None:
     """CL-11: each run has its own beginning, end and report; the table holds the latest."""
-    async with open_teamwork(tmp_path, in_order()) as session:
-        events = session.events()
-        handle = await session.spawn("general-purpose", "job", background=True)
-        first = await handle.wait_finished()
-        task = handle.task
-        await handle.resume("more")
-        second = await handle.wait_finished()
+    async with open_crew(tmp_path, in_order()) as crew:
+        handle = await crew.spawn("general-purpose", "job")
+        task = first = await ended(handle)
+        second = await crew.resume(handle.id, "more")
         assert (task.info.run, task.state) == (1, "completed")
 
-    assert (first.id, first.run, second.id, second.run) == (handle.id, 1, handle.id, 2)
-    seen = [event async for event in events if isinstance(event, TaskBegan | TaskEnded)]
-    assert [(one.task, one.run) for one in seen] == [(handle.id, 1)] * 2 + [(handle.id, 2)] * 2
-    assert violations(session) == []
+    assert (first.info.id, first.info.run, second.info.id, second.info.run) == (handle.id, 1, handle.id, 2)
+    for seen in (told(crew, TaskBegan), told(crew, TaskEnded)):
+        assert [(one.task, one.run) for one in seen] == [(handle.id, 1), (handle.id, 2)]
+    assert violations(crew) == []
 
 
 async def test_the_notice_of_a_childs_own_command_reaches_the_child(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -125,24 +111,24 @@ async def test_the_notice_of_a_childs_own_command_reaches_the_child(tmp_path: Pa
             return Call("Build", {})
         return Call("Glob", {"pattern": "*"}) if len(request.messages) < 12 else "done"
 
-    async with open_teamwork(
+    async with open_crew(
         tmp_path,
         in_order(agent("build it")),
         pages={"general-purpose": child},
         tools=(make_build(tmp_path, 5),),
         wait_s=2.0,
-    ) as session:
-        await session.run("go")
-        await session.wait_quiet()
+    ) as crew:
+        await crew.run("go")
+        await crew.wait_quiet()
 
     assert sum("b00000001" in text and "<task-notification>" in text for text in heard) == 1
-    assert notices(session) == []
-    assert violations(session) == []
+    assert notices(crew) == []
+    assert violations(crew) == []
 
 
 async def test_rc_30_late_reader_gets_the_result(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-30: what an agent said outlives its place in memory."""
-    settings = {"delegation": {"release_s": 1.0}}
+    delegation = {"release_s": 1.0}
 
     def main(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
@@ -151,11 +137,11 @@ async def test_rc_30_late_reader_gets_the_result(tmp_path: Path, autojump_clock:
         found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
         return Call("TaskOutput", {"task_id": found}) if last_texts(request) == "late" else "Noted."
 
-    async with open_teamwork(tmp_path, main, settings=settings) as session:
-        await session.run("go")
-        await session.wait_quiet()
+    async with open_crew(tmp_path, main, delegation=delegation) as crew:
+        await crew.run("go")
+        await crew.wait_quiet()
         await trio.sleep(3_600)
-        assert session.agents.pool.subagents == {}
-        await session.run("late")
+        assert crew.pool.subagents == {}
+        await crew.run("late")
 
-    assert "<output>\nReport on: job\n</output>" in "\n".join(main_messages(session))
+    assert "<output>\nReport on: job\n</output>" in "\n".join(main_messages(crew))

@@ -10,11 +10,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.agents.subagents import DelegationSettings, delegation_from_environment
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, ModelStream, Say, WrittenAnswer
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._types import Delta
 from greenroom.tools import tool
-from tests.session.teamwork import Page, agent, in_order, main_messages, notices, open_teamwork, violations
+from tests.agents.crews import main_messages, notices, open_crew, violations
+from tests.agents.pages import Page, agent, in_order
 
 LINGER_S = 5_000
 
@@ -78,46 +80,45 @@ async def test_in_the_background_an_agent_fails_whose_model_stands_still(
 ) -> None:
     """A tool may take longer, and each piece of an answer begins the time anew, save what it has used so far; what it had said is not lost."""
     around = halting({"done": halt_s})
-    async with open_teamwork(
+    async with open_crew(
         tmp_path,
         starting(run_in_background=True),
         pages={"general-purpose": digging()},
         tools=(linger,),
-        settings={"delegation": settings},
+        delegation=settings,
         around=around,
-    ) as session:
-        await session.run("go")
-        await session.wait_quiet()
-        (notice,) = notices(session)
+    ) as crew:
+        await crew.run("go")
+        await crew.wait_quiet()
+        (notice,) = notices(crew)
 
     assert ("<status>failed</status>" in notice) is is_failed
     assert ("<status>completed</status>" in notice) is not is_failed
     assert ("Half of it is dug." if is_failed else "All of it is dug.") in notice
     assert (f"its model sent nothing for {settings.get('stall_s', 600)} s" in notice) is is_failed
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_main_and_an_agent_that_a_call_waits_for_may_stand_still(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     around = halting({"dig": 700, "go": 700})
-    settings = {"delegation": {"auto_background_ms": 0}}
-    async with open_teamwork(tmp_path, starting(run_in_background=False), settings=settings, around=around) as session:
-        answer = await session.run("go")
+    delegation = {"auto_background_ms": 0}
+    async with open_crew(tmp_path, starting(run_in_background=False), delegation=delegation, around=around) as crew:
+        answer = await crew.run("go")
 
     assert answer.text == "Noted."
-    assert "dig" in main_messages(session)[2]
+    assert "dig" in main_messages(crew)[2]
 
 
-async def test_the_variable_goes_before_the_setting(
-    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GREENROOM_ASYNC_AGENT_STALL_TIMEOUT_MS", "5000")
-    async with open_teamwork(
-        tmp_path, starting(run_in_background=True), around=halting({"dig": 6}), settings={"delegation": {"stall_s": 9}}
-    ) as session:
-        await session.run("go")
-        await session.wait_quiet()
-        (notice,) = notices(session)
+async def test_the_variable_goes_before_the_setting(tmp_path: Path, autojump_clock: MockClock) -> None:
+    environ = {"GREENROOM_ASYNC_AGENT_STALL_TIMEOUT_MS": "5000"}
+    delegation = delegation_from_environment(environ, DelegationSettings(stall_s=9))
+    async with open_crew(
+        tmp_path, starting(run_in_background=True), around=halting({"dig": 6}), delegation=delegation
+    ) as crew:
+        await crew.run("go")
+        await crew.wait_quiet()
+        (notice,) = notices(crew)
 
     assert "its model sent nothing for 5 s" in notice

@@ -15,8 +15,7 @@ from trio.testing import MockClock
 
 from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError
-from greenroom.hooks import HookEvent, HookOutcome
-from greenroom.hooks.inputs import HookContext, HookInput
+from greenroom.hooks import HookEvent
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store._transcript_reader import read_transcript
@@ -26,19 +25,9 @@ from greenroom.teams._protocol_json import write_text
 from greenroom.teams._team_protocol import ShutdownRequest
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
-from tests.session.teamwork import (
-    in_order,
-    kind,
-    mail,
-    mail_texts,
-    member,
-    notices_of,
-    open_teamwork,
-    send_as,
-    texts_of,
-    told,
-    violations,
-)
+from tests.agents.crews import ScriptedHooks, told, violations
+from tests.agents.pages import in_order, kind, mail, texts_of
+from tests.teams.crews import mail_texts, member, notices_of, open_lead, open_team, send_as
 from tests.trace.disks import FillingDisk
 
 
@@ -47,17 +36,17 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
 ) -> None:
     """The sender, its color and what it is about are in the tag; the result says where it went."""
     pages = {name: in_order() for name in ("ann", "bob")}
-    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:
         for name in ("ann", "bob"):
             await team.spawn(name, definition=kind(name))
         result = await send_as(member(team, "ann"), "bob", "The parser is done.\nAll of it.", summary="parser")
         for to in ("team-lead", "lead", "main", "Lead@t"):
             await send_as(member(team, "bob"), to, f"by {to}")
         await send_as(member(team, LEAD), "ann@t", "Look at the lexer.")
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = {name: mail_texts(team, name) for name in ("ann", "bob", LEAD)}
         idle = [text for text in notices_of(team, LEAD) if "idle_notification" in text]
-        sent, read = told(session, MailSent), told(session, MailRead)
+        sent, read = told(crew, MailSent), told(crew, MailRead)
         assert not team.mail.waiting
 
     assert result == {
@@ -73,7 +62,7 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
     assert any('summary": "to bob: parser"' in text for text in idle), "what mates told each other (7.49)"
     assert [line.mail for line in sent] == [1, 2, 3, 4, 5, 6]
     assert sorted(one.mail for one in read) == [1, 2, 3, 4, 5, 6]
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_one_tool_reaches_members_and_other_agents(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -85,26 +74,26 @@ async def test_one_tool_reaches_members_and_other_agents(tmp_path: Path, autojum
     launch = Call("Agent", {"description": "look", "prompt": "go", "name": "scout", "run_in_background": True})
     pages = {"general-purpose": scout, "ann": in_order()}
     async with (
-        open_teamwork(tmp_path, in_order(launch, "Waiting."), pages=pages, wait_s=5.0) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(launch, "Waiting."), pages=pages, wait_s=5.0) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(session.run, "go")
+            nursery.start_soon(crew.run, "go")
             await trio.sleep(7)
             await send_as(member(team, "ann"), "scout", "Look here.")
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = mail_texts(team, "ann")
 
     assert heard == ['<teammate-message teammate_id="scout">\nSeen it.\n</teammate-message>']
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_a_message_to_nobody_is_refused_with_the_names_that_are_near(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """RC-44: and nothing is made of it."""
-    async with open_teamwork(tmp_path, in_order()) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order()) as crew, open_team(crew, "t") as team:
         await team.spawn("tester", definition=kind("ann"))
         await team.spawn("ann", definition=kind("ann"))
         caught = []
@@ -112,7 +101,7 @@ async def test_a_message_to_nobody_is_refused_with_the_names_that_are_near(
             with pytest.raises(SendRefused) as refused:
                 await send_as(member(team, "ann"), to, "hello")
             caught.append(refused.value)
-        assert told(session, MailSent) == []
+        assert told(crew, MailSent) == []
 
     assert [one.kind for one in caught] == ["unknown_recipient", "unknown_recipient", "yourself", "other_session"]
     assert caught[0].near == ("tester",)
@@ -124,7 +113,7 @@ async def test_a_message_to_one_who_has_ended_is_a_dead_letter_and_its_sender_is
 ) -> None:
     """RC-48, CL-25: whoever has the name with a number is somebody else."""
     pages = {"ann": in_order(), "bob": in_order()}
-    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:
         mate = await team.spawn("ann", definition=kind("ann"))
         await team.spawn("bob", definition=kind("bob"))
         mate.kill()
@@ -132,15 +121,15 @@ async def test_a_message_to_one_who_has_ended_is_a_dead_letter_and_its_sender_is
         other = await team.spawn("ann", definition=kind("ann"))
         with pytest.raises(SendRefused) as caught:
             await send_as(member(team, "bob"), "ann", "Are you there?")
-        await session.wait_quiet()
-        heard, returned = mail_texts(team, other.name), told(session, MailReturned)
+        await crew.wait_quiet()
+        heard, returned = mail_texts(team, other.name), told(crew, MailReturned)
 
     assert other.name == "ann-2"
     assert caught.value.kind == "ended"
     assert "ann-2" in str(caught.value)
     assert heard == []
     assert [(one.sender, one.to, one.why) for one in returned] == [("bob", "ann", "ann had ended")]
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_what_a_member_has_not_read_when_it_ends_goes_back_to_those_who_wrote_it(
@@ -148,7 +137,7 @@ async def test_what_a_member_has_not_read_when_it_ends_goes_back_to_those_who_wr
 ) -> None:
     """RC-48: nothing vanishes."""
     pages = {"ann": in_order("Busy."), "bob": in_order()}
-    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=10.0) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages, wait_s=10.0) as crew, open_team(crew, "t") as team:
         mate = await team.spawn("ann", definition=kind("ann"), prompt="Work.")
         await team.spawn("bob", definition=kind("bob"))
         await trio.sleep(1)
@@ -157,26 +146,26 @@ async def test_what_a_member_has_not_read_when_it_ends_goes_back_to_those_who_wr
         assert len(team.mail.waiting) == 2
         mate.kill()
         await mate.wait_ended()
-        await session.wait_quiet()
-        heard, returned = texts_of(member(team, "bob").home), told(session, MailReturned)
+        await crew.wait_quiet()
+        heard, returned = texts_of(member(team, "bob").home), told(crew, MailReturned)
         assert not team.mail.waiting
 
     assert [one.why for one in returned] == ["ann ended before it read it"] * 2
     assert any(text == "ann has ended, and has not read what you sent it: about one; second" for text in heard)
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, autojump_clock: MockClock) -> None:
     pages = {name: in_order() for name in ("ann", "bob", "cid")}
-    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:
         for name in pages:
             await team.spawn(name, definition=kind(name))
         result = await send_as(member(team, "ann"), "*", "All is well.")
         with pytest.raises(SendRefused) as caught:
             await send_as(member(team, LEAD), "*", {"type": "shutdown_request"})
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = {name: len(mail_texts(team, name)) for name in ("ann", "bob", "cid", LEAD)}
-        sent = told(session, MailSent)
+        sent = told(crew, MailSent)
 
     assert [(line.text, line.text_of) for line in sent] == [("All is well.", 0), ("", 1), ("", 1)], "the text once"
     world = World(FOLDS)
@@ -194,8 +183,8 @@ async def test_what_cannot_be_put_on_record_is_not_sent(tmp_path: Path, autojump
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
         async with (
-            open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as session,
-            session.open_team("t") as team,
+            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
+            open_team(crew, "t") as team,
         ):
             await team.spawn("ann", definition=kind("ann"))
             disk.is_full = True
@@ -214,12 +203,12 @@ async def test_what_cannot_be_put_on_record_is_not_sent(tmp_path: Path, autojump
 async def test_what_is_too_long_is_cut_and_not_refused(tmp_path: Path, autojump_clock: MockClock) -> None:
     """CL-27."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         result = await send_as(member(team, LEAD), "ann", "x" * 101_424, summary="s" * 500)
-        await session.wait_quiet()
+        await crew.wait_quiet()
         (text,) = mail_texts(team, "ann")
 
     assert len(result["routing"]["summary"]) == 80
@@ -238,45 +227,45 @@ async def test_bad_entries_of_an_inbox_are_put_aside_and_reported_once(
         {"from": "old-mate", "text": "second"},
     ]
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         problems = await team.mail.take_entries("ann", entries)
-        await session.wait_quiet()
-        heard, aside = mail_texts(team, "ann"), told(session, MailQuarantined)
+        await crew.wait_quiet()
+        heard, aside = mail_texts(team, "ann"), told(crew, MailQuarantined)
 
     assert [text.splitlines()[1] for text in heard] == ["first", "second"]
     assert [problem.text for problem in problems] == [one.problem for one in aside]
     assert [one.problem for one in aside] == ["entry 1: text is not text", "entry 2: 'nonsense' is not an object"]
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_what_is_unread_when_the_team_is_closed_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
     """The next time that the team is open, it is handed over, under its old number and once."""
     pages = {"ann": in_order("Busy.")}
-    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=50.0) as session:
-        async with session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages, wait_s=50.0) as crew:
+        async with open_team(crew, "t") as team:
             await team.spawn("ann", definition=kind("ann"), prompt="Work.")
             await trio.sleep(1)
             await send_as(member(team, LEAD), "ann", "read me")
         world = World(FOLDS)
-        for event in told(session, MailSent):
+        for event in told(crew, MailSent):
             world.apply(Entry(seq=1, t=0.0, kind=event.kind, event=event))
         mails: Any = world.section("mail")
         left = unread(mails, "t")
-        assert told(session, MailReturned) == []
-        async with session.open_team("u") as again:
+        assert told(crew, MailReturned) == []
+        async with open_team(crew, "u") as again:
             await again.spawn("ann", definition=kind("ann"))
             again.mail.take_up(left)
             again.mail.take_up([attrs.evolve(left[0], mail=9, to="nobody")])
             request = ShutdownRequest(sender=LEAD, request_id="s")
             again.mail.take_up([attrs.evolve(left[0], mail=8, text=write_text(request))])
-            await session.wait_quiet()
-            heard, read = mail_texts(again, "ann"), told(session, MailRead)
-            lost = told(session, MailReturned)
+            await crew.wait_quiet()
+            heard, read = mail_texts(again, "ann"), told(crew, MailRead)
+            lost = told(crew, MailReturned)
             await send_as(member(again, LEAD), "ann", "new")
-            assert told(session, MailSent)[-1].mail == 10
+            assert told(crew, MailSent)[-1].mail == 10
 
     assert [one.text for one in left] == ["read me"]
     assert unread(mails, "t", told={left[0].mark}) == []
@@ -311,7 +300,7 @@ async def _race(folder: Path, ways: list[tuple[str, int]], wait_s: float) -> Non
 
     sent: list[str] = []
     pages = {"ann": ann, "bob": in_order()}
-    async with open_teamwork(folder, in_order(), pages=pages, wait_s=wait_s) as session, session.open_team("t") as team:
+    async with open_lead(folder, in_order(), pages=pages, wait_s=wait_s) as crew, open_team(crew, "t") as team:
         mate = await team.spawn("ann", definition=kind("ann"))
         await team.spawn("bob", definition=kind("bob"))
         async with trio.open_nursery() as nursery:
@@ -328,10 +317,10 @@ async def _race(folder: Path, ways: list[tuple[str, int]], wait_s: float) -> Non
                             text = f"message {number}.{copy}."
                             sent.append(text)
                             nursery.start_soon(send_as, member(team, way), "ann", text)
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = mail_texts(team, "ann")
-        read = [event.mail for event in told(session, MailRead)]
-        by_number = {event.mail: event.text for event in told(session, MailSent)}
+        read = [event.mail for event in told(crew, MailRead)]
+        by_number = {event.mail: event.text for event in told(crew, MailSent)}
         path = member(team, "ann").home.conversation.path
 
     lines = list(read_transcript(path)) if path.exists() else []
@@ -339,18 +328,7 @@ async def _race(folder: Path, ways: list[tuple[str, int]], wait_s: float) -> Non
     assert sorted(by_number[one] for one in read) == sorted(sent)
     marks = [mark for line in lines for mark in line.get("notices", ())]
     assert [int(mark.rpartition(".")[2]) for mark in marks] == read, "in the step in which the transcript has it"
-    assert violations(session) == []
-
-
-class SlowHooks:
-    """Hooks of prompts that take a while."""
-
-    def has(self, event: HookEvent) -> bool:
-        return event is HookEvent.USER_PROMPT_SUBMIT
-
-    async def run(self, told: HookInput, context: HookContext) -> HookOutcome:
-        await trio.sleep(10)
-        return HookOutcome(event=told.event)
+    assert violations(crew) == []
 
 
 async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_that_came_before_them(
@@ -358,34 +336,34 @@ async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_th
 ) -> None:
     """RC-43: what a turn began with stands in the conversation before anything is waited for."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         home = member(team, LEAD).home
-        home.replace(hooks=SlowHooks())
-        session.main.suspend()
+        home.replace(hooks=ScriptedHooks(HookEvent.USER_PROMPT_SUBMIT, [{}], wait_s=10))
+        crew.main.ref.suspend()
         await team.mail.hand_over("ann", [member(team, LEAD)], "I go on.", "refused", lane=Lane.NEXT)
-        session.send("The user's words.")
+        crew.send("The user's words.")
         await trio.sleep(1)
-        session.main.resume()
+        crew.main.ref.resume()
         await trio.sleep(5)
-        session.interrupt()
-        await session.wait_quiet()
+        crew.interrupt()
+        await crew.wait_quiet()
         said = texts_of(home)
-        read = told(session, MailRead)
+        read = told(crew, MailRead)
 
     assert sum("I go on." in text for text in said) == 1
     assert sum("The user's words." in text for text in said) == 1
     assert len(read) == 1
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_an_interrupted_send_reaches_nobody(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Until it is on record it is on no way: who is cut off there has sent nothing, and that is on record."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         durable = team.roster.wait_durable
@@ -398,13 +376,13 @@ async def test_an_interrupted_send_reaches_nobody(tmp_path: Path, autojump_clock
         with trio.move_on_after(1) as scope:
             await send_as(member(team, LEAD), "ann", "first")
         await send_as(member(team, LEAD), "ann", "second")
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = mail_texts(team, "ann")
 
     assert scope.cancelled_caught
     assert [text.splitlines()[1] for text in heard] == ["second"]
-    assert [(event.mail, event.why) for event in told(session, MailReturned)] == [(1, "its sender was interrupted")]
-    assert violations(session) == []
+    assert [(event.mail, event.why) for event in told(crew, MailReturned)] == [(1, "its sender was interrupted")]
+    assert violations(crew) == []
 
 
 async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_sender_is_told(
@@ -412,7 +390,7 @@ async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_s
 ) -> None:
     """RC-48: the others get theirs."""
     pages = {"ann": in_order(), "bob": in_order()}
-    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:
         for name in pages:
             await team.spawn(name, definition=kind(name))
         durable = team.roster.wait_durable
@@ -434,8 +412,8 @@ async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_s
             nursery.start_soon(send, "ann")
             await trio.sleep(1)
             team.teammates["ann"].kill()
-        await session.wait_quiet()
-        heard, returned = mail_texts(team, "bob"), told(session, MailReturned)
+        await crew.wait_quiet()
+        heard, returned = mail_texts(team, "bob"), told(crew, MailReturned)
 
     one = next(result for result in results if isinstance(result, SendRefused))
     other = next(result for result in results if not isinstance(result, SendRefused))
@@ -443,13 +421,13 @@ async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_s
     assert other["message"] == "Message sent to bob. Not to ann: it has ended and reads nothing any more."
     assert len(heard) == 1
     assert [one.to for one in returned] == ["ann", "ann"]
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         mate = team.teammates["ann"].ref
@@ -458,7 +436,7 @@ async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock
             team.teammates["ann"].tell("More.")
         with pytest.raises(SendRefused) as caught:
             await send_as(member(team, LEAD), "ann", "hello")
-        assert [event.to for event in told(session, MailReturned)] == ["ann"]
+        assert [event.to for event in told(crew, MailReturned)] == ["ann"]
         team.teammates["ann"].kill()
 
     assert caught.value.kind == "full"
@@ -467,10 +445,10 @@ async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock
 async def test_two_messages_of_one_answer_arrive_in_their_order(tmp_path: Path, autojump_clock: MockClock) -> None:
     calls = [mail("ann", f"message {number}.") for number in range(5)]
     pages = {"ann": in_order(), "bob": in_order(calls, "Sent.")}
-    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:
         await team.spawn("ann", definition=kind("ann"))
         await team.spawn("bob", definition=kind("bob"), prompt="Go.")
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = mail_texts(team, "ann")
 
     assert [text.splitlines()[1] for text in heard] == [f"message {number}." for number in range(5)]

@@ -6,6 +6,7 @@ import math
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -19,24 +20,12 @@ from greenroom.agents.subagents import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.session import Session
-from greenroom.teams import LEAD, MemberStatus, ShutdownSettled, Team, TeammateIdled, TeammateWoke
+from greenroom.teams import LEAD, MemberStatus, ShutdownSettled, Team, TeammateIdled, TeammateWoke, TeamSettings
 from greenroom.teams._shutdown_requests import OUTCOMES, ShutdownOutcome, ShutdownState
 from greenroom.testing import run_virtual, virtual_ports
-from tests.session.teamwork import (
-    Page,
-    in_order,
-    kind,
-    last_texts,
-    mail,
-    mail_texts,
-    main_messages,
-    member,
-    open_teamwork,
-    send_as,
-    told,
-    violations,
-)
+from tests.agents.crews import Crew, main_messages, told, violations
+from tests.agents.pages import Page, in_order, kind, last_texts, mail
+from tests.teams.crews import mail_texts, member, open_lead, open_team, send_as
 from tests.trace.disks import FillingDisk
 
 
@@ -59,9 +48,9 @@ def answering(*, approve: bool, reason: str = "", otherwise: AnswerLike = "Done.
     return page
 
 
-def outcomes(session: Session) -> list[tuple[str, str]]:
+def outcomes(crew: Crew) -> list[tuple[str, str]]:
     """Return how requests ended, as the record says: mate and outcome."""
-    return [(event.to, event.outcome) for event in told(session, ShutdownSettled)]
+    return [(event.to, event.outcome) for event in told(crew, ShutdownSettled)]
 
 
 async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
@@ -74,40 +63,40 @@ async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
         return mail("ann", {"type": "shutdown_request", "reason": "The work is done."}) if wanted else "I see."
 
     async with (
-        open_teamwork(tmp_path, lead, pages={"ann": answering(approve=True)}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, lead, pages={"ann": answering(approve=True)}) as crew,
+        open_team(crew, "t") as team,
     ):
         mate = await team.spawn("ann", definition=kind("ann"))
         home = member(team, LEAD).home
         await home.profile.tools["TaskCreate"].call(
             {"subject": "one", "description": ""}, home.tool_context().for_call("c")
         )
-        await session.wait_quiet()
+        await crew.wait_quiet()
         assert [item.owner for item in team.board.items()] == ["ann"]
-        await session.run("end ann")
-        await session.wait_quiet()
+        await crew.run("end ann")
+        await crew.wait_quiet()
         assert mate.ref.is_gone
         assert [(item.owner, item.status) for item in team.board.items()] == [("", "pending")]
         assert list(team.roster.members) == [LEAD]
         heard = "\n".join(mail_texts(team, LEAD))
         assert not team.shutdowns.requests
 
-    assert outcomes(session) == [("ann", "approved")]
+    assert outcomes(crew) == [("ann", "approved")]
     assert "shutdown_approved" in heard
     assert "teammate_terminated" in heard
     assert heard.index("shutdown_approved") < heard.index("teammate_terminated")
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_clock: MockClock) -> None:
     """`shutdown-<ms>@<name>`; who is asked twice has one request."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         await team.spawn("ann", definition=kind("ann"))
         first, second = [await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"}) for _ in range(2)]
-        await session.wait_quiet()
+        await crew.wait_quiet()
         read = mail_texts(team, "ann")
         assert member(team, "ann").status is MemberStatus.SHUTDOWN_REQUESTED, "a plain text is no answer"
         assert list(team.shutdowns.requests) == [first["request_id"]]
@@ -115,7 +104,7 @@ async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_c
     assert re.fullmatch(r"shutdown-\d{13}@ann", first["request_id"])
     assert first["request_id"] == second["request_id"]
     assert len(read) == 1
-    assert outcomes(session) == [("ann", "ended")]
+    assert outcomes(crew) == [("ann", "ended")]
 
 
 @settings(max_examples=8)
@@ -128,21 +117,21 @@ def test_what_the_lead_is_told_of_one_that_was_asked_to_end_is_on_record(turns: 
 
     async def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            async with open_teamwork(Path(folder), in_order(), pages={"ann": page}) as session:
-                async with session.open_team("t") as team:
+            async with open_lead(Path(folder), in_order(), pages={"ann": page}) as crew:
+                async with open_team(crew, "t") as team:
                     await team.spawn("ann", definition=kind("ann"))
                     await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
-                    await session.wait_quiet()
+                    await crew.wait_quiet()
                     for what in turns:
                         member(team, "ann").ref.tell(Note(what, "bob"), Lane.LATER)
-                        await session.wait_quiet()
-                    heard = "\n".join(main_messages(session))
+                        await crew.wait_quiet()
+                    heard = "\n".join(main_messages(crew))
                     assert member(team, "ann").status is MemberStatus.SHUTDOWN_REQUESTED
 
-                    edges = len(told(session, TeammateIdled))
-                    assert edges == len(told(session, TeammateWoke)) == len(turns) + 1
+                    edges = len(told(crew, TeammateIdled))
+                    assert edges == len(told(crew, TeammateWoke)) == len(turns) + 1
                     assert heard.count("idle_notification") == 1 + turns.count("work")
-            assert violations(session) == []
+            assert violations(crew) == []
 
     run_virtual(run)
 
@@ -150,10 +139,10 @@ def test_what_the_lead_is_told_of_one_that_was_asked_to_end_is_on_record(turns: 
 async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (7), line 7."""
     pages = {"ann": answering(approve=False, reason="Half of it is missing.")}
-    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+    async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:
         mate = await team.spawn("ann", definition=kind("ann"))
         outcome = await mate.shutdown("Are you done?")
-        await session.wait_quiet()
+        await crew.wait_quiet()
         heard = mail_texts(team, LEAD)
         assert not mate.ref.is_gone
         assert member(team, "ann").status is MemberStatus.IDLE
@@ -161,11 +150,11 @@ async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path
     assert outcome == ShutdownOutcome(state=ShutdownState.REJECTED, reason="Half of it is missing.")
     assert not outcome.has_ended
     assert any("shutdown_rejected" in text and "Half of it is missing." in text for text in heard)
-    assert outcomes(session) == [("ann", "rejected")]
-    assert len(told(session, TeammateWoke)) == len(told(session, TeammateIdled)) == 1, (
+    assert outcomes(crew) == [("ann", "rejected")]
+    assert len(told(crew, TeammateWoke)) == len(told(crew, TeammateIdled)) == 1, (
         "who has nothing to do has worked before"
     )
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def test_acknowledging_is_not_yet_the_end(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -178,8 +167,8 @@ async def test_acknowledging_is_not_yet_the_end(tmp_path: Path, autojump_clock: 
         return "Good bye."
 
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": ann}, wait_s=10.0) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": ann}, wait_s=10.0) as crew,
+        open_team(crew, "t") as team,
     ):
         mate = await team.spawn("ann", definition=kind("ann"))
         async with trio.open_nursery() as nursery:
@@ -193,7 +182,7 @@ async def test_acknowledging_is_not_yet_the_end(tmp_path: Path, autojump_clock: 
         assert member(team, LEAD).name == LEAD
         assert "ann" not in team.roster.members
 
-    assert outcomes(session) == [("ann", "approved")]
+    assert outcomes(crew) == [("ann", "approved")]
 
 
 def _busy(_: ModelRequest) -> AnswerLike:
@@ -202,12 +191,12 @@ def _busy(_: ModelRequest) -> AnswerLike:
 
 @pytest.mark.parametrize(("teams", "ends_within_s"), [({}, 75), ({"shutdown_s": 5}, 15), ({"shutdown_s": 0}, None)])
 async def test_a_request_of_the_leads_model_has_a_deadline_too(
-    teams: dict[str, float], ends_within_s: float | None, tmp_path: Path, autojump_clock: MockClock
+    teams: dict[str, Any], ends_within_s: float | None, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """RC-51: the one of the settings; it reads when that is. Without one, its mate goes on for as long as it wants."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": _busy}, settings={"teams": teams}, wait_s=1.0) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": _busy}, wait_s=1.0) as crew,
+        open_team(crew, "t", shutdown_s=TeamSettings(**teams).shutdown_deadline_s) as team,
     ):
         mate = await team.spawn("ann", definition=kind("ann", max_turns=10_000), prompt="Work.")
         await trio.sleep(3)
@@ -224,8 +213,8 @@ async def test_a_request_of_the_leads_model_has_a_deadline_too(
     else:
         assert ended_s is not None
         assert ends_within_s - 15 <= ended_s <= ends_within_s
-        assert outcomes(session) == [("ann", "forced")]
-    assert violations(session) == []
+        assert outcomes(crew) == [("ann", "forced")]
+    assert violations(crew) == []
 
 
 @pytest.mark.parametrize(
@@ -236,8 +225,8 @@ async def test_at_the_deadline_a_mate_is_ended_whatever_it_does(
 ) -> None:
     """RC-51, RC-53: it loops, it says ok and nothing else, it approves and does not come to its end."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": page}, wait_s=1.0) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": page}, wait_s=1.0) as crew,
+        open_team(crew, "t") as team,
     ):
         mate = await team.spawn("ann", definition=kind("ann", max_turns=10_000), prompt="Work.")
         await trio.sleep(3)
@@ -249,8 +238,8 @@ async def test_at_the_deadline_a_mate_is_ended_whatever_it_does(
 
     assert outcome.state is ShutdownState.FORCED
     assert took <= 30
-    assert outcomes(session) == [("ann", "forced")]
-    assert violations(session) == []
+    assert outcomes(crew) == [("ann", "forced")]
+    assert violations(crew) == []
 
 
 async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
@@ -261,8 +250,8 @@ async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
         async with (
-            open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as session,
-            session.open_team("t") as team,
+            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
+            open_team(crew, "t") as team,
         ):
             mate = await team.spawn("ann", definition=kind("ann"))
             disk.is_full = True
@@ -283,12 +272,12 @@ async def test_an_approval_that_cannot_be_put_on_record_counts_all_the_same(
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
         async with (
-            open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as session,
-            session.open_team("t") as team,
+            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
+            open_team(crew, "t") as team,
         ):
             mate = await team.spawn("ann", definition=kind("ann"))
             asked = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
-            await session.wait_quiet()
+            await crew.wait_quiet()
             disk.is_full = True
             said = {"type": "shutdown_response", "request_id": asked["request_id"], "approve": True}
             result = await send_as(member(team, "ann"), LEAD, said)
@@ -303,8 +292,8 @@ async def test_a_refusal_that_is_on_record_after_the_deadline_is_too_late(
 ) -> None:
     """RC-51: a slow disk gives nobody more time, and there is one outcome."""
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         mate = await team.spawn("ann", definition=kind("ann"))
         one = member(team, "ann")
@@ -329,13 +318,13 @@ async def test_a_refusal_that_is_on_record_after_the_deadline_is_too_late(
                 await send_as(one, LEAD, said)
 
     assert [outcome.state for outcome in results] == [ShutdownState.FORCED]
-    assert outcomes(session) == [("ann", "forced")]
+    assert outcomes(crew) == [("ann", "forced")]
 
 
 async def test_only_the_lead_asks_and_only_who_was_asked_answers(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with (
-        open_teamwork(tmp_path, in_order(), pages={"ann": in_order(), "bob": in_order()}) as session,
-        session.open_team("t") as team,
+        open_lead(tmp_path, in_order(), pages={"ann": in_order(), "bob": in_order()}) as crew,
+        open_team(crew, "t") as team,
     ):
         for name in ("ann", "bob"):
             await team.spawn(name, definition=kind(name))
@@ -399,9 +388,8 @@ def test_under_any_interleaving_each_request_has_exactly_one_outcome(
 async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float) -> None:
     results: list[ShutdownOutcome] = []
     asked: set[str] = set()
-    limit = {"teams": {"shutdown_s": 15}}
-    async with open_teamwork(folder, in_order(), pages={"ann": in_order()}, wait_s=wait_s, settings=limit) as session:
-        async with session.open_team("t") as team, trio.open_nursery() as nursery:
+    async with open_lead(folder, in_order(), pages={"ann": in_order()}, wait_s=wait_s) as crew:
+        async with open_team(crew, "t", shutdown_s=15) as team, trio.open_nursery() as nursery:
             mate = await team.spawn("ann", definition=kind("ann"))
             for act, pause_s in acts:
                 nursery.start_soon(_do, team, act, results, asked)
@@ -411,7 +399,7 @@ async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float)
             mate.kill()
             with trio.fail_after(60):
                 await mate.wait_ended()
-        settled = told(session, ShutdownSettled)
+        settled = told(crew, ShutdownSettled)
 
     by_request = {one.request: one.outcome for one in settled}
     assert len(by_request) == len(settled), "exactly one"
@@ -419,7 +407,7 @@ async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float)
     assert all(ShutdownState(one) in OUTCOMES for one in by_request.values())
     assert len(results) == sum(act in {"host", "patient"} for act, _ in acts)
     assert not team.shutdowns.requests
-    assert violations(session) == []
+    assert violations(crew) == []
 
 
 async def _do(team: Team, act: str, results: list[ShutdownOutcome], asked: set[str]) -> None:

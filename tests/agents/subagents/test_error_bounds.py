@@ -12,7 +12,8 @@ from greenroom.actors import Behavior, Context
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tools import tool
-from tests.session.teamwork import agent, in_order, open_teamwork
+from tests.agents.crews import open_crew
+from tests.agents.pages import agent, in_order
 
 HUGE = 1_000_000
 MOST = 300_000
@@ -56,13 +57,13 @@ async def test_run_folder_stays_small_whoever_fails(where: str, tmp_path: Path, 
         "background child": agent("general-purpose", run_in_background=True),
     }
     main = {"provider": broken, "adapter": buggy}.get(where) or in_order(*filter(None, [start.get(where)]), "Done.")
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": broken}, tools=(explode,)) as session:
+    async with open_crew(tmp_path, main, pages={"general-purpose": broken}, tools=(explode,)) as crew:
         if where == "actor":
-            actor = await session.runtime.spawn(Crashes)
+            actor = await crew.runtime.spawn(Crashes)
             for _ in range(3):
                 actor.tell("w")
         with suppress(TurnFailed):
-            await session.run("Go.")
-        await session.wait_quiet()
+            await crew.run("Go.")
+        await crew.wait_quiet()
 
     assert 1_000 < bytes_of(tmp_path / "runs") < MOST

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from greenroom.models import AnswerLike, Call, ModelRequest
-from tests.session.teamwork import Page, last_texts, mail
+from tests.agents.pages import Page, last_texts, mail
 
 PLAN = "# Plan\n\nWrite one file."
 
