@@ -1,4 +1,4 @@
-"""Decisions about a call of the tool Agent, and where the cause can be read when something unexpected happened."""
+"""Calls of the tool Agent in a session: built-in agents, definitions from files, the variable for models, rules and hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool Agent in a session: what a call starts, what comes back, and who hears of the end."""
+"""Agents of a session as its program sees them: handles, ends by every name, usage, and what is kept."""
 
 from __future__ import annotations
 

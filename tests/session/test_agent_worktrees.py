@@ -1,4 +1,4 @@
-"""Agents in worktrees of their own: made for them, kept within them, removed or kept at their end; with real git."""
+"""A call that a session refuses leaves no worktree; with real git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions in the mode auto: who reviews a call, what the reviewer reads, and what becomes of the call."""
+"""Sessions in the mode auto: settings of the reviewer, words of the user after a restart, cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of sub-agents: whom they reach, what an answer is good for, what a refusal leaves, and how waiting is seen."""
+"""Permissions of the agents of a session: lasting answers, and children that may do more."""
 
 from __future__ import annotations
 

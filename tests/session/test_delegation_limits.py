@@ -1,4 +1,4 @@
-"""Limits of what agents start: how deep, how many at once, how many in all, and what the budget leaves."""
+"""What the budget of a session leaves to its agents."""
 
 from __future__ import annotations
 

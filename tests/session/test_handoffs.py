@@ -1,4 +1,4 @@
-"""The review of what a sub-agent did in the mode auto, before its report goes to whoever asked for it."""
+"""Reviews of agents in a session that ends meanwhile, and of agents whose definition names a mode."""
 
 from __future__ import annotations
 

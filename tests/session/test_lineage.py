@@ -1,4 +1,4 @@
-"""The line from main to its agents: commands that outlive an agent, notices to those above, names, switches."""
+"""Forks by a person, switches of the environment, and handles of agents that end."""
 
 from __future__ import annotations
 

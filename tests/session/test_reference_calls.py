@@ -1,4 +1,4 @@
-"""The six calls that the reference documents show, each in a session, from the call to the result."""
+"""The call of the reference documents that takes a session: a skill with its own context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worktrees of a session: gone into by the tools or from the beginning, left, gone back to; with real git."""
+"""Worktrees of a session: gone into from the beginning, gone back to, made by hooks; with real git."""
 
 from __future__ import annotations
 

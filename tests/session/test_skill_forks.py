@@ -1,4 +1,4 @@
-"""Skills with `context: fork`, called by a model and by the user: who waits, what is shared, how the result comes back."""
+"""Skills with `context: fork` in a session: sent commands, what the skill names, and its hooks."""
 
 from __future__ import annotations
 

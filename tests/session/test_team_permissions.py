@@ -1,4 +1,4 @@
-"""Permissions of teammates in a session: those of their lead, and a lead that only delegates."""
+"""Permissions of teammates in a session: those of their lead, refusals, and a lead that only delegates."""
 
 from __future__ import annotations
 

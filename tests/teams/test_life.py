@@ -1,4 +1,4 @@
-"""Teammates in a crew: idle and told of once, aborted, failed, ended, restarted, looked at and let go."""
+"""Teammates: idle and reported once, aborted, failed, crashed, restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions about a call of the tool Agent, and where the cause can be read when something unexpected happened."""
+"""Results of a call of the tool Agent, and where the cause can be read when something unexpected happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool Agent in a crew: what a call starts, what comes back, and who hears of the end."""
+"""The tool Agent: what a call starts, what comes back, and who is notified of the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends and who hears of them when something goes wrong on the way: attempts, readers that are gone, approvals in the depth."""
+"""Notices of ends whose readers are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages to agents that do not run at the moment: what waits for a place, and what is just being cleaned up."""
+"""Messages to agents that have ended, and what their next run knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SendMessage in a crew: whom it reaches, whom it does not, and that nobody's words pass for the user's."""
+"""SendMessage between agents: whom it reaches, whom it does not, and that nobody's words pass for the user's."""
 
 from __future__ import annotations
 

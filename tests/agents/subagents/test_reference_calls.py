@@ -1,4 +1,4 @@
-"""The six calls that the reference documents show, each in a crew, from the call to the result."""
+"""The calls that the reference documents show, from the call to the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worktrees of a crew: gone into by the tools or from the beginning, left, gone back to; with real git."""
+"""The tools EnterWorktree and ExitWorktree: places, losses, permissions, and who else works there; with real git."""
 
 from __future__ import annotations
 
