@@ -1,4 +1,4 @@
-"""No module of greenroom is longer than 500 lines, no function longer than 60; and the kernel stays small enough to be read."""
+"""No module of greenroom is longer than 500 lines, and no function longer than 60."""
 
 from __future__ import annotations
 

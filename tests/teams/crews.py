@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import trio
 
 from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentState, Lineage, load_conversation
@@ -160,7 +161,8 @@ async def open_team(
         crew.equip(crew.home)
         team.mail.is_closing = True
         supervisor.ref.stop(why="the team was closed")
-        await supervisor.ref.wait_ended()
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 60):
+            await supervisor.ref.wait_ended()
         team.roster.emit(TeamClosed(actor="", team=name, is_deleted=False))
         mates.team = None
 
