@@ -42,18 +42,21 @@ class Context(Generic[Answer]):
     With `ctx: Context[int]`, a type checker accepts only answers of that type in `ctx.reply`.
     """
 
-    __slots__ = ("_cell", "_life", "ref", "turn")
+    __slots__ = ("_cell", "_life", "turn")
 
     def __init__(self, cell: Cell[Any]) -> None:
         self._cell = cell
         self._life: Incarnation = cell.life
-        self.ref: Ref[Any] = Ref(cell)
-        """The actor itself."""
         self.turn = cell.life.turn
         """The current turn."""
 
     def __repr__(self) -> str:
         return f"<Context of {self._cell.path!r}>"
+
+    @property
+    def ref(self) -> Ref[Any]:
+        """The actor itself."""
+        return Ref(self._cell)
 
     @property
     def path(self) -> str:

@@ -111,22 +111,23 @@ async def run_cell(cell: Cell[Any]) -> None:
         life = cell.life
         life.task = current_task()
         error: BaseException | None = None
-        running: tuple[Behavior[Any], Context] | None = None
+        behavior: Behavior[Any] | None = None
+        context: Context | None = None
         scope = life.scope = trio.CancelScope(shield=True)
         try:
             with scope:
                 if life.delay_s and life.kill_cause is None:
                     await trio.sleep(life.delay_s)
                 if life.kill_cause is None:
-                    running = create(cell)
+                    behavior, context = create(cell)
                     # One frame less for those without a nursery: every wait goes through all of them.
-                    await (_serve_with_nursery if running[0].actor_tasks else _serve)(cell, *running)
+                    await (_serve_with_nursery if behavior.actor_tasks else _serve)(cell, behavior, context)
         except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary: the outcome table decides
             error = caught
         if life.state in TERMINAL:
             return  # it was ended while it was idle
-        outcome = await _settle(life, running, error, was_caught=scope.cancelled_caught)
-        running = None
+        outcome = await _settle(life, behavior, context, error, was_caught=scope.cancelled_caught)
+        behavior = context = None
         verdict = cell.exit(outcome)
         if outcome.reraise is not None:
             raise outcome.reraise
@@ -136,14 +137,19 @@ async def run_cell(cell: Cell[Any]) -> None:
 
 
 async def _settle(
-    life: Incarnation, running: tuple[Behavior[Any], Context] | None, error: BaseException | None, *, was_caught: bool
+    life: Incarnation,
+    behavior: Behavior[Any] | None,
+    context: Context | None,
+    error: BaseException | None,
+    *,
+    was_caught: bool,
 ) -> Outcome:
     """Clean up after an incarnation and return its outcome."""
     if life.state is State.PENDING:
         return Outcome(state=State.KILLED, by="own", cause=life.kill_cause)
     was_cut, clean_up_error = False, None
-    if running is not None and overrides(type(running[0]), "on_stop"):
-        was_cut, clean_up_error = await _clean_up(*running, life.cell.spec.kill_grace_s)
+    if behavior is not None and context is not None and overrides(type(behavior), "on_stop"):
+        was_cut, clean_up_error = await _clean_up(behavior, context, life.cell.spec.kill_grace_s)
     if error is not None and clean_up_error is not None:
         error = BaseExceptionGroup("the actor failed, and so did its clean-up", [error, clean_up_error])
     outcome = decide_outcome(error or clean_up_error, requested=life.kill_cause, was_caught=was_caught)
@@ -231,7 +237,7 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
     cell, task, turn = life.cell, current_task(), life.turn
     mailbox, now = cell.mailbox, cell.shared.now
     # Past `Mailbox.take`, unless there is something to record: 4 % of a message.
-    take = mailbox.lanes.take if mailbox.trace is None else mailbox.take
+    taken_from = mailbox.lanes if mailbox.trace is None else mailbox
     has_events, has_turn_tasks = turn.has_events, behavior.turn_tasks
     budget = BUDGET
     began_t, yield_t = now(), math.inf
@@ -246,7 +252,7 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
             await checkpoint_if_cancelled()
         if life.stop_cause is not None:
             return
-        envelope = None if life.is_suspended else take()
+        envelope = None if life.is_suspended else taken_from.take()
         if envelope is None:
             if cell.drain_cause is None or not life.stop_if_drained():
                 await mailbox.parked(task)

@@ -116,9 +116,9 @@ MUTANTS: Final = (
         "user code of an actor that was killed while pending",
         ("I-7",),
         _LOOP,
-        "                if life.kill_cause is None:\n                    running",
+        "                if life.kill_cause is None:\n                    behavior, context = create",
         "                if life.kill_cause is not None:\n                    scope.cancel()\n"
-        "                if True:\n                    running",
+        "                if True:\n                    behavior, context = create",
     ),
     Mutant(
         "the fold forgets that an actor is gone",

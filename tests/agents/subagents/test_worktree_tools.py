@@ -163,7 +163,7 @@ async def test_a_worktree_that_was_there_is_entered_and_never_removed(tmp_path: 
     said, crew = await play(tmp_path, *calls)
 
     assert (said[1], said[3], said[5]) == (str(mine), str(mine), str(project))
-    assert "was there before" in said[2]
+    assert "it existed before this agent entered it" in said[2]
     assert moves(crew)[0]["worktreeBranch"] == "mine"
     assert mine.exists()
     assert branches(project) == ["main", "mine"]
@@ -192,7 +192,7 @@ async def test_a_worktree_of_somebody_else_is_not_forgotten_with_its_branch(tmp_
         (enter(path="."), "is not a worktree"),
         (enter(path="sub"), "is not a worktree"),
         (enter(nme="x"), "nme"),
-        (leave("keep"), "no worktree that it went into"),
+        (leave("keep"), "has not entered a worktree"),
         (leave("drop"), "action"),
         (leave("keep", discard_changes=True), "is for `remove`"),
     ],
@@ -449,7 +449,7 @@ async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, pro
         (member,) = crew.pool.subagents.values()
 
     assert "a worktree of its own" in read[1]
-    assert "no worktree that it went into" in read[2]
+    assert "has not entered a worktree" in read[2]
     assert branches(project) == ["main", f"worktree-agent-{member.id[:8]}"]
 
 
