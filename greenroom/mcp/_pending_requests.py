@@ -30,6 +30,7 @@ _WAITING: Final = 64
 _LISTS: Final = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}
 _CANCELLED: Final = "notifications/cancelled"
 _NAME_CHARS: Final = 60
+_MAX_NAMED: Final = 1_000
 MAX_THEIRS: Final = 100
 """Maximum number of a server's own requests that are open at once; more are refused."""
 
@@ -46,6 +47,8 @@ class Answers:
         self._open: dict[int | str, str] = {}
         self._last = 0
         """Number of the last request; the SDK counts them."""
+        self._named: deque[str] = deque(maxlen=_MAX_NAMED)
+        """Ids of the latest requests that the SDK does not count, such as `listen-1`."""
         self._notified = 0
         """Notifications for which the server may send an error, as some servers do."""
         self._theirs = 0
@@ -57,7 +60,10 @@ class Answers:
 
         if isinstance(message, mcp_types.JSONRPCRequest):
             self._open[message.id] = message.method
-            self._last = message.id if isinstance(message.id, int) else self._last
+            if isinstance(message.id, int):
+                self._last = message.id
+            else:
+                self._named.append(message.id)
             if message.method in _LISTS and not (message.params or {}).get("cursor"):
                 self.left_out[message.method] = []
         elif isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
@@ -104,7 +110,7 @@ class Answers:
 
     def _is_ours(self, number: Any) -> bool:
         is_counted = isinstance(number, int) and not isinstance(number, bool) and 0 < number <= self._last
-        return is_counted or (isinstance(number, str) and number in self._open)
+        return is_counted or (isinstance(number, str) and number in self._named)
 
     def _end_all(self) -> list[int | str]:
         numbers = list(self._open)
