@@ -49,10 +49,12 @@ class Dispatcher:
         poke()
 
     def schedule(self, runner: PlainRunner) -> None:
-        """Queue an actor for one turn."""
-        self._ready.append(runner)
-        if self._spot.task is not None:
-            self._spot.unpark()
+        """Queue an actor for one turn, unless it is queued."""
+        if not runner.is_scheduled:
+            runner.is_scheduled = True
+            self._ready.append(runner)
+            if self._spot.task is not None:
+                self._spot.unpark()
 
     @enable_ki_protection
     async def run(self) -> None:
@@ -78,7 +80,7 @@ class PlainRunner:
     _dispatcher: Dispatcher
     _cell: Cell[Any]
     _context: Context | None = None
-    _is_scheduled: bool = False
+    is_scheduled: bool = False
     _back_off: Timer | None = None
     _run: Callable[..., Any] = attrs.field(init=False)
     """Runs a function in the context variables of the incarnation."""
@@ -98,8 +100,7 @@ class PlainRunner:
             self._begin()
 
     def _nudged(self) -> None:
-        if not self._is_scheduled and self._cell.life.state is RUNNING:
-            self._is_scheduled = True
+        if not self.is_scheduled and self._cell.life.state is RUNNING:
             self._dispatcher.schedule(self)
 
     def _begin(self) -> None:
@@ -121,7 +122,7 @@ class PlainRunner:
     def serve(self) -> None:
         """Handle one message, or restart the actor."""
         cell, life = self._cell, self._cell.life
-        self._is_scheduled = False
+        self.is_scheduled = False
         if life.state is not RUNNING:
             if self._back_off is None:
                 self._begin()
@@ -145,8 +146,9 @@ class PlainRunner:
         lanes = self._cell.mailbox.lanes
         if life.stop_cause is not None or life.kill_cause is not None:
             self._end_if_idle(life)
-        elif not self._is_scheduled and (lanes.next or not lanes.is_empty or self._cell.drain_cause is not None):
-            self._is_scheduled = True
+        elif (
+            lanes.next or not lanes.is_empty or self._cell.drain_cause is not None
+        ):  # most have `next`, and spare a call
             self._dispatcher.schedule(self)
 
     def _take_turn(self, envelope: Envelope[Any]) -> Outcome:
@@ -185,6 +187,5 @@ class PlainRunner:
         self._cell.renew(verdict.delay_s)
         if verdict.delay_s:
             self.poke()
-        elif not self._is_scheduled:  # not from here: a factory that raises repeatedly would recurse
-            self._is_scheduled = True
+        else:  # not from here: a factory that raises repeatedly would recurse
             self._dispatcher.schedule(self)

@@ -13,7 +13,7 @@ from typing import Final
 
 from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_sed
 from greenroom.permissions._git_table import GIT_RUNS
-from greenroom.permissions._options import is_option, may_be_option, names
+from greenroom.permissions._options import fixed_beginning, is_option, may_be_option, names
 from greenroom.permissions._shell_words import Command, Word, git_command, program
 from greenroom.permissions._wrapper_table import (
     ALWAYS_CODE,
@@ -81,7 +81,7 @@ def _has_code(name: str, words: Sequence[Word]) -> bool:
         value = word.value or ""
         if value == "--":
             return False
-        if may_be_option(word, options) or (name in _EDITORS and word.pieces[:1] == ("+",)):
+        if may_be_option(word, options) or (name in _EDITORS and word.has_gap and fixed_beginning(word) == "+"):
             return True
         if value == "-m" and after is not None and f"-m{after.value}" in options:
             return True
@@ -161,8 +161,8 @@ def _git(words: Sequence[Word]) -> bool:
         value = word.value or ""
         if value == "--":
             return False
-        # A text alone (`commit -m "$(...)"`) counts only where the command has such options of its own.
-        if (own or value or "-" in word.raw[:2]) and may_be_option(word, known):
+        # A word without a dash (`commit -m "$(...)"`) is taken for an option only if the command has such options of its own.
+        if (own or "-" in word.raw[:2]) and may_be_option(word, known):
             return True
         if value in known or (value.startswith("-") and is_option(value, known)) or value.startswith(("ext::", "fd::")):
             return True

@@ -197,11 +197,16 @@ def is_option(text: str, names: Collection[str]) -> str:
     return next(_short_matches(text, names), "")
 
 
+def fixed_beginning(word: Word) -> str:
+    """Return the text of a word before the first part that only the shell knows."""
+    return "".join(piece or "" for piece in itertools.takewhile(lambda piece: piece is not None, word.pieces))
+
+
 def may_be_option(word: Word, names: Collection[str]) -> bool:
     """True if a word that only the shell knows may turn out to be one of some options, or to hold one."""
     if not names or word.value is not None:
         return False
-    begun = "".join(piece or "" for piece in itertools.takewhile(lambda piece: piece is not None, word.pieces))
+    begun = fixed_beginning(word)
     if not begun:
         return True
     if not begun.startswith("-"):

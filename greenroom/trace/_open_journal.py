@@ -22,7 +22,7 @@ from greenroom.trace._run_folder import make_folder, open_files
 from greenroom.trace._run_lock import RunHeld, hold_run
 
 _WAITS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.3)
-"""What is waited between tries for the lock of a process that has ended."""
+"""Seconds between the attempts to take the lock of a process that has ended."""
 
 
 @attrs.define

@@ -104,6 +104,6 @@ def _is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:
-        return True
+    except PermissionError:  # another user's
+        pass
     return True

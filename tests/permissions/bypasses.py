@@ -533,6 +533,7 @@ HIDDEN: Final = (
     'find "$x" rm x ";"',
     "fd x -$x rm",
     "vim +$x a.py",
+    'vim "+$x" a.py',
     "man -P$x ls",
     "mapfile -C$x a < a.py",
     "declare -n$x",

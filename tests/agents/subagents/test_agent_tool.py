@@ -512,7 +512,7 @@ async def test_waits_for_several_agents_run_side_by_side_each_with_its_own_limit
         if said > 1:
             return "Noted."
         found = [block.content.split("agentId: ")[1].split()[0] for block in request.messages[2].content]  # type: ignore[union-attr]
-        return [Call("TaskOutput", {"task_id": one, "timeout": 60_000}) for one in found]
+        return [Call("TaskOutput", {"task_id": task_id, "timeout": 60_000}) for task_id in found]
 
     pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
     async with open_crew(tmp_path, main, pages=pages, wait_s=10.0) as crew:
