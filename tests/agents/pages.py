@@ -47,11 +47,16 @@ def asked(request: ModelRequest) -> str:
     return block.text
 
 
+def answers_in(request: ModelRequest) -> int:
+    """Return how often the model has answered."""
+    return sum(message.role == "assistant" for message in request.messages)
+
+
 def in_order(*answers: AnswerLike, otherwise: AnswerLike = "Noted.") -> Page:
     """Return a page that gives one answer after the other, by how often the model has spoken."""
 
     def page(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return answers[said] if said < len(answers) else otherwise
 
     return page
@@ -125,3 +130,8 @@ async def linger(seconds: int) -> str:
     """
     await trio.sleep(seconds)
     return "waited"
+
+
+def slowly(request: ModelRequest) -> AnswerLike:
+    """Look at something for a while, and report."""
+    return Call("Linger", {"seconds": 100}) if len(request.messages) == 1 else f"Report on: {asked(request)}"

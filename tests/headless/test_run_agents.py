@@ -27,7 +27,7 @@ from greenroom.session import MessageAppended, open_session
 from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.agents.pages import asked
+from tests.agents.pages import answers_in, asked
 from tests.cli.place import Done, Place, end_of, texts_of
 from tests.cli.served import served
 from tests.headless.agent_calls import by_prompt, said_first, spawn
@@ -370,7 +370,7 @@ def made(folder: Path) -> Path:
 
 
 def rounds_of(request: ModelRequest) -> int:
-    return sum(message.role == "assistant" for message in request.messages)
+    return answers_in(request)
 
 
 def search(request: ModelRequest, *, rounds: int, answer: str) -> AnswerLike:

@@ -13,7 +13,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.permissions import Allow, Scope, Update
 from greenroom.session import Session, open_session
 from greenroom.testing import virtual_ports
-from tests.agents.pages import agent, in_order, last_texts
+from tests.agents.pages import agent, answers_in, in_order, last_texts
 from tests.session.teamwork import open_teamwork
 
 ASKS = {"child_permission": "inherit"}
@@ -65,7 +65,7 @@ async def test_a_lasting_answer_counts_for_the_whole_session(
     """For the one that asked, for those that run, forks too, for later ones, and for main."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return [agent(f"job-{n}", subagent_type=kind, run_in_background=True) for n in (1, 2)]
         if last_texts(request) == "more":

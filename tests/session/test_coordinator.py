@@ -21,7 +21,7 @@ from greenroom.session import Fork, Session, open_session, read_beginning
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.agents.pages import Page, agent, echo, in_order, last_texts
+from tests.agents.pages import Page, agent, answers_in, echo, in_order, last_texts
 from tests.session.teamwork import main_messages, notices
 
 ON: Mapping[str, Any] = {"delegation": {"coordinator": True}}
@@ -230,7 +230,7 @@ async def test_a_stopped_worker_goes_on_as_the_same_agent_with_all_it_knew(
     """Behaviours (8), line 7; the message's origin is `coordinator`."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         texts = "\n".join(str(message) for message in request.messages)
         worker_id = texts.split("agentId: ")[1].split()[0].split("\\n")[0] if "agentId: " in texts else ""
         steps: list[AnswerLike] = [
@@ -288,7 +288,7 @@ async def test_workers_write_in_the_scratchpad_unasked_and_elsewhere_rules_hold(
             Call("Write", {"file_path": "elsewhere.md", "content": "x"}),
             Call("Write", {"file_path": f"{folder}/../journal.jsonl", "content": "x"}),
         ]
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         found.append(last_texts(request))
         return calls[said] if said < len(calls) else "Done."
 

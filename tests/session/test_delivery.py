@@ -23,7 +23,7 @@ from greenroom.tasks import TaskEnded, TaskState, TaskUndelivered
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.agents.pages import Page, agent, asked, in_order, last_texts
+from tests.agents.pages import Page, agent, answers_in, asked, in_order, last_texts, linger, slowly
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
 from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
@@ -76,22 +76,6 @@ async def test_a_notice_is_of_the_run_and_its_attempts_are_nobodys_to_hear_of(
     assert violations(session) == []
 
 
-def slowly(request: ModelRequest) -> AnswerLike:
-    """Look at something for a while, and report."""
-    return Call("Wait", {"seconds": 100.0}) if len(request.messages) == 1 else f"Report on: {asked(request)}"
-
-
-@tool(name="Wait", read_only=True)
-async def wait(seconds: float) -> str:
-    """Wait.
-
-    Args:
-        seconds: How long.
-    """
-    await trio.sleep(seconds)
-    return "waited"
-
-
 async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_up(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
@@ -100,7 +84,7 @@ async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_
     What it came to is kept: for the handle, in its output file, and for the next process, which tells it once.
     """
     pages = {"general-purpose": slowly}
-    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
+    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(linger,)) as session:
         events = session.events()
         await session.run("go")
         handle = await session.spawn("general-purpose", "job", background=True, notify="main")
@@ -128,7 +112,7 @@ async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_
 async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-32: main outlives those that it is told of; what it has no time to read, the next process tells."""
     pages = {"general-purpose": slowly}
-    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
+    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(linger,)) as session:
         events = session.events()
         await session.run("go")
         handle = await session.spawn("general-purpose", "job", background=True, notify="main")
@@ -174,7 +158,7 @@ class Effects:
 
 def dives(request: ModelRequest) -> AnswerLike:
     """At depth 1 start an agent and wait for it; at depth 2 do something, ask for something, do something."""
-    said = sum(message.role == "assistant" for message in request.messages)
+    said = answers_in(request)
     told, name = last_texts(request), asked(request)
     if name.startswith("top"):
         return agent(f"deep{name[3:]}") if said == 0 else f"It says: {told}"

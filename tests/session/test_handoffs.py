@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,27 +11,9 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.models import AnswerLike, Call, ModelRequest
-from tests.agents.pages import Page, agent, asked, in_order
+from tests.agents.pages import agent, in_order
+from tests.agents.reviewed_pages import ALLOW, BLOCK, UNREVIEWED, pages
 from tests.session.teamwork import main_messages, notices, open_teamwork, violations
-
-ALLOW = '{"verdict": "allow"}'
-BLOCK = '{"verdict": "block", "reason": "it looked for keys"}'
-UNREVIEWED = "what this agent did was not reviewed"
-
-
-def worker(request: ModelRequest) -> AnswerLike:
-    """Look around once, and report."""
-    if not any(message.role == "assistant" for message in request.messages):
-        return Call("Glob", {"pattern": "*.pem"})
-    return f"Report on: {asked(request)}"
-
-
-def pages(
-    handoff: str | Callable[[ModelRequest], AnswerLike], *, call: str = ALLOW, child: Page = worker
-) -> dict[str, Page]:
-    """Return pages in which an agent looks around, and a reviewer answers so."""
-    answer = handoff if callable(handoff) else lambda _: handoff
-    return {"general-purpose": child, "call-review": lambda _: call, "handoff-review": answer}
 
 
 @pytest.mark.parametrize("how", ["left", "stop", "kill"])

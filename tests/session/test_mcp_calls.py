@@ -24,7 +24,7 @@ from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.testing import run_virtual, virtual_ports
-from tests.agents.pages import agent, in_order, last_texts
+from tests.agents.pages import agent, answers_in, in_order, last_texts
 from tests.core.images import png
 from tests.mcp.fakes import ECHO, WORK, FakePeers, FakeServer
 from tests.mcp.real import BOUND_S, EVERYTHING, until
@@ -324,7 +324,7 @@ async def test_whoever_ends_a_moved_call_cancels_it_at_its_server(
     """TaskStop tells of the end by its result, what a person does by a notice; never both."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return work(1_000)
         if said == 1 and by == "TaskStop":
@@ -355,7 +355,7 @@ async def test_task_output_waits_for_a_moved_call_and_takes_its_notice(
 ) -> None:
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return work(300, text="late", says="on its way")
         task = last_texts(request).partition("ID: ")[2].partition(".")[0]

@@ -19,7 +19,7 @@ from greenroom.session import EVENTS, FOLDS
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolError, tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.agents.pages import Page, agent, asked, echo, in_order
+from tests.agents.pages import Page, agent, answers_in, asked, echo, in_order
 from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
 from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
@@ -58,7 +58,7 @@ def story(request: ModelRequest) -> AnswerLike:
         for block in message.content
         if message.role == "user"
     )
-    said = sum(message.role == "assistant" for message in request.messages)
+    said = answers_in(request)
     match said:
         case 0:
             return [agent("first"), agent("second", run_in_background=True)]

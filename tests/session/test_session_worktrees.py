@@ -14,43 +14,23 @@ import trio
 
 from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.core import UsageError
-from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.models import AnswerLike, ModelRequest
 from greenroom.session import Fork, Session
 from greenroom.testing import virtual_ports
 from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
 from tests.agents.pages import Page, agent, in_order, last_texts
 from tests.session.teamwork import main_messages, open_teamwork, structured, violations
+from tests.worktrees.calls import PWD, bash, enter, leave, place_of, write
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed, make_repository
 
 pytestmark = NEEDS_GIT
 HELLO = in_order("Hello.")
-PWD = Call("Bash", {"command": "pwd"})
 FREE = {"child_permission": "inherit"}
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "project")
-
-
-def enter(**more: Any) -> Call:
-    return Call("EnterWorktree", more)
-
-
-def leave(action: str, **more: Any) -> Call:
-    return Call("ExitWorktree", {"action": action, **more})
-
-
-def bash(command: str) -> Call:
-    return Call("Bash", {"command": command})
-
-
-def write(path: str) -> Call:
-    return Call("Write", {"file_path": path, "content": "new\n"})
-
-
-def place_of(project: Path, name: str) -> Path:
-    return project / ".greenroom" / "worktrees" / name
 
 
 async def play(folder: Path, *calls: AnswerLike, **more: Any) -> tuple[list[str], Session]:

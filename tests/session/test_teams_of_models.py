@@ -15,7 +15,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, Session
 from greenroom.teams import TeamClosed, TeammateJoined, TeamOpened
 from greenroom.trace import JOURNAL, read_journal
-from tests.agents.pages import agent, asked, in_order, last_texts
+from tests.agents.pages import agent, answers_in, asked, in_order, last_texts
 from tests.session.teamwork import main_messages, open_teamwork, structured, violations
 
 ON: dict[str, Any] = {"teams": {"enabled": True}}
@@ -110,7 +110,7 @@ async def test_a_team_whose_members_work_is_not_closed(tmp_path: Path, autojump_
     works = in_order(*[Call("Glob", {"pattern": "*"})] * 6)
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 3:
             refusals.append(last_texts(request))
         calls: list[AnswerLike] = [

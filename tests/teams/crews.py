@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 import trio
 
 from greenroom.actors import EDGE_TO, Down, State
 from greenroom.agents import AgentState, Lineage, load_conversation
 from greenroom.agents.subagents import SubagentSpec, make_send_message, words_of
-from greenroom.core import Cause
+from greenroom.core import Cause, JournalError
 from greenroom.permissions import Mode, Refusals
 from greenroom.supervisor import StopOrder, SupervisorSpec
 from greenroom.tasks import TEAMMATE, NoticeMode, Task, TaskInfo
 from greenroom.teams import EVENTS, FOLDS, Member, MemberStatus, Team, TeamClosed, TeammateSpec, TeamRecord, make_team
+from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import Tool
 from tests.agents.crews import Crew, is_at_rest, open_crew
-from tests.agents.pages import texts_of
+from tests.agents.pages import in_order, texts_of
+from tests.trace.disks import FillingDisk
 
 open_lead = partial(open_crew, events=EVENTS, folds=FOLDS)
 """Open a crew whose journal may tell of teams."""
@@ -191,3 +195,27 @@ def mail_texts(team: Team, name: str) -> list[str]:
 def notices_of(team: Team, name: str) -> list[str]:
     """Return all that a member was told by others, or of them."""
     return [text for text in texts_of(member(team, name).home) if text.startswith("<teammate-message")]
+
+
+@asynccontextmanager
+async def open_on_filling_disk(folder: Path) -> AsyncIterator[tuple[Crew, Team, FillingDisk]]:
+    """Open a crew and a team on a disk that the test fills; the error of the journal is expected in the end."""
+    disk = FillingDisk()
+    with pytest.raises(JournalError):
+        async with (
+            open_lead(
+                folder, in_order(), pages={"ann": in_order()}, ports=attrs.evolve(virtual_ports(), disk=disk)
+            ) as crew,
+            open_team(crew, "t") as team,
+        ):
+            yield crew, team, disk
+
+
+def play_by_choices(play: Callable[[Path], Awaitable[None]], choices: Sequence[int]) -> None:
+    """Run something in a folder of its own, in virtual time and under a schedule."""
+
+    async def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            await play(Path(folder))
+
+    run_virtual(run, choices=choices)

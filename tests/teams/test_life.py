@@ -23,7 +23,7 @@ from greenroom.tasks import TaskState
 from greenroom.teams import ItemStatus, MemberStatus, Team, TeammateIdled, TeammateLeft
 from greenroom.teams._board_messages import CreateItem
 from tests.agents.crews import Crew, ScriptedHooks, main_messages, told, violations
-from tests.agents.pages import Page, agent, in_order, last_texts
+from tests.agents.pages import Page, agent, answers_in, in_order, last_texts
 from tests.teams.crews import open_lead, open_team
 
 MATE = AgentDefinition(name="mate", system_prompt="You help.")
@@ -237,7 +237,7 @@ async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Pat
     ]
 
     def mate(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said:
             refused.append(last_texts(request))
         return calls[said] if said < len(calls) else "Done."
@@ -337,7 +337,7 @@ async def test_a_mate_that_crashed_comes_back_with_its_conversation_and_its_item
 
     def rest(request: ModelRequest) -> AnswerLike:
         seen.append("\n".join(message.text for message in request.messages))
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return "Done." if said else Call("TaskUpdate", {"taskId": "1", "status": "completed"})
 
     page, _ = crashing(1, rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.agents.subagents import SendRefused
-from greenroom.core import JournalError
 from greenroom.hooks import HookEvent
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
@@ -23,12 +21,19 @@ from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned
 from greenroom.teams._mail_events import unread
 from greenroom.teams._protocol_json import write_text
 from greenroom.teams._team_protocol import ShutdownRequest
-from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
 from tests.agents.crews import ScriptedHooks, told, violations
-from tests.agents.pages import in_order, kind, mail, texts_of
-from tests.teams.crews import mail_texts, member, notices_of, open_lead, open_team, send_as
-from tests.trace.disks import FillingDisk
+from tests.agents.pages import answers_in, in_order, kind, mail, texts_of
+from tests.teams.crews import (
+    mail_texts,
+    member,
+    notices_of,
+    open_lead,
+    open_on_filling_disk,
+    open_team,
+    play_by_choices,
+    send_as,
+)
 
 
 async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
@@ -179,25 +184,19 @@ async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, auto
 
 async def test_what_cannot_be_put_on_record_is_not_sent(tmp_path: Path, autojump_clock: MockClock) -> None:
     """CL-24. Behaviours (7), line 5: in the words that others know."""
-    disk = FillingDisk()
-    ports = attrs.evolve(virtual_ports(), disk=disk)
-    with pytest.raises(JournalError):
-        async with (
-            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
-            open_team(crew, "t") as team,
-        ):
-            await team.spawn("ann", definition=kind("ann"))
-            disk.is_full = True
-            for _ in range(2):  # the first is refused by the disk, the second before anybody asks the disk
-                with pytest.raises(SendRefused) as caught:
-                    await send_as(member(team, LEAD), "ann", "hello")
-                assert (
-                    str(caught.value)
-                    == "Failed to write to ann's inbox — nothing was sent. Try again, or message the lead."
-                )
-                await trio.sleep(5)
-            assert mail_texts(team, "ann") == []
-            assert not team.mail.waiting
+    async with open_on_filling_disk(tmp_path) as (_, team, disk):
+        await team.spawn("ann", definition=kind("ann"))
+        disk.is_full = True
+        for _ in range(2):  # the first is refused by the disk, the second before anybody asks the disk
+            with pytest.raises(SendRefused) as caught:
+                await send_as(member(team, LEAD), "ann", "hello")
+            assert (
+                str(caught.value)
+                == "Failed to write to ann's inbox — nothing was sent. Try again, or message the lead."
+            )
+            await trio.sleep(5)
+        assert mail_texts(team, "ann") == []
+        assert not team.mail.waiting
 
 
 async def test_what_is_too_long_is_cut_and_not_refused(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -286,16 +285,12 @@ def test_in_any_order_of_what_happens_each_message_is_read_exactly_once_and_only
 ) -> None:
     """RC-43: messages, the end of a turn, an abort and a note of the host in one tick, under any schedule."""
 
-    async def run() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            await _race(Path(folder), ways, wait_s)
-
-    run_virtual(run, choices=choices)
+    play_by_choices(lambda folder: _race(folder, ways, wait_s), choices)
 
 
 async def _race(folder: Path, ways: list[tuple[str, int]], wait_s: float) -> None:
     def ann(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return "Idle." if said % 2 else Call("Glob", {"pattern": "*"})
 
     sent: list[str] = []

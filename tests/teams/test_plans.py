@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
-import attrs
 import pytest
 import trio
 from hypothesis import given, settings
@@ -14,18 +12,16 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentState, PermissionQuestion
 from greenroom.agents.subagents import SendRefused
-from greenroom.core import JournalError, UsageError
+from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
 from greenroom.teams import LEAD, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
 from greenroom.teams._board_messages import CreateItem
-from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
 from tests.agents.crews import told, violations
-from tests.agents.pages import agent, in_order, kind, last_texts, texts_of
-from tests.teams.crews import mail_texts, member, open_lead, open_team, send_as
+from tests.agents.pages import agent, answers_in, in_order, kind, last_texts, texts_of
+from tests.teams.crews import mail_texts, member, open_lead, open_on_filling_disk, open_team, play_by_choices, send_as
 from tests.teams.plans import PLAN, deciding, write
-from tests.trace.disks import FillingDisk
 
 
 async def put(team: Team) -> None:
@@ -77,7 +73,7 @@ async def test_what_a_planning_mate_starts_changes_nothing_either(
     def ann(request: ModelRequest) -> AnswerLike:
         if request.definition == "fork" or "Write it" in last_texts(request):
             return "Done." if "is not approved yet" in last_texts(request) else write("early.txt")
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         kind_of = {"subagent_type": "fork"} if fork else {}
         return "Done." if said else agent("Write it", **kind_of)
 
@@ -279,24 +275,18 @@ async def test_the_plan_of_one_who_has_ended_waits_for_nobody(tmp_path: Path, au
 
 async def test_a_plan_that_cannot_be_put_on_record_is_not_handed_in(tmp_path: Path, autojump_clock: MockClock) -> None:
     """It stays in plan mode, and reads so."""
-    disk = FillingDisk()
-    ports = attrs.evolve(virtual_ports(), disk=disk)
-    with pytest.raises(JournalError):
-        async with (
-            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
-            open_team(crew, "t") as team,
-        ):
-            await team.spawn("ann", definition=kind("ann"), plan_required=True)
-            disk.is_full = True
-            home = member(team, "ann").home
-            with pytest.raises(ToolError) as caught:
-                await home.profile.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
-            assert str(caught.value).startswith(
-                "Failed to write the plan approval request to the lead's inbox — plan not submitted; try again"
-            )
-            assert home.profile.must_plan
-            assert not team.plans.requests
-            assert member(team, "ann").status is MemberStatus.IDLE
+    async with open_on_filling_disk(tmp_path) as (_, team, disk):
+        await team.spawn("ann", definition=kind("ann"), plan_required=True)
+        disk.is_full = True
+        home = member(team, "ann").home
+        with pytest.raises(ToolError) as caught:
+            await home.profile.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
+        assert str(caught.value).startswith(
+            "Failed to write the plan approval request to the lead's inbox — plan not submitted; try again"
+        )
+        assert home.profile.must_plan
+        assert not team.plans.requests
+        assert member(team, "ann").status is MemberStatus.IDLE
 
 
 ACTS = st.lists(
@@ -316,11 +306,7 @@ def test_under_any_interleaving_a_plan_has_one_answer_at_most_and_only_an_approv
 ) -> None:
     """Plans, answers of lead and host at once, aborts, kills, under any schedule."""
 
-    async def run() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            await _plan(Path(folder), acts)
-
-    run_virtual(run, choices=choices)
+    play_by_choices(lambda folder: _plan(folder, acts), choices)
 
 
 async def _plan(folder: Path, acts: list[tuple[str, float]]) -> None:

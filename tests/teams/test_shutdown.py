@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 import trio
 from hypothesis import given, settings
@@ -17,16 +16,15 @@ from trio.testing import MockClock
 
 from greenroom.agents import Note
 from greenroom.agents.subagents import SendRefused
-from greenroom.core import JournalError, UsageError
+from greenroom.core import UsageError
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.teams import LEAD, MemberStatus, ShutdownSettled, Team, TeammateIdled, TeammateWoke, TeamSettings
 from greenroom.teams._shutdown_requests import OUTCOMES, ShutdownOutcome, ShutdownState
-from greenroom.testing import run_virtual, virtual_ports
+from greenroom.testing import run_virtual
 from tests.agents.crews import Crew, main_messages, told, violations
 from tests.agents.pages import Page, in_order, kind, last_texts, mail
-from tests.teams.crews import mail_texts, member, open_lead, open_team, send_as
-from tests.trace.disks import FillingDisk
+from tests.teams.crews import mail_texts, member, open_lead, open_on_filling_disk, open_team, play_by_choices, send_as
 
 
 def request_in(request: ModelRequest) -> str:
@@ -246,43 +244,31 @@ async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """RC-51: a full disk keeps nobody alive."""
-    disk = FillingDisk()
-    ports = attrs.evolve(virtual_ports(), disk=disk)
-    with pytest.raises(JournalError):
-        async with (
-            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
-            open_team(crew, "t") as team,
-        ):
-            mate = await team.spawn("ann", definition=kind("ann"))
-            disk.is_full = True
-            with pytest.raises(SendRefused) as caught:
-                await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
-            assert str(caught.value) == "Failed to write the shutdown request to ann's inbox — nothing was sent"
-            assert member(team, "ann").status is MemberStatus.IDLE
-            outcome = await mate.shutdown(deadline_s=20)
-            assert outcome.state is ShutdownState.FORCED
-            assert mate.ref.is_gone
+    async with open_on_filling_disk(tmp_path) as (_, team, disk):
+        mate = await team.spawn("ann", definition=kind("ann"))
+        disk.is_full = True
+        with pytest.raises(SendRefused) as caught:
+            await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+        assert str(caught.value) == "Failed to write the shutdown request to ann's inbox — nothing was sent"
+        assert member(team, "ann").status is MemberStatus.IDLE
+        outcome = await mate.shutdown(deadline_s=20)
+        assert outcome.state is ShutdownState.FORCED
+        assert mate.ref.is_gone
 
 
 async def test_an_approval_that_cannot_be_put_on_record_counts_all_the_same(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """It ends, and reads that its lead may not hear of it."""
-    disk = FillingDisk()
-    ports = attrs.evolve(virtual_ports(), disk=disk)
-    with pytest.raises(JournalError):
-        async with (
-            open_lead(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as crew,
-            open_team(crew, "t") as team,
-        ):
-            mate = await team.spawn("ann", definition=kind("ann"))
-            asked = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
-            await crew.wait_quiet()
-            disk.is_full = True
-            said = {"type": "shutdown_response", "request_id": asked["request_id"], "approve": True}
-            result = await send_as(member(team, "ann"), LEAD, said)
-            with trio.fail_after(90):
-                await mate.wait_ended()
+    async with open_on_filling_disk(tmp_path) as (crew, team, disk):
+        mate = await team.spawn("ann", definition=kind("ann"))
+        asked = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+        await crew.wait_quiet()
+        disk.is_full = True
+        said = {"type": "shutdown_response", "request_id": asked["request_id"], "approve": True}
+        result = await send_as(member(team, "ann"), LEAD, said)
+        with trio.fail_after(90):
+            await mate.wait_ended()
 
     assert result["message"].endswith("The confirmation could not be written to team-lead's inbox.")
 
@@ -378,11 +364,7 @@ def test_under_any_interleaving_each_request_has_exactly_one_outcome(
 ) -> None:
     """RC-51, RC-52: requests of lead and host, answers, aborts, kills and deadlines, under any schedule."""
 
-    async def run() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            await _negotiate(Path(folder), acts, wait_s)
-
-    run_virtual(run, choices=choices)
+    play_by_choices(lambda folder: _negotiate(folder, acts, wait_s), choices)
 
 
 async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float) -> None:

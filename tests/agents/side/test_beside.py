@@ -24,6 +24,7 @@ from greenroom.models import Call, Say, ScriptedModel, ToolResultBlock, Usage, W
 from greenroom.models._scripted import ScriptStep
 from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.testing import check_cache_prefixes, run_virtual
+from tests.agents.pages import answers_in
 from tests.agents.situations import Bytes, Stage, assert_acceptable, open_stage
 
 USED = Usage(input_tokens=100, output_tokens=10)
@@ -191,7 +192,7 @@ def test_at_any_moment_it_asks_what_a_provider_accepts_and_reads_what_is_cached(
             asides.append((len(own), request))
             return ScriptStep(answer="Aside.", wait_s=0.7)
         own.append(request)
-        asked = sum(message.role == "assistant" for message in request.messages)
+        asked = answers_in(request)
         return ScriptStep(answer=LOOKS if asked < rounds else "Done.", wait_s=1.0)
 
     async def scenario() -> None:

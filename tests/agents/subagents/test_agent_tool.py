@@ -16,7 +16,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import TaskEnded, TaskNotice
 from greenroom.tools import tool
 from tests.agents.crews import ended, main_messages, notices, open_crew, told, violations
-from tests.agents.pages import agent, asked, in_order, last_texts
+from tests.agents.pages import agent, answers_in, asked, in_order, last_texts
 
 # --- foreground and background ---------------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ def after_launch(*answers: object) -> object:
     """Return a page that launches an agent in the background, and then calls tools with its id."""
 
     def page(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return agent("long", run_in_background=True, name="helper")
         found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
@@ -322,7 +322,7 @@ async def test_forks_share_all_but_their_last_text(tmp_path: Path, autojump_cloc
 
     def main(request: ModelRequest) -> AnswerLike:
         requests["main"].append(request)
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return [agent("left"), agent("right")] if said == 0 else "Noted."
 
     def fork(request: ModelRequest) -> AnswerLike:
@@ -506,7 +506,7 @@ async def test_waits_for_several_agents_run_side_by_side_each_with_its_own_limit
     """RC-57: a wait holds nothing but itself."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return [agent(f"job {n}", run_in_background=True) for n in range(4)]
         if said > 1:

@@ -13,7 +13,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tasks import KeptWorktree
 from greenroom.tools import tool
 from tests.agents.crews import Crew, ended, main_messages, notices, open_crew, violations
-from tests.agents.pages import agent, asked, in_order, last_texts
+from tests.agents.pages import agent, answers_in, asked, in_order, last_texts
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
 
 pytestmark = NEEDS_GIT
@@ -108,7 +108,7 @@ async def test_an_agent_is_kept_out_of_the_main_checkout(tmp_path: Path, project
 
     def child(request: ModelRequest) -> AnswerLike:
         read.append(last_texts(request))
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return calls[said] if said < len(calls) else "Tried."
 
     main = in_order(agent("try", isolation="worktree"))
@@ -176,7 +176,7 @@ async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path:
         return "go"
 
     def child(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if asked(request) == "outer":
             return agent("inner", run_in_background=True) if said == 0 else "I leave it to another one."
         return [Call("HoldOn"), bash("pwd && ls file.txt")][said] if said < 2 else "Inner: " + last_texts(request)
@@ -212,7 +212,7 @@ async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, p
         if "<fork-boilerplate>" in text:
             told.append(text)
             return "Done as a fork."
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return agent("try it", subagent_type="fork", isolation="worktree") if said == 0 else "Noted."
 
     delegation = {"fork": "explicit"}

@@ -17,7 +17,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tasks import TaskEnded
 from greenroom.tools import tool
 from tests.agents.crews import ended, main_messages, open_crew, told, violations
-from tests.agents.pages import Page, agent, asked, in_order, last_texts
+from tests.agents.pages import Page, agent, answers_in, asked, in_order, last_texts
 
 RUNNING = "Concurrent subagent limit reached"
 
@@ -36,7 +36,7 @@ def spawning(width: int, depths: list[int]) -> Page:
         names = {each_tool.name for each_tool in request.tools}
         if len(request.messages) == 1:
             depths.append(asked(request).count("deeper"))
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said or "Agent" not in names:
             return "Done."
         return [agent(f"{asked(request)} deeper", run_in_background=True) for n in range(width)]
@@ -74,7 +74,7 @@ async def test_the_21st_at_once_is_refused_and_succeeds_after_one_has_ended(
     """Behaviours (1), line 6: nothing of the refused one is left."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return [agent(f"job {n}", name=f"n{n}", run_in_background=True) for n in range(21)]
         if said == 1:

@@ -8,11 +8,10 @@ import attrs
 import trio
 from trio.testing import MockClock
 
-from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.models import AnswerLike, ModelRequest
 from greenroom.tasks import EndReport, NoticeMode, TaskNotice, TaskUndelivered
-from greenroom.tools import tool
 from tests.agents.crews import ended, notices, open_crew, told, violations
-from tests.agents.pages import agent, asked, in_order, last_texts
+from tests.agents.pages import agent, asked, in_order, last_texts, linger, slowly
 
 # --- attempts ---------------------------------------------------------------------------------------------------------
 
@@ -20,28 +19,12 @@ from tests.agents.pages import agent, asked, in_order, last_texts
 # --- readers that are gone --------------------------------------------------------------------------------------------
 
 
-def slowly(request: ModelRequest) -> AnswerLike:
-    """Look at something for a while, and report."""
-    return Call("Wait", {"seconds": 100.0}) if len(request.messages) == 1 else f"Report on: {asked(request)}"
-
-
-@tool(name="Wait", read_only=True)
-async def wait(seconds: float) -> str:
-    """Wait.
-
-    Args:
-        seconds: How long.
-    """
-    await trio.sleep(seconds)
-    return "waited"
-
-
 async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """RC-32: it lies with its reader until that says something, so a reader that is gone has not got it."""
     pages = {"general-purpose": slowly}
-    async with open_crew(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as crew:
+    async with open_crew(tmp_path, in_order("Fine."), pages=pages, tools=(linger,)) as crew:
         handle = await crew.spawn("general-purpose", "job", tells_main=True)
         handle.task.notice_mode = NoticeMode.QUIET
         crew.main.ref.kill("it has had enough")
@@ -60,7 +43,7 @@ async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
         return agent("job") if len(request.messages) == 1 else f"It says: {last_texts(request)}"
 
     pages = {"general-purpose": parent}
-    async with open_crew(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as crew:
+    async with open_crew(tmp_path, in_order("Fine."), pages=pages, tools=(linger,)) as crew:
         handle = await crew.spawn("general-purpose", "lead", tells_main=True)
         await trio.sleep(50)
         crew.main.ref.kill("it has had enough")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +19,9 @@ from greenroom.core import ProviderError, TurnKilled
 from greenroom.models import AnswerLike, Call, ModelRequest, Say, Usage, WrittenAnswer
 from greenroom.tasks import TaskEnded
 from tests.agents.crews import Crew, ended, main_messages, notices, open_crew, told, violations
-from tests.agents.pages import Page, agent, asked, in_order, mail
+from tests.agents.pages import agent, answers_in, asked, in_order, mail
+from tests.agents.reviewed_pages import ALLOW, BLOCK, PENDING, UNREVIEWED, WARNING, pages
 from tests.worktrees.repositories import make_repository
-
-ALLOW = '{"verdict": "allow"}'
-BLOCK = '{"verdict": "block", "reason": "it looked for keys"}'
-WARNING = "SECURITY WARNING: the review of what this agent did found: it looked for keys."
-UNREVIEWED = "what this agent did was not reviewed"
-PENDING = "is still being reviewed"
-
-
-def worker(request: ModelRequest) -> AnswerLike:
-    """Look around once, and report."""
-    if not any(message.role == "assistant" for message in request.messages):
-        return Call("Glob", {"pattern": "*.pem"})
-    return f"Report on: {asked(request)}"
-
-
-def pages(
-    handoff: str | Callable[[ModelRequest], AnswerLike], *, call: str = ALLOW, child: Page = worker
-) -> dict[str, Page]:
-    """Return pages in which an agent looks around, and a reviewer answers so."""
-    answer = handoff if callable(handoff) else lambda _: handoff
-    return {"general-purpose": child, "call-review": lambda _: call, "handoff-review": answer}
 
 
 def states(crew: Crew) -> list[str]:
@@ -260,7 +239,7 @@ async def test_whoever_reads_a_result_that_is_under_review_is_told_so_and_of_wha
     """A blocked TaskOutput is released at once; the warning follows with what the reader reads next, and no notice."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return agent("look", run_in_background=True)
         found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
@@ -336,7 +315,7 @@ async def test_an_agent_that_is_killed_is_not_reviewed_and_its_part_says_so(
     """Kill, partial, notice."""
 
     def slow(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return [Say(f"Part {said}."), Call("Glob", {"pattern": "*"})]
 
     book = pages(BLOCK, child=slow)

@@ -13,7 +13,7 @@ from greenroom.agents.subagents import FORK, DelegationSettings, delegation_from
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import SHELL
 from tests.agents.crews import main_messages, notices, open_crew, structured, violations
-from tests.agents.pages import Page, agent, asked, in_order, last_texts, linger, make_build
+from tests.agents.pages import Page, agent, answers_in, asked, in_order, last_texts, linger, make_build
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
 
@@ -57,7 +57,7 @@ async def test_the_end_of_an_agent_whose_parent_has_ended_is_told_to_the_nearest
         who = asked(request).split()[0]
         if who == "top":
             heard.append(last_texts(request))
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         return lines[who][min(said, len(lines[who]) - 1)]
 
     main = in_order(agent("top", run_in_background=True), "It runs.")
@@ -83,7 +83,7 @@ async def test_what_an_agent_had_not_read_when_it_was_killed_is_told_to_the_next
 
     def child(request: ModelRequest) -> AnswerLike:
         mine = lines[asked(request).split()[0]]
-        return mine[min(sum(message.role == "assistant" for message in request.messages), len(mine) - 1)]
+        return mine[min(answers_in(request), len(mine) - 1)]
 
     main = in_order(agent("top", run_in_background=True, name="top"), "It runs.")
     async with open_crew(tmp_path, main, pages={"general-purpose": child}, tools=(linger,)) as crew:

@@ -14,7 +14,7 @@ from greenroom.agents.subagents._subagent_worktrees import SubagentWorktrees
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tasks import TaskBegan, TaskEnded
 from tests.agents.crews import ended, main_messages, notices, open_crew, told, violations
-from tests.agents.pages import agent, asked, in_order, last_texts, make_build
+from tests.agents.pages import agent, answers_in, asked, in_order, last_texts, make_build
 
 
 async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -57,7 +57,7 @@ async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
         let_go.set()
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return agent("long", run_in_background=True)
         found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]
@@ -131,7 +131,7 @@ async def test_rc_30_late_reader_gets_the_result(tmp_path: Path, autojump_clock:
     delegation = {"release_s": 1.0}
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return agent("job", run_in_background=True)
         found = request.messages[2].content[0].content.split("agentId: ")[1].split()[0]  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
 from greenroom.tasks import TaskEnded
 from tests.agents.crews import main_messages, notices, open_crew, told, violations
-from tests.agents.pages import Page, agent, in_order, last_texts
+from tests.agents.pages import Page, agent, answers_in, in_order, last_texts
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 ASKS: dict[str, Any] = {"child_permission": "inherit"}
@@ -135,7 +135,7 @@ async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
     """RC-102: in its state, in its activity, and to the parent that waits for its end; a late answer changes nothing."""
 
     def main(request: ModelRequest) -> AnswerLike:
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if said == 0:
             return agent("write", run_in_background=True)
         if said == 1:
@@ -178,7 +178,7 @@ async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, 
 
     def main(request: ModelRequest) -> AnswerLike:
         text = last_texts(request)
-        said = sum(message.role == "assistant" for message in request.messages)
+        said = answers_in(request)
         if "fork-boilerplate" in text:
             return WRITE
         if request.definition != "main":

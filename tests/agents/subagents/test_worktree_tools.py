@@ -19,10 +19,10 @@ from greenroom.tools import ToolContext, tool
 from greenroom.worktrees import WorktreeBusy, Worktrees
 from tests.agents.crews import Crew, main_messages, open_crew, structured, violations
 from tests.agents.pages import agent, in_order, last_texts
+from tests.worktrees.calls import PWD, bash, enter, leave, place_of, write
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, listed, make_repository
 
 pytestmark = NEEDS_GIT
-PWD = Call("Bash", {"command": "pwd"})
 FREE: dict[str, Any] = {"child_permission": "inherit"}
 COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.com commit -q -m work"
 
@@ -30,26 +30,6 @@ COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.com commit -q
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "project")
-
-
-def enter(**more: Any) -> Call:
-    return Call("EnterWorktree", more)
-
-
-def leave(action: str, **more: Any) -> Call:
-    return Call("ExitWorktree", {"action": action, **more})
-
-
-def bash(command: str) -> Call:
-    return Call("Bash", {"command": command})
-
-
-def write(path: str) -> Call:
-    return Call("Write", {"file_path": path, "content": "new\n"})
-
-
-def place_of(project: Path, name: str) -> Path:
-    return project / ".greenroom" / "worktrees" / name
 
 
 async def play(folder: Path, *calls: AnswerLike, **more: Any) -> tuple[list[str], Crew]:
