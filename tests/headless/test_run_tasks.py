@@ -203,7 +203,7 @@ def test_what_an_agent_says_it_is_doing_is_in_its_progress_from_then_on() -> Non
     assert progress == [(None, "Read"), (said.text, "Read"), (said.text, "Read")]
 
 
-def test_a_wait_for_permission_is_said_and_is_no_work() -> None:
+def test_waiting_for_permission_is_shown_and_is_not_work() -> None:
     """CL-12: `total_paused_ms` is what it is after each wait, and no duration has it in it."""
     about: dict[str, Any] = {"actor": "a1", "turn": 1, "round": 1, "tool": "Bash"}
 

@@ -15,7 +15,7 @@ from tests.agents.pages import agent, echo, in_order, last_texts
 from tests.session.teamwork import main_messages, open_teamwork, violations
 
 
-async def test_a_list_that_means_no_tool_refuses_the_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_list_without_any_usable_tool_refuses_the_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (1), line 5; Behaviours (20), line 5."""
     agents = {"typo": {"description": "x", "prompt": "x", "tools": ["Grpe"]}}
     async with open_teamwork(tmp_path, in_order(agent("a", subagent_type="typo")), agents=agents) as session:

@@ -76,9 +76,7 @@ async def test_a_notice_is_of_the_run_and_its_attempts_are_nobodys_to_hear_of(
     assert violations(session) == []
 
 
-async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_up(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_undeliverable_notice_is_recorded_and_blocks_nobody(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-29, RC-32. Mechanism: waiters wait for the end itself; a notice that nobody takes is given up, on record.
 
     What it came to is kept: for the handle, in its output file, and for the next process, which tells it once.
@@ -109,7 +107,7 @@ async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_
     assert told_in(second.run_folder) == {f"{handle.id}.1": 1}
 
 
-async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_end_of_session_records_no_failed_delivery(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-32: main outlives those that it is told of; what it has no time to read, the next process tells."""
     pages = {"general-purpose": slowly}
     async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(linger,)) as session:

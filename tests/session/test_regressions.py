@@ -147,7 +147,7 @@ async def test_rc_105_no_message_answers_a_question(project: Path, autojump_cloc
 
 
 @pytest.mark.parametrize("name", ["größe", "研究員", "a\r\nx-evil: 1"])
-async def test_cl_28_a_name_is_no_byte_of_a_header(project: Path, name: str) -> None:
+async def test_cl_28_name_never_becomes_part_of_a_header(project: Path, name: str) -> None:
     """Mechanism: names stand in the journal and in prompts; a request has none."""
     async with open_messages_server(["done"]) as server:
         model = AnthropicModel("claude-x", api_key="none", base_url=server.url)

@@ -51,9 +51,7 @@ def outcomes(crew: Crew) -> list[tuple[str, str]]:
     return [(event.to, event.outcome) for event in told(crew, ShutdownSettled)]
 
 
-async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_teammate_that_approves_finishes_and_leaves_the_team(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (7), line 7: its items come back, and the lead reads that it has ended."""
 
     def lead(request: ModelRequest) -> AnswerLike:
@@ -134,7 +132,7 @@ def test_what_the_lead_is_told_of_one_that_was_asked_to_end_is_on_record(turns: 
     run_virtual(run)
 
 
-async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_teammate_that_refuses_continues_and_lead_reads_why(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (7), line 7."""
     pages = {"ann": answering(approve=False, reason="Half of it is missing.")}
     async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:

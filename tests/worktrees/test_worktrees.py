@@ -658,7 +658,7 @@ async def no_git(*_: object, **__: object) -> ProgramResult:
     raise FileNotFoundError(2, "No such file", "git")
 
 
-async def test_what_is_no_repository_is_said_in_one_line(tmp_path: Path, repository: Path) -> None:
+async def test_folder_without_repository_is_reported_in_one_line(tmp_path: Path, repository: Path) -> None:
     """Behaviours (11), line 6."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "empty").mkdir()

@@ -148,7 +148,7 @@ def test_the_same_call_takes_the_same_way(one: AgentCall, where: Situation) -> N
 
 
 @given(calls, situations)
-def test_a_denied_type_never_starts_as_anything_else(one: AgentCall, where: Situation) -> None:
+def test_denied_type_never_starts_as_another_type(one: AgentCall, where: Situation) -> None:
     """Behaviours (1), line 2: no fallback."""
     denied = attrs.evolve(where, denied_types={"*": "Agent(*)"})
 

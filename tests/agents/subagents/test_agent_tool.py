@@ -439,7 +439,7 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
 
 
 @pytest.mark.parametrize("rule", ["Agent(general-purpose)", "Task(general-purpose)"])
-async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
+async def test_denied_type_starts_no_agent_at_all(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
     """Behaviours (1), line 2; Behaviours (20), line 5: by its former name too."""
     rules = {"deny": [rule]}
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]

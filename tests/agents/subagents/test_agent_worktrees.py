@@ -229,7 +229,7 @@ async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, p
     assert trees(project) == []
 
 
-async def test_without_a_repository_no_agent_starts(tmp_path: Path) -> None:
+async def test_agent_does_not_start_without_a_repository(tmp_path: Path) -> None:
     """Behaviours (11), line 6: one clear line."""
     async with open_crew(tmp_path, in_order(agent("go", isolation="worktree")), wait_s=0) as crew:
         with trio.fail_after(30):

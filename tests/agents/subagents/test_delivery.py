@@ -19,9 +19,7 @@ from tests.agents.pages import agent, asked, in_order, last_texts, linger, slowl
 # --- readers that are gone --------------------------------------------------------------------------------------------
 
 
-async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_undelivered_quiet_notice_is_recorded(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-32: it lies with its reader until that says something, so a reader that is gone has not got it."""
     pages = {"general-purpose": slowly}
     async with open_crew(tmp_path, in_order("Fine."), pages=pages, tools=(linger,)) as crew:
@@ -32,9 +30,7 @@ async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
     assert len(told(crew, TaskUndelivered)) == 1
 
 
-async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_waiting_parent_continues_after_main_has_ended(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-29: it waits for the end of its child, not for a delivery; that main is gone is on record of the parent's own end."""
 
     def parent(request: ModelRequest) -> AnswerLike:
@@ -56,9 +52,7 @@ async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
     assert violations(crew) == []
 
 
-async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_notice_to_unknown_reader_goes_to_main_or_is_recorded(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-32: the notice goes to the nearest one above, at last to main; and if that is gone, it is on record."""
     lost = TaskNotice(task_id="b0", output_file="", status="completed", summary="It ended", owner="a0123456789abcdef")
     async with open_crew(tmp_path, in_order("Fine.")) as crew:

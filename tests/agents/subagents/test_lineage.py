@@ -41,7 +41,7 @@ async def test_a_command_of_a_child_ends_with_it_or_a_while_after_it(
     assert violations(crew) == []
 
 
-async def test_the_end_of_an_agent_whose_parent_has_ended_is_told_to_the_nearest_one_above(
+async def test_end_of_agent_without_parent_is_told_to_nearest_ancestor(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """RC-32. Mechanism: `Telling` goes up the lineage; main is the last that is tried."""

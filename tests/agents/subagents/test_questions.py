@@ -45,7 +45,7 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
 
 
 @pytest.mark.parametrize("is_background", [False, True])
-async def test_what_a_child_waits_for_a_permission_is_no_work_of_its(
+async def test_waiting_for_permission_is_not_work_of_a_child(
     tmp_path: Path, autojump_clock: MockClock, is_background: bool
 ) -> None:
     """CL-12: in its result, in its notice and on record. Mechanism: `Progress` counts what it waited."""
@@ -129,9 +129,7 @@ async def _asked(approvals: ApprovalQueue) -> None:
         await approvals.wait_changed()
 
 
-async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_agent_waiting_for_permission_shows_it(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-102: in its state, in its activity, and to the parent that waits for its end; a late answer changes nothing."""
 
     def main(request: ModelRequest) -> AnswerLike:

@@ -203,7 +203,7 @@ async def test_a_worktree_of_another_repository_is_refused(tmp_path: Path, proje
     assert not (other / ".greenroom").exists()
 
 
-async def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
+async def test_entering_a_worktree_without_a_repository_says_so(tmp_path: Path) -> None:
     """Behaviours (11), line 6."""
     said, _ = await play(tmp_path, enter())
 
