@@ -56,7 +56,7 @@ class DefinitionOrigin:
 
 
 @final
-@attrs.frozen(kw_only=True, hash=False, field_transformer=checked)
+@attrs.frozen(kw_only=True, hash=False, repr=False, field_transformer=checked)
 class AgentDefinition:
     """A kind of agent."""
 
@@ -105,6 +105,13 @@ class AgentDefinition:
     """JSON Schema of the object that it answers a person with, by a tool that it has for it; see `Answer.structured`. None: it
     answers in words. No file can set it."""
     origin: DefinitionOrigin = attrs.field(factory=DefinitionOrigin, eq=False)
+
+    def __repr__(self) -> str:
+        """Show the name, and what differs from the defaults."""
+        plain = AgentDefinition(name=self.name)
+        names = (field.name for field in attrs.fields(AgentDefinition) if field.eq)
+        changed = [name for name in names if name == "name" or getattr(self, name) != getattr(plain, name)]
+        return f"AgentDefinition({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
 
     @name.validator
     def _check_name(self, _: Any, value: str) -> None:

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 
+import greenroom
 from tests.docs.python_names import HEAD, MODULES, PAGE, WIDTH, methods, names_of, page
 
 
@@ -44,3 +45,10 @@ def test_public_functions_have_docstrings() -> None:
             silent += [name] if (inspect.isclass(value) or inspect.isfunction(value)) and not value.__doc__ else []
 
     assert silent == []
+
+
+def test_help_shows_no_long_default() -> None:
+    functions = [function for name in greenroom.__all__ if inspect.isfunction(function := getattr(greenroom, name))]
+    defaults = [parameter.default for call in functions for parameter in inspect.signature(call).parameters.values()]
+
+    assert [default for default in defaults if len(repr(default)) > 200] == []
