@@ -91,7 +91,7 @@ class InboxItem(WaitingEntry):
     """Something that was sent to a session."""
 
     uuid: str
-    """Its id, in receipts and in the transcript."""
+    """Its id in receipts, and of its line in the transcript if it has one of its own."""
     text: str
     """The text; for a bash entry the command, for a late answer the id of the call."""
     lane: Lane = Lane.NEXT
@@ -102,11 +102,18 @@ class InboxItem(WaitingEntry):
     """True if it is a command by `/name`."""
     answer: object = None
     """The person's answer, for a late answer."""
+    id: str = attrs.field(default=attrs.Factory(lambda self: self.uuid, takes_self=True))
+    """Its id in a store: that of its sender, where somebody outside chose it."""
 
     @property
     def is_alone(self) -> bool:
         """True if it needs a turn of its own."""
         return self.is_command or self.kind in ALONE
+
+    @property
+    def is_stored(self) -> bool:
+        """True if a store keeps it: a late answer is not kept, since its question is open again in the next process."""
+        return self.kind is not EntryKind.ORPHANED_PERMISSION
 
 
 def make_item(
