@@ -85,7 +85,7 @@ class SessionAgents:
             hand_in=self.inbox.hand_in_hidden,
         )
         ports, folder = services.ports, services.run_folder
-        peers = PeerSessions(folder, ports.blocking, ports.disk, ports.ids)
+        peers = PeerSessions(folder, ports)
         self.post = Post(self.pool, FolderArchive(folder, ports.blocking), peers)
         self.teams = SessionTeams(
             services.branch,
