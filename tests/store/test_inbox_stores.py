@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import trio
-import trio.testing
 
 from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking
@@ -81,13 +80,13 @@ async def test_a_put_that_is_cancelled_before_it_begins_takes_no_other_with_it(
     scopes = [trio.CancelScope() for _ in range(4)]
 
     async def put(number: int) -> None:
+        await trio.sleep(number / 10)
         with scopes[number]:
             assert (await store.put([item(f"i{number}")]))[0].is_new
 
     async with trio.open_nursery() as nursery:
         for number in range(4):
             nursery.start_soon(put, number)
-            await trio.testing.wait_all_tasks_blocked()
         await trio.sleep(1.5)
         scopes[1].cancel()  # the others of its transaction wait with it
     found = [each.id for each in (await store.take("main")).items]

@@ -98,6 +98,7 @@ class SessionAgents:
             recording=journal,
             ports=ports,
             run_folder=folder,
+            resume_prompt=services.plan.resume_prompt,
         )
         parts = (self.composition, self.pool, self.post, self.teams)
         self._tools = SubagentTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)
