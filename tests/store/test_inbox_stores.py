@@ -73,6 +73,7 @@ class SlowToStart:
         return function(*args, **kwargs)
 
 
+@pytest.mark.promise("I-57")
 async def test_a_put_that_is_cancelled_before_it_begins_takes_no_other_with_it(
     tmp_path: Path, autojump_clock: object
 ) -> None:
