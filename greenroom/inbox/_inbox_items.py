@@ -100,13 +100,15 @@ class InboxItem(WaitingEntry):
     is_meta: bool = False
     is_command: bool = False
     """True if it is a command by `/name`."""
+    permission_mode: str = ""
+    """The permission mode that its turn must not exceed; empty for that of the session. It then needs a turn of its own."""
     answer: object = None
     """The person's answer, for a late answer."""
 
     @property
     def is_alone(self) -> bool:
         """True if it needs a turn of its own."""
-        return self.is_command or self.kind in ALONE
+        return self.is_command or self.kind in ALONE or self.permission_mode != ""
 
 
 def make_item(
@@ -117,6 +119,7 @@ def make_item(
     priority: Lane | str | None = None,
     is_meta: bool | None = None,
     expires_s: float = math.inf,
+    permission_mode: str = "",
     is_command: Callable[[str], bool] = lambda _: False,
 ) -> InboxItem:
     """Return a text as an item, with its lane and treatment.
@@ -128,6 +131,7 @@ def make_item(
         priority: `now`, `next` or `later`; by default `next` for the user and a leader, else `later`.
         is_meta: True if it is for the model only; by default True for the runtime's own texts.
         expires_s: Time on the run's clock from which it is ignored.
+        permission_mode: The permission mode that its turn must not exceed; empty for that of the session.
         is_command: Returns True for a user's text that is a command by `/name`.
 
     Raises:
@@ -160,6 +164,7 @@ def make_item(
         is_command=is_slash,
         is_meta=origin.kind in _META if is_meta is None else is_meta,
         expires_s=expires_s,
+        permission_mode=permission_mode,
     )
 
 
