@@ -39,6 +39,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
         nursery.start_soon(session.tasks.end_at_budget, services.budget)
     home = await _start_main(session, services, loaded)
     recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
+    await session.schedules.restore()
+    nursery.start_soon(session.schedules.run)
     nursery.start_soon(_watch_settings, services, agents.composition, home)
     await _watch_files(services, agents.composition, home)
     if plan.settings.scalars.extract_memory:

@@ -163,6 +163,7 @@ class SessionInbox:
         origin: Origin = HUMAN,
         is_meta: bool | None = None,
         expires_s: float = math.inf,
+        permission_mode: str = "",
     ) -> str:
         """Hand in what somebody says, and return its id; see `Session.send`."""
         item = make_item(
@@ -172,6 +173,7 @@ class SessionInbox:
             priority=priority,
             is_meta=is_meta,
             expires_s=expires_s,
+            permission_mode=permission_mode,
             is_command=self._is_command,
         )
         self._hand_in(item)
@@ -265,6 +267,11 @@ class SessionInbox:
         cancelled = [item for item in waiting if cancel_queued and self._take_back(item)]
         kept = [item.uuid for item in waiting if item.uuid in self._waiting]
         return Interrupted(result, tuple(kept), tuple(item.uuid for item in cancelled))
+
+    def withdraw(self, uuid: str) -> bool:
+        """Withdraw a message by its id; False if it was taken up, or has ended in another way."""
+        item = self._waiting.get(uuid)
+        return item is not None and self._take_back(item)
 
     def _take_back(self, item: InboxItem) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)
