@@ -103,6 +103,13 @@ PROMISES: Final = {
     ),
     # records
     "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
+    # delivery
+    "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
+    "I-59": Promise(
+        "What was accepted and stored is read once, or ends in another way that is on record, wherever the process is killed.",
+        "delivery",
+    ),
+    "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -141,6 +148,9 @@ NOT_IN_A_JOURNAL: Final = {
     "I-34": Unseen("what an asker heard is not on record", ("actors/test_asks.py",)),
     "I-41": Unseen("which children are significant is not on record", ("supervisor/test_significant.py",)),
     "R11-a": Unseen("the clock's changes are not on record", ("inbox/test_cron_times.py",)),
-    "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py",)),
+    "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
+    "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
+    "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
+    "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

@@ -164,6 +164,13 @@ class Cell(Generic[M]):
         """The end of the latest incarnation that has ended."""
         return self._down_of(None) if self.ends else None
 
+    @property
+    def end_error(self) -> BaseException:
+        """The error with which the latest incarnation ended; call it for one that failed."""
+        error = self.ends[-1][3]
+        assert error is not None
+        return error
+
     def record(self, event: type[Event], *fields: Any, parent: int | None = None) -> int:
         """Record an event of this actor, by default with its own `seq` as the parent; return the number of the event."""
         above = self.seq if parent is None else parent
@@ -236,12 +243,13 @@ class Cell(Generic[M]):
         fields = outcome.fields(life.stop_cause)
         self.exit_seq = seq = self.shared.emit(ActorExited, self.id, life.number, self.seq, *fields)
         life.close()
-        if self.last_turn.error is not None:
-            self.last_turn = attrs.evolve(self.last_turn, error=stand_in(self.last_turn.error), reraise=None)
         cause, error = outcome.cause or life.stop_cause, outcome.error
-        if error is not None:
-            error = stand_in(error)  # a ref must not keep the frames of an error alive
-        self.ends = (*self.ends[-DOWNS_KEPT:], (life.number, outcome.state, cause, error, seq))
+        kept = None if error is None else stand_in(error)  # a ref must not keep the frames of an error alive
+        last = self.last_turn
+        if last.error is not None:
+            copied = kept if last.error is error else stand_in(last.error)
+            self.last_turn = last.without_frames(copied)
+        self.ends = (*self.ends[-DOWNS_KEPT:], (life.number, outcome.state, cause, kept, seq))
         verdict = self.owner.child_exited(self, outcome)
         for envelope in reversed(mailbox.lanes.leased):  # leased outside turns, and never acknowledged
             mailbox.nack(envelope, parent=seq)

@@ -94,6 +94,20 @@ class Outcome:
     reraise: BaseException | None = None
     """The exception that must propagate: a `Cancelled` of an outer scope, KeyboardInterrupt, SystemExit."""
 
+    def without_frames(self, error: BaseException | None) -> Outcome:
+        """Return it with a copy of its error that keeps no frames alive, and nothing to raise again."""
+        return Outcome(
+            state=self.state,
+            cause=self.cause,
+            by=self.by,
+            error=error,
+            late_cancel=self.late_cancel,
+            during_kill=self.during_kill,
+            cleanup_cut=self.cleanup_cut,
+            swallowed=self.swallowed,
+            masked_error=self.masked_error,
+        )
+
     def fields(self, cause: Cause | None = None) -> tuple[Any, ...]:
         """Return the fields of an event about this end, in order; `cause` is used if the outcome has none."""
         return (

@@ -3,7 +3,7 @@
 from greenroom.agents._agent import Agent, agent_spec
 from greenroom.agents._agent_run import Denial
 from greenroom.agents._blocks import INTERRUPTED, LOST_RESULT, encode_message, open_calls
-from greenroom.agents._conversation import NOTICES, Appended, OnMessage
+from greenroom.agents._conversation import ITEMS, NOTICES, Appended, OnMessage
 from greenroom.agents._conversation_loader import CONTINUE, Loaded, load_conversation
 from greenroom.agents._definition import (
     INHERIT,
@@ -32,6 +32,7 @@ __all__ = [
     "ENDED_AFTER",
     "INHERIT",
     "INTERRUPTED",
+    "ITEMS",
     "LOST_RESULT",
     "MAIN_NAME",
     "NOTED_AFTER",

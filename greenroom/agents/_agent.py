@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
-from greenroom.actors import Behavior, Context, Outcome, State
+from greenroom.actors import Behavior, Context, Outcome, State, describe
 from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._conversation import OnMessage
@@ -17,8 +17,11 @@ from greenroom.agents._state import AgentState
 from greenroom.agents.compaction._compaction import Compact
 from greenroom.agents.events._agent_events import AgentDefined
 from greenroom.core import Level
-from greenroom.inbox import AUTO_CONTINUATION
+from greenroom.inbox import AUTO_CONTINUATION, InboxItem
 from greenroom.supervisor import ChildSpec, Restart
+
+CUT: Final = "the turn that began with it was ended"
+"""Why a message that begins a turn was not read."""
 
 
 class Agent(Behavior[Input]):
@@ -90,6 +93,8 @@ class Agent(Behavior[Input]):
         """Run one turn. It is the turn's own coroutine that is awaited: one less that waits in every agent."""
         home, conversation = self._home, self._home.conversation
         assert conversation is not None
+        if isinstance(message, InboxItem):
+            home.ports.note_begun(message.uuid)
         # The caller of an ask gets the error, and decides; a turn that nobody waits for would be lost.
         home.set_cut(is_cut=not isinstance(message, Prompt | Compact))
         return Rounds(AgentTurn(home=home, ctx=ctx, conversation=conversation)).run(message)
@@ -98,6 +103,8 @@ class Agent(Behavior[Input]):
         """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that."""
         was_asked = outcome.state is State.KILLED and ctx.turn.is_aborting
         self._home.set_cut(is_cut=self._home.is_cut and outcome.must_crash and not was_asked)
+        if isinstance(message, InboxItem) and not outcome.must_crash and not ctx.is_ending:
+            self._home.ports.note_dropped(message.uuid, describe(outcome.error) or CUT)
 
 
 def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:

@@ -35,6 +35,8 @@ RESULT: Final = "toolUseResult"
 """Names in a transcript what programs read of a result besides its text."""
 NOTICES: Final = "notices"
 """Names in a transcript the ends of tasks that a line tells of: `<task id>.<run>`, and how it ended."""
+ITEMS: Final = "items"
+"""Names in a transcript the ids of the stored items that a line holds, where they are not the line's own."""
 PART: Final = "aborted"
 """Marks an answer in a transcript that is only what the model had said when it was cut off."""
 
@@ -148,6 +150,7 @@ class Conversation:
         is_at_rest: bool = False,
         notices: Mapping[str, str] | None = None,
         typed: str = "",
+        items: Sequence[str] = (),
     ) -> None:
         """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers.
 
@@ -160,6 +163,7 @@ class Conversation:
             is_at_rest: Whether nobody is to answer it.
             notices: The ends of tasks that the texts tell of: the ids of the notices, and how each task ended.
             typed: What the user typed, where the texts stand in its place.
+            items: Ids of the stored items that the texts are.
         """
         blocks: tuple[Block, ...] = tuple(results)
         if texts:
@@ -171,6 +175,8 @@ class Conversation:
                 extra[NOTICES] = told
         if uuid:
             extra["uuid"] = uuid
+        if items and [*items] != [uuid]:
+            extra[ITEMS] = [*items]
         if is_at_rest:
             extra[AT_REST] = True
         if typed and origin is not None and origin.is_consent:

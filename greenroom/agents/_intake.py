@@ -8,6 +8,7 @@ sees. A late answer is for a call that is open at the end of the conversation, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -88,7 +89,8 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
         if home.profile.definition.critical_reminder:
             texts.append(reminder(home.profile.definition.critical_reminder))
         uuid, notices = _uuid_of(turn, message), notices_of((message, *quiet))
-        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
+        say = partial(turn.conversation.say, items=_items_of([message]))
+        say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
         if origin.is_consent:
             turn.state.name_prompt(turn.conversation.last_uuid)
         turn.ctx.acknowledge()
@@ -203,14 +205,25 @@ async def _admit(turn: AgentTurn, entries: Sequence[Note | InboxItem]) -> list[N
     kept: list[Note | InboxItem] = []
     for entry in entries:
         if entry.is_expired(now_s):
+            _drop(turn, entry, "")
             continue
         if entry.origin.is_consent and turn.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
             outcome = await turn.hooking.run(UserPromptSubmitInput(prompt=render(entry)), about=entry)
             if outcome.is_blocked:
                 turn.hooking.notice(HookEvent.USER_PROMPT_SUBMIT.value, f"the prompt was refused: {outcome.reason}")
+                _drop(turn, entry, f"a hook refused it: {outcome.reason}")
                 continue
         kept.append(entry)
     return kept
+
+
+def _drop(turn: AgentTurn, entry: Note | InboxItem, why: str) -> None:
+    if isinstance(entry, InboxItem):
+        turn.home.ports.note_dropped(entry.uuid, why)
+
+
+def _items_of(messages: Iterable[object]) -> list[str]:
+    return [message.id for message in messages if isinstance(message, InboxItem)]
 
 
 def _say(turn: AgentTurn, entries: Sequence[Note | InboxItem]) -> None:
@@ -218,7 +231,12 @@ def _say(turn: AgentTurn, entries: Sequence[Note | InboxItem]) -> None:
         one = group[0]
         uuid = one.uuid if isinstance(one, InboxItem) and len(group) == 1 else ""
         turn.conversation.say(
-            [*map(render, group)], is_hidden=one.is_meta, origin=one.origin, uuid=uuid, notices=notices_of(group)
+            [*map(render, group)],
+            is_hidden=one.is_meta,
+            origin=one.origin,
+            uuid=uuid,
+            notices=notices_of(group),
+            items=_items_of(group),
         )
     _tell_taken(turn, entries)
 

@@ -156,6 +156,8 @@ class Rounds:
             )
             home.answer_tool.begin(is_wanted=is_asked)
         if isinstance(message, WaitingEntry) and message.is_expired(trio.current_time()):
+            if isinstance(message, InboxItem):
+                home.ports.note_dropped(message.uuid, "")
             return None
         turn.state.name_prompt(prompt_id_of(message))
         turn.set_awaited(is_awaited=isinstance(message, Prompt))

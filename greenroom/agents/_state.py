@@ -88,8 +88,16 @@ class AgentPorts(Protocol):
         """
         ...
 
+    def note_begun(self, uuid: str) -> None:
+        """Note that a turn begins with an item, before it is taken up."""
+        ...
+
     def note_taken(self, uuid: str) -> None:
         """Note that the agent has taken up an item, in the step in which it did."""
+        ...
+
+    def note_dropped(self, uuid: str, why: str) -> None:
+        """Note that an item will not be taken up; `why` is empty for one that has expired. One that was taken up is left alone."""
         ...
 
     def note_said(self, uuid: str) -> None:

@@ -91,7 +91,7 @@ class InboxItem(WaitingEntry):
     """Something that was sent to a session."""
 
     uuid: str
-    """Its id, in receipts and in the transcript."""
+    """Its id in receipts, and of its line in the transcript if it has one of its own."""
     text: str
     """The text; for a bash entry the command, for a late answer the id of the call."""
     lane: Lane = Lane.NEXT
@@ -104,11 +104,18 @@ class InboxItem(WaitingEntry):
     """The permission mode that its turn must not exceed; empty for that of the session. It then needs a turn of its own."""
     answer: object = None
     """The person's answer, for a late answer."""
+    id: str = attrs.field(default=attrs.Factory(lambda self: self.uuid, takes_self=True))
+    """Its id in a store: that of its sender, where somebody outside chose it."""
 
     @property
     def is_alone(self) -> bool:
         """True if it needs a turn of its own."""
         return self.is_command or self.kind in ALONE or self.permission_mode != ""
+
+    @property
+    def is_stored(self) -> bool:
+        """True if a store keeps it: a late answer is not kept, since its question is open again in the next process."""
+        return self.kind is not EntryKind.ORPHANED_PERMISSION
 
 
 def make_item(
@@ -119,7 +126,6 @@ def make_item(
     priority: Lane | str | None = None,
     is_meta: bool | None = None,
     expires_s: float = math.inf,
-    permission_mode: str = "",
     is_command: Callable[[str], bool] = lambda _: False,
 ) -> InboxItem:
     """Return a text as an item, with its lane and treatment.
@@ -131,7 +137,6 @@ def make_item(
         priority: `now`, `next` or `later`; by default `next` for the user and a leader, else `later`.
         is_meta: True if it is for the model only; by default True for the runtime's own texts.
         expires_s: Time on the run's clock from which it is ignored.
-        permission_mode: The permission mode that its turn must not exceed; empty for that of the session.
         is_command: Returns True for a user's text that is a command by `/name`.
 
     Raises:
@@ -164,7 +169,6 @@ def make_item(
         is_command=is_slash,
         is_meta=origin.kind in _META if is_meta is None else is_meta,
         expires_s=expires_s,
-        permission_mode=permission_mode,
     )
 
 

@@ -66,7 +66,7 @@ def plan_turn(first: WaitingEntry | None, waiting: Sequence[Envelope[Any]], now_
 
 
 def plan_messages(entries: Sequence[E]) -> list[list[E]]:
-    """Return the grouping of entries into messages: each of the user's entries is its own message."""
+    """Return the grouping of entries into messages: each of the user's is its own; others share one with those of their origin."""
     messages: list[list[E]] = []
     for entry in entries:
         last = messages[-1][-1] if messages else None
@@ -80,7 +80,7 @@ def plan_messages(entries: Sequence[E]) -> list[list[E]]:
 def _belong_together(first: WaitingEntry, second: WaitingEntry) -> bool:
     if first.origin.is_consent or second.origin.is_consent:
         return False
-    return (first.kind, first.is_meta) == (second.kind, second.is_meta)
+    return (first.kind, first.is_meta, first.origin) == (second.kind, second.is_meta, second.origin)
 
 
 def _that_fit(entries: Iterable[Envelope[Any]]) -> list[Envelope[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
+from greenroom import actors, hooks, inbox, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
 from greenroom.agents import events as agent_events
 from greenroom.core import Event
 from greenroom.session._events import EVENTS as SESSION_EVENTS
@@ -18,6 +18,7 @@ EVENTS: Final = (
     *patterns.EVENTS,
     *hooks.EVENTS,
     *mcp.EVENTS,
+    *inbox.EVENTS,
     *tasks.EVENTS,
     *worktrees.EVENTS,
     *agent_events.EVENTS,

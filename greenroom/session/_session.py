@@ -354,7 +354,7 @@ class Session:
     @property
     def problems(self) -> tuple[str, ...]:
         """Lines about what was skipped in settings, definitions, skills and the like, for people."""
-        return tuple(dict.fromkeys(self._composition.problems))
+        return tuple(dict.fromkeys((*self._composition.problems, *self._services.inbox.problems)))
 
     @property
     def usage(self) -> Usage:

@@ -1,5 +1,6 @@
-"""Transcripts: conversations as append-only logs that survive a crash."""
+"""What survives a crash: transcripts, append-only logs of conversations, and boxes of entries that wait."""
 
+from greenroom.store._memory_inbox import MemoryInboxStore
 from greenroom.store._retention import (
     CLEANUP_PERIOD_DAYS,
     RetentionSettings,
@@ -8,13 +9,16 @@ from greenroom.store._retention import (
     decide_retention,
 )
 from greenroom.store._shared import SharedPrefix
+from greenroom.store._sqlite_inbox import INBOX, open_inbox_store
 from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
 from greenroom.store._transcript_reader import RESUMED_BYTES, read_conversation
 
 __all__ = [
     "CLEANUP_PERIOD_DAYS",
+    "INBOX",
     "RESUMED_BYTES",
     "Line",
+    "MemoryInboxStore",
     "RetentionSettings",
     "RetentionVerdict",
     "SharedPrefix",
@@ -24,5 +28,6 @@ __all__ = [
     "decide_retention",
     "encode_line",
     "new_uuid",
+    "open_inbox_store",
     "read_conversation",
 ]

@@ -273,8 +273,7 @@ class Supervisor(Owner):
         if self._plans.restarts(cell.id) and not cell.is_unwanted:
             return HELD
         if outcome.error is not None:
-            assert cell.down is not None and cell.down.error is not None  # noqa: PT018 - noted when it ended
-            self._errors.append(cell.down.error)
+            self._errors.append(cell.end_error)
             log_failure(cell, outcome.error)
         was_asked = cell.life.is_asked_to_end
         if self._is_stopping() or not cell.was_ready:

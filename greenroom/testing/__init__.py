@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancel_sweep import CancelAt, SweepRun, cancel_sweep
+    from greenroom.testing._conformance_inbox import INBOX_RULES, InboxKit
     from greenroom.testing._conformance_llm import ModelConformance
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
     from greenroom.testing._conformance_supervisor import OpenedSupervisor, SupervisorConformance
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from greenroom.testing._virtual_ports import VIRTUAL_START, VirtualClock, virtual_ports
 
 _MODULE_OF: "Mapping[str, str]" = {
+    "INBOX_RULES": "greenroom.testing._conformance_inbox",
     "VIRTUAL_START": "greenroom.testing._virtual_ports",
     "BareAgentPorts": "greenroom.testing._agent_ports",
     "CacheMiss": "greenroom.testing._cache_prefixes",
@@ -49,6 +51,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "Faults": "greenroom.testing._sim",
     "HangUp": "greenroom.testing._messages_script",
     "Hot": "greenroom.testing._monitors",
+    "InboxKit": "greenroom.testing._conformance_inbox",
     "MailboxConformance": "greenroom.testing._conformance_mailbox",
     "MailboxLike": "greenroom.testing._conformance_mailbox",
     "MessagesServer": "greenroom.testing._messages_server",
@@ -89,6 +92,7 @@ _MODULE_OF: "Mapping[str, str]" = {
 }
 
 __all__ = [
+    "INBOX_RULES",
     "VIRTUAL_START",
     "BareAgentPorts",
     "CacheMiss",
@@ -103,6 +107,7 @@ __all__ = [
     "Faults",
     "HangUp",
     "Hot",
+    "InboxKit",
     "MailboxConformance",
     "MailboxLike",
     "MessagesServer",

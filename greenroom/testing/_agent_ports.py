@@ -64,6 +64,12 @@ class BareAgentPorts:
         """
         raise UsageError(f"/{rendered.skill.name} runs as an agent of its own, and no agent can be started here")
 
+    def note_begun(self, uuid: str) -> None:
+        """Do nothing."""
+
+    def note_dropped(self, uuid: str, why: str) -> None:
+        """Do nothing."""
+
     def note_taken(self, uuid: str) -> None:
         """Keep the uuid."""
         self.taken.append(uuid)

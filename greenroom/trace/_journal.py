@@ -181,6 +181,11 @@ class Journal:
         return self._held_bytes + self._in_flight + len(self._records) * self._output.event_bytes
 
     @property
+    def is_power_safe(self) -> bool:
+        """True if what is recorded survives a power cut, not only the end of the process."""
+        return self._is_power
+
+    @property
     def is_open(self) -> bool:
         """True if new work may begin: the disk accepts writes, and not too much is pending."""
         return self._failure is None and not self._is_closed and self.pending_bytes <= PENDING_BYTES

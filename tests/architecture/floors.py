@@ -16,7 +16,8 @@ FLOORS: Final = (
     {"supervisor"},
     {"patterns", "views"},
     {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
-    {"models", "tools", "permissions", "hooks", "skills", "tasks", "inbox", "store", "worktrees", "trace", "terminal"},
+    {"inbox"},  # entries that wait: a store keeps them
+    {"models", "tools", "permissions", "hooks", "skills", "tasks", "store", "worktrees", "trace", "terminal"},
     {"mcp", "remote"},
     {"agents"},
     {"teams"},

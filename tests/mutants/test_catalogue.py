@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.promises import PROMISES
-from tools.mutants.catalogue import MUTANTS, Mutant
+from tools.mutants.all_mutants import MUTANTS
+from tools.mutants.catalogue import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 

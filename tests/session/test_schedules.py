@@ -315,8 +315,46 @@ def test_other_schedules_go_on_and_report_what_they_missed(scene: Scene) -> None
     assert sorted(event["count"] for event in scene.events("missed")) == [1, 2]
 
 
-def test_prompt_that_was_due_when_the_process_ended_comes_once(scene: Scene) -> None:
-    """R11-b: the journal is cut behind each of its lines about the prompt; the next process brings what is missing."""
+@pytest.mark.promise("R11-b")
+@pytest.mark.parametrize("is_accepted", [False, True])
+def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accepted: bool) -> None:
+    """RM-05: due is on record, and the process ends before the inbox has it, or before that is on record: one prompt."""
+
+    async def before() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            made = await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
+            accept, reached = session.inbox.accept, trio.Event()
+
+            async def hang(*args: Any, **values: Any) -> bool:
+                if is_accepted:
+                    await accept(*args, **values)
+                reached.set()
+                await trio.sleep_forever()
+                raise AssertionError(made)
+
+            monkeypatch.setattr(session.inbox, "accept", hang)
+            await reached.wait()
+            await trio.sleep(5)
+
+    async def after() -> None:
+        async with scene.open() as session:
+            await trio.sleep(60)
+            assert [status.fired for status in session.schedules.all()] == [1]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        run_virtual(before)
+    assert (scene.events("fired"), len(scene.events("due"))) == ([], 1)
+    assert scene.due() == (["00:15"] if is_accepted else [])
+    scene.clock.shift_s = 16 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:15"]
+    assert [event["item"][-10:] for event in scene.events("fired")] == ["T00:15:00Z"]
+
+
+def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
+    """RM-05: the inbox knows an item by its name, also where the journal was cut before it."""
 
     async def before() -> None:
         async with scene.open() as session:
@@ -331,17 +369,42 @@ def test_prompt_that_was_due_when_the_process_ended_comes_once(scene: Scene) -> 
     run_virtual(before)
     journal = scene.folder / "runs" / scene.run / JOURNAL
     lines = journal.read_bytes().splitlines(keepends=True)
-    cuts = [
-        number for number, line in enumerate(lines, 1) if b'"schedule.due"' in line or b'"schedule.created"' in line
-    ]
-    assert len(cuts) == 2
+    (cut,) = [number for number, line in enumerate(lines, 1) if b'"schedule.created"' in line]
+    journal.write_bytes(b"".join(lines[:cut]))
     scene.clock.shift_s = 16 * 60
-    for cut in cuts:
-        journal.write_bytes(b"".join(lines[:cut]))
-        scene.told.clear()
-        run_virtual(after)
-        assert scene.due() == ["00:15"]
-        assert [event["item"][-10:] for event in scene.events("fired")] == ["T00:15:00Z"]
+    run_virtual(after)
+
+    assert scene.due() == ["00:15"]
+
+
+def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -> None:
+    """It was handed in before the process was killed, and comes before the next one."""
+
+    @tool
+    async def build() -> str:
+        """Build for ever."""
+        await trio.sleep_forever()
+        raise AssertionError
+
+    scene.answer = lambda request: Call("Build", {}) if request.messages[-1].text == "go" else "Done."
+
+    async def before() -> None:
+        async with scene.open(tools=(build, *SCHEDULE_TOOLS), permission_mode="bypassPermissions") as session:
+            await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
+            with trio.move_on_after(16 * 60):
+                await session.run("go")
+            assert [status.is_waiting for status in session.schedules.all()] == [True]
+            session.kill()
+
+    async def after() -> None:
+        async with scene.open():
+            await trio.sleep(30)
+
+    run_virtual(before)
+    scene.clock.shift_s = 31 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:15", "00:30"]
 
 
 def test_journal_folds_to_the_schedules_of_the_session(scene: Scene) -> None:

@@ -14,7 +14,7 @@ from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices
 from greenroom.agents.subagents import MainAgent
 from greenroom.core import TurnKilled, point
 from greenroom.core.ports import InlineBlocking
-from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION
+from greenroom.inbox import SCHEDULE, TASK_NOTIFICATION, InboxItem
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.permissions import ApprovalQueue
@@ -54,6 +54,13 @@ def told(home: AgentState) -> list[str]:
     return [block.text for block in blocks if isinstance(block, TextBlock)]
 
 
+class NothingStored:
+    """The durable side of an inbox that keeps nothing."""
+
+    def add_now(self, item: InboxItem) -> None:
+        """Do nothing."""
+
+
 async def hand_in(sim: Sim) -> None:
     """Hand in from three sides, interrupt in the middle, and look at the end who sleeps on what."""
     home, sent = make_home(), list[str]()
@@ -62,8 +69,13 @@ async def hand_in(sim: Sim) -> None:
         approvals = ApprovalQueue(sim.ports.ids)
         agent = MainAgent()
         agent.begin(main, home)
+        stored = NothingStored()
         inbox = SessionInbox(
-            agent, ids=sim.ports.ids, is_command=lambda text: text.startswith("/"), approvals=approvals
+            agent,
+            stored,  # type: ignore[arg-type]
+            ports=sim.ports,
+            is_command=lambda text: text.startswith("/"),
+            approvals=approvals,
         )
         await inbox.open(await runtime.spawn_supervisor("session"))
 

@@ -18,7 +18,8 @@ from typing import Final
 import attrs
 
 from tests.promises import PROMISES
-from tools.mutants.catalogue import KERNEL_TESTS, MUTANTS, Mutant
+from tools.mutants.all_mutants import MUTANTS
+from tools.mutants.catalogue import KERNEL_TESTS, Mutant
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LIMIT_S: Final = 120

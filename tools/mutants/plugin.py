@@ -11,7 +11,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tools.mutants.catalogue import MUTANTS, Mutant
+from tools.mutants.all_mutants import MUTANTS
+from tools.mutants.catalogue import Mutant
 
 if TYPE_CHECKING:
     import types

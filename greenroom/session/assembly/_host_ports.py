@@ -13,6 +13,7 @@ import attrs
 from greenroom.agents import CanUseTool, OnMessage, OnStream
 from greenroom.core import Event
 from greenroom.hooks import OnHook
+from greenroom.inbox import InboxStore
 from greenroom.mcp import Elicit
 from greenroom.tools import AskUser
 
@@ -50,6 +51,10 @@ class HostArguments(TypedDict, total=False):
     """Called with each message of an agent in the step in which it is appended."""
     live: Collection[type[Event]]
     """Classes of `LIVE_EVENTS` that `session.events()` carries besides the journal's; none by default."""
+    store: InboxStore | None
+    """Keeps what waits for the main agent; by default a file of the run folder. The program opens and closes it."""
+    box: str
+    """The box of that store; by default the id of the session, and `main` in the file of a run folder."""
 
 
 @final
@@ -63,5 +68,7 @@ class Hosted:
     elicit: Elicit | None = None
     on_message: OnMessage | None = None
     live: Collection[type[Event]] = ()
+    store: InboxStore | None = None
+    box: str = ""
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

@@ -21,7 +21,7 @@ from greenroom.permissions import Policy
 from greenroom.session._events import SessionBegan
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.assembly._session_spec import SessionSpec
-from greenroom.session.equipment._coordinator_mode import mode_of
+from greenroom.session.equipment._coordinator_mode import SCRATCHPAD, mode_of
 from greenroom.session.settings._session_environment import EnvironmentLimits, resume_prompt
 from greenroom.session.settings._session_settings import Settings
 from greenroom.session.settings._settings_files import SettingSource, Stamps
@@ -116,3 +116,12 @@ def session_began(plan: Plan) -> SessionBegan:
         mode=mode_of(plan.settings.scalars.delegation),
         title=plan.run.beginning.title,
     )
+
+
+async def make_scratchpad(plan: Plan, folder: Path, ports: Ports) -> Path | None:
+    """Make the folder that a coordinator's workers share, and return it; None if there is none."""
+    delegation = plan.settings.scalars.delegation
+    if not (delegation.coordinator and delegation.scratchpad):
+        return None
+    await ports.blocking.run(ports.disk.make_folder, folder / SCRATCHPAD)
+    return folder / SCRATCHPAD

@@ -22,9 +22,9 @@ from greenroom.session._events import SessionTitled
 from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
-from greenroom.session.assembly._session_plan import Plan
-from greenroom.session.equipment._coordinator_mode import SCRATCHPAD
+from greenroom.session.assembly._session_plan import Plan, make_scratchpad
 from greenroom.session.parts._event_stream import Streams
+from greenroom.session.parts._stored_inbox import StoredInbox, open_stored_inbox
 from greenroom.session.record._file_rewind import open_checkpoints
 from greenroom.session.settings._session_environment import exported_variables
 from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime
@@ -57,6 +57,8 @@ class Services:
     model: Model
     """With the layers that the settings ask for."""
     budget: Budget
+    inbox: StoredInbox
+    """Keeps what waits for the main agent."""
     servers: McpServers
     elicitations: Elicitations
     title: Title
@@ -85,7 +87,6 @@ async def open_services(
     Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
     """
     folder, recorder, scalars = journal.folder, journal.recorder, plan.settings.scalars
-
     async with (
         open_processes(
             blocking=ports.blocking,
@@ -106,6 +107,7 @@ async def open_services(
             release_s=scalars.delegation.release_s,
             is_on=scalars.delegation.background,
         ) as tasks,
+        open_stored_inbox(plan.spec.host.store, plan.spec.host.box, journal=journal, ports=ports) as inbox,
         open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
     ):
         main = MainAgent()
@@ -127,13 +129,14 @@ async def open_services(
             main=main,
             model=model,
             budget=budget,
+            inbox=inbox,
             servers=await _start_servers(plan, processes, elicitations, branch, folder=folder, ports=ports),
             elicitations=elicitations,
             title=Title(plan.run.beginning.title, recorder, main),
             checkpoints=await open_checkpoints(
                 folder, journal.write_before, ports, is_on=scalars.fileCheckpointingEnabled
             ),
-            scratchpad=await _make_scratchpad(plan, folder, ports),
+            scratchpad=await make_scratchpad(plan, folder, ports),
         )
 
 
@@ -168,14 +171,6 @@ async def _start_servers(
         on_elicited=elicitations.completed,
     )
     return await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
-
-
-async def _make_scratchpad(plan: Plan, folder: Path, ports: Ports) -> Path | None:
-    delegation = plan.settings.scalars.delegation
-    if not (delegation.coordinator and delegation.scratchpad):
-        return None
-    await ports.blocking.run(ports.disk.make_folder, folder / SCRATCHPAD)
-    return folder / SCRATCHPAD
 
 
 TITLE_CHARS: Final = 200

@@ -38,6 +38,9 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     if services.budget.limits != Limits():
         nursery.start_soon(session.tasks.end_at_budget, services.budget)
     home = await _start_main(session, services, loaded)
+    nursery.start_soon(services.inbox.run)
+    if plan.spec.host.store is not None:
+        nursery.start_soon(session.inbox.follow_news)
     recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
     await session.schedules.restore()
     nursery.start_soon(session.schedules.run)
@@ -67,7 +70,7 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
         read_prompt=session.commands.read,
         run_skill=agents.forks.run_command,
         survivors=agents.teams.survivors,
-        on_taken=agents.inbox.note_taken,
+        items=agents.inbox,
         on_said=None if services.checkpoints is None else services.checkpoints.begin,
     )
     home = composition.make_home(plan.main, is_child=False, ports=ports)
@@ -93,6 +96,8 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
     agents.main.begin(ref, home)
     await agents.teams.start(session.id, is_resumed=loaded is not None)
     await agents.inbox.open(services.branch, unanswered)
+    for item in await services.inbox.read_earlier(folder):
+        agents.inbox.hand_in(item)
     source = "resume" if plan.run.is_resumed else "fork"
     agents.inbox.begin(
         await tell_of_start(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TypeAlias, final
+from typing import Protocol, TypeAlias, final
 
 import attrs
 
@@ -69,6 +69,22 @@ async def _keep_none(_agent: AgentState, _updates: Sequence[Update]) -> None:
     return None
 
 
+class ItemListener(Protocol):
+    """Notified of what becomes of the items of a session's queue, by their uuids."""
+
+    def note_begun(self, uuid: str) -> None:
+        """Note that a turn begins with an item."""
+        ...
+
+    def note_taken(self, uuid: str) -> None:
+        """Note that an item was taken up."""
+        ...
+
+    def note_dropped(self, uuid: str, why: str) -> None:
+        """Note that an item will not be taken up."""
+        ...
+
+
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class SessionAgentPorts:
@@ -83,7 +99,7 @@ class SessionAgentPorts:
         survivors: Returns what a compacted conversation has to be told again.
         read_prompt: Reads the user's commands by `/name`; by default they are text.
         run_skill: Runs skills of the user's with `context: fork`; by default they are refused.
-        on_taken: Called with the uuid of each item that was taken up.
+        items: Notified of the session's items.
         on_said: Called with the uuid of each message of the user's that was taken up.
     """
 
@@ -95,7 +111,7 @@ class SessionAgentPorts:
     _survivors: Callable[[], Sequence[str]] = tuple
     _read_prompt: Callable[[AgentState, str], Awaitable[tuple[str, tuple[Rendered, ...]]]] = _read_as_text
     _run_skill: Callable[[AgentState, Rendered], Awaitable[str]] = _refuse
-    _on_taken: Callable[[str], object] | None = None
+    _items: ItemListener | None = None
     _on_said: Callable[[str], object] | None = None
     prepared: Prepared = attrs.field(factory=Prepared, init=False)
 
@@ -149,10 +165,20 @@ class SessionAgentPorts:
         """
         return await self._run_skill(agent, rendered)
 
+    def note_begun(self, uuid: str) -> None:
+        """Note that a turn begins with an item of the session's queue."""
+        if self._items is not None:
+            self._items.note_begun(uuid)
+
     def note_taken(self, uuid: str) -> None:
         """Note that an item has left the session's queue."""
-        if self._on_taken is not None:
-            self._on_taken(uuid)
+        if self._items is not None:
+            self._items.note_taken(uuid)
+
+    def note_dropped(self, uuid: str, why: str) -> None:
+        """Note that an item has left the session's queue and will not be read; `why` is empty for one that has expired."""
+        if self._items is not None:
+            self._items.note_dropped(uuid, why)
 
     def note_said(self, uuid: str) -> None:
         """Note that a message of the user's was taken up: file checkpoints begin with it."""

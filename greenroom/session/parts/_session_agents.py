@@ -63,7 +63,9 @@ class SessionAgents:
         self.known = KnownAgents()
         self.composition = Composition(services, fork_skill=self._fork_skill, hook_agents=self._hook_agents)
         is_command, approvals = self.composition.commands.is_command, self.composition.approvals
-        self.inbox = SessionInbox(self.main, ids=services.ports.ids, is_command=is_command, approvals=approvals)
+        self.inbox = SessionInbox(
+            self.main, services.inbox, ports=services.ports, is_command=is_command, approvals=approvals
+        )
         self.pool = SubagentPool(
             tasks=services.tasks,
             open_branch=self._open_branch,

@@ -10,7 +10,7 @@ Must not know: models, how a turn is run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -21,12 +21,13 @@ from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcom
 from greenroom.agents import AgentState, Loaded, open_calls
 from greenroom.agents.events import CallDeferred, PermissionAnswered, PermissionAsked, ToolBegan
 from greenroom.agents.subagents import MainAgent
-from greenroom.core import ActorEnded, JournalError, Level, Undelivered
-from greenroom.core.ports import Blocking, Ids
-from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
+from greenroom.core import ActorEnded, JournalError, Level, Undelivered, UsageError
+from greenroom.core.ports import Blocking, Ports
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, StoredItem, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
+from greenroom.session.parts._stored_inbox import StoredInbox
 from greenroom.session.record._json_lines import objects_of
 from greenroom.store import new_uuid
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
@@ -34,6 +35,7 @@ from greenroom.trace import JOURNAL
 
 MAX_WAITING: Final = 500
 """Maximum number of messages that may wait for the main agent."""
+WITHDRAWN: Final = "it was withdrawn"
 URGENT: Final = "the user said something that could not wait"
 
 
@@ -98,22 +100,25 @@ class SessionInbox:
 
     Args:
         main: The main agent.
-        ids: Ids of items.
+        ports: Ids of items, and the date and time.
         is_command: Returns True if a text of the user's is a command by `/name`.
         approvals: The questions that wait.
+        stored: Keeps what waits until it was read.
     """
 
     def __init__(
         self,
         main: MainAgent,
+        stored: StoredInbox,
         *,
-        ids: Ids,
+        ports: Ports,
         is_command: Callable[[str], bool],
         approvals: ApprovalQueue,
     ) -> None:
         self._main_agent = main
+        self._stored = stored
         self._queue: Ref[Any] | None = None
-        self._ids = ids
+        self._ids, self._wall = ports.ids, ports.clock.wall
         self._is_command = is_command
         self._approvals = approvals
         self._unanswered: dict[str, ToolUseBlock] = {}
@@ -163,7 +168,6 @@ class SessionInbox:
         origin: Origin = HUMAN,
         is_meta: bool | None = None,
         expires_s: float = math.inf,
-        permission_mode: str = "",
     ) -> str:
         """Hand in what somebody says, and return its id; see `Session.send`."""
         item = make_item(
@@ -173,11 +177,88 @@ class SessionInbox:
             priority=priority,
             is_meta=is_meta,
             expires_s=expires_s,
-            permission_mode=permission_mode,
             is_command=self._is_command,
         )
-        self._hand_in(item)
+        self._admit(item)
+        self._stored.add_now(item)
+        self._forward(item)
         return item.uuid
+
+    async def accept(
+        self,
+        item_id: str,
+        text: str,
+        *,
+        origin: Origin,
+        is_meta: bool | None = None,
+        expires_s: float = math.inf,
+        route: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Accept a message of a sender outside; when this returns, it survives the end of the process.
+
+        Cancelled, it was accepted whole or not at all; asking again with the same id is safe.
+
+        Args:
+            item_id: The sender's id of it: a second message with it changes nothing, for seven days after it was read too.
+            text: The text; only a program on the user's behalf may hand in commands, by `send`.
+            origin: The sender; never the user.
+            is_meta: True if it is for the model only; by default True for the runtime's own texts.
+            expires_s: Seconds from now after which it is dropped.
+            route: A small JSON object that is kept with it.
+
+        Returns:
+            False if it was accepted before.
+
+        Raises:
+            UsageError: It is blank or too long, or claims to be the user's.
+            BoxFull: Too many messages wait.
+            JournalError: It cannot be stored.
+        """
+        if origin.is_consent:
+            raise UsageError("the user's words are handed in by `send`; accept those of others")
+        made = make_item(text, uuid=item_id, origin=origin, is_meta=is_meta)
+        now = self._wall().timestamp()
+        item = await self._stored.add(
+            StoredItem(
+                id=item_id,
+                box=self._stored.box,
+                text=text,
+                origin=origin,
+                lane=made.lane,
+                kind=made.kind,
+                is_meta=made.is_meta,
+                route=route or {},
+                created_at=now,
+                expires_at=now + expires_s,
+            )
+        )
+        if item is not None:
+            self.hand_in(item)
+        return item is not None
+
+    async def wait_durable(self, message_id: str) -> None:
+        """Wait until a message that was sent survives the end of the process.
+
+        Args:
+            message_id: The id that `send` returned.
+
+        Raises:
+            JournalError: It cannot be stored; it waits in memory alone.
+            BoxFull: Other processes have filled the store.
+        """
+        await self._stored.wait_durable(message_id)
+
+    async def follow_news(self) -> None:
+        """Hand in what others put into the store, until it is cancelled."""
+        while True:
+            await self._stored.store.wait_news(self._stored.box)
+            for item in await self._stored.read_news():
+                self.hand_in(item)
+
+    def hand_in(self, item: InboxItem) -> None:
+        """Hand in an item that is in the store; if the main agent has ended, the next process reads it."""
+        with suppress(ActorEnded, Undelivered):
+            self._forward(item)
 
     def hand_in_hidden(self, text: str) -> bool:
         """Hand in a prompt for the model alone, as what a skill came to that nobody waited for; says whether it was taken."""
@@ -204,16 +285,23 @@ class SessionInbox:
             if question.call_id == call_id:
                 return self._approvals.answer(question.id, answer)
         if call_id in {call.id for call in self.unanswered}:
-            self._hand_in(late_answer(call_id, answer, uuid=new_uuid(self._ids)))
+            late = late_answer(call_id, answer, uuid=new_uuid(self._ids))
+            self._admit(late)
+            self._forward(late)
             del self._unanswered[call_id]
             return Receipt.TAKEN
         return Receipt.UNKNOWN
 
-    def _hand_in(self, item: InboxItem) -> None:
+    def _admit(self, item: InboxItem) -> None:
+        """Refuse an item for which there is no room."""
         if self._main.is_gone:
             raise ActorEnded(self._main.id, self._main.state.value, path=self._main.path)
         if len(self._waiting) >= MAX_WAITING and len(self.queued()) >= MAX_WAITING:
             raise Undelivered(self.ref.id, Delivery.FULL.value, path=self.ref.path)
+        if self.ref.is_gone:
+            raise Undelivered(self.ref.id, Delivery.CLOSED.value, path=self.ref.path)
+
+    def _forward(self, item: InboxItem) -> None:
         delivery = self.ref.tell(item, item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
             raise Undelivered(self.ref.id, delivery.value, path=self.ref.path)
@@ -241,10 +329,32 @@ class SessionInbox:
         """Wait until what was handed in so far has been forwarded; what is `later` is not waited for."""
         await self.ref.ask(Passed(), timeout_s=math.inf)
 
+    def note_begun(self, uuid: str) -> None:
+        """Count that a turn begins with an item."""
+        item = self._waiting.get(uuid)
+        if item is not None and item.is_stored:
+            self._stored.note_begun(item.id)
+
+    def note_dropped(self, uuid: str, why: str) -> None:
+        """Forget an item that the main agent will not read; `why` is empty for one that has expired."""
+        item = self._waiting.pop(uuid, None)
+        if item is None:
+            return
+        self._note("remove")
+        if not item.is_stored:
+            return
+        if why:
+            self._stored.note_withdrawn(item.id, why)
+        else:
+            self._stored.note_expired(item.id)
+
     def note_taken(self, uuid: str) -> None:
         """Forget an item that the main agent has taken up."""
-        if self._waiting.pop(uuid, None) is not None:
+        item = self._waiting.pop(uuid, None)
+        if item is not None:
             self._note("dequeue")
+            if item.is_stored:
+                self._stored.note_taken(item.id)
             on_taken = self._home.services.listeners.on_taken
             if on_taken is not None:
                 on_taken(uuid)
@@ -256,7 +366,7 @@ class SessionInbox:
         items = list(self._waiting.values())
         there = {item.uuid for ref in (self.ref, self._main) for item in ref.still_waiting(items)}
         for item in items:
-            if item.uuid not in there:  # it expired, or its turn ended before it had been taken up
+            if item.uuid not in there:  # its turn crashed before it had been taken up: the store keeps it
                 self._forget(item.uuid)
         return tuple(self._waiting.values())
 
@@ -268,15 +378,15 @@ class SessionInbox:
         kept = [item.uuid for item in waiting if item.uuid in self._waiting]
         return Interrupted(result, tuple(kept), tuple(item.uuid for item in cancelled))
 
-    def withdraw(self, uuid: str) -> bool:
-        """Withdraw a message by its id; False if it was taken up, or has ended in another way."""
-        item = self._waiting.get(uuid)
+    def withdraw(self, item_id: str) -> bool:
+        """Withdraw a message by its sender's id; False if it was taken up, or has ended in another way."""
+        item = next((item for item in self._waiting.values() if item.id == item_id), None)
         return item is not None and self._take_back(item)
 
     def _take_back(self, item: InboxItem) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)
         if was_there:
-            self._forget(item.uuid)
+            self.note_dropped(item.uuid, WITHDRAWN)
         return was_there
 
     def _forget(self, uuid: str) -> None:

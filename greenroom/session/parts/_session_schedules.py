@@ -16,10 +16,11 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.core import ActorEnded, JournalError, Undelivered, UsageError, task_id
+from greenroom.core import JournalError, UsageError, task_id
 from greenroom.inbox import (
     LIFE,
     SCHEDULE,
+    BoxFull,
     CronTimes,
     DueItem,
     plan_schedules,
@@ -31,6 +32,7 @@ from greenroom.inbox import (
 from greenroom.permissions import parse_mode
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.parts._session_inbox import SessionInbox
+from greenroom.session.parts._stored_inbox import MODE
 from greenroom.session.record._recovery import read_schedules
 from greenroom.session.schedules._schedule_events import (
     FOLDS,
@@ -109,8 +111,6 @@ class SessionSchedules:
         self._settings = services.plan.settings.scalars.schedules
         self._inbox = inbox
         self._views: dict[str, ScheduleView] = {}
-        self._handed: dict[str, str] = {}
-        """For each schedule the id of its latest message in the inbox."""
         self._ended: deque[EndedSchedule] = deque(maxlen=MAX_ENDED)
         self._changed = trio.Event()
         self._is_opening = True
@@ -269,14 +269,12 @@ class SessionSchedules:
 
     async def run(self) -> None:
         """Hand prompts in at their times, until it is cancelled or the main agent has ended."""
-        while self._settings.enabled:
+        while self._settings.enabled and not self._services.main.ref.is_gone:
             self._changed = trio.Event()
             try:
                 wait_s = await self._look()
-            except (JournalError, Undelivered):  # what is pending is handed in at a later look
+            except (JournalError, BoxFull):  # what is pending is handed in at a later look
                 wait_s = LOOK_S
-            except ActorEnded:
-                return
             with trio.move_on_after(wait_s):
                 await self._changed.wait()
 
@@ -347,8 +345,7 @@ class SessionSchedules:
 
         Raises:
             JournalError: It cannot be recorded; nothing was handed in.
-            Undelivered: The inbox is full; the rest is pending.
-            ActorEnded: The main agent has ended.
+            BoxFull: Too many messages wait; the rest is pending.
         """
         pending = [view.id for view in self._views.values() if view.pending]
         if not pending:
@@ -357,13 +354,16 @@ class SessionSchedules:
         for schedule in pending:
             view = self._views.get(schedule)  # it may have been deleted meanwhile
             if view is not None and view.pending:
-                self._hand_in(view)
-                self._emit(ScheduleFired(schedule=view.id, item=view.pending))
+                await self._hand_in(view)
 
-    def _hand_in(self, view: ScheduleView) -> None:
-        """Hand in the pending item of a schedule, under its name."""
-        text = prompt_text(view, view.seen)
-        self._handed[view.id] = self._inbox.send(text, origin=SCHEDULE, permission_mode=view.permission_mode)
+    async def _hand_in(self, view: ScheduleView) -> None:
+        """Hand in the pending item of a schedule, under its name: an item that the inbox knows changes nothing there."""
+        route = {MODE: view.permission_mode} if view.permission_mode else None
+        await self._inbox.accept(view.pending, prompt_text(view, view.seen), origin=SCHEDULE, route=route)
+        if view.id in self._views:
+            self._emit(ScheduleFired(schedule=view.id, item=view.pending))
+        else:  # it was deleted meanwhile
+            self._inbox.withdraw(view.pending)
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
@@ -377,7 +377,6 @@ class SessionSchedules:
             self._views[schedule] = view
         elif before is not None:
             del self._views[schedule]
-            self._handed.pop(schedule, None)
             self._ended.append(end_of(before, event))
 
     def _drop(self, schedule: str, why: str) -> None:
@@ -386,13 +385,12 @@ class SessionSchedules:
 
     def _waiting(self) -> dict[str, str]:
         """Return for each schedule the id of its message that nobody has read."""
-        queued = {item.uuid for item in self._inbox.queued()} if self._handed else set()
-        return {schedule: uuid for schedule, uuid in self._handed.items() if uuid in queued}
+        queued = {item.id for item in self._inbox.queued()}
+        return {view.id: view.latest for view in self._views.values() if view.latest in queued}
 
     def _withdraw(self, schedule: str) -> bool:
-        """Withdraw the message of a schedule; False if it was read."""
-        uuid = self._handed.pop(schedule, "")
-        return uuid != "" and self._inbox.withdraw(uuid)
+        """Withdraw the latest message of a schedule; False if it was read."""
+        return self._inbox.withdraw(self._views[schedule].latest)
 
     def now(self) -> datetime:
         """Return the date and time, in UTC."""

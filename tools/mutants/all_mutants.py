@@ -1,0 +1,10 @@
+"""All mutants."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tools.mutants.catalogue import MUTANTS as KERNEL
+from tools.mutants.delivery import DELIVERY
+
+MUTANTS: Final = (*KERNEL, *DELIVERY)
