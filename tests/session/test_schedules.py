@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -315,35 +316,37 @@ def test_other_schedules_go_on_and_report_what_they_missed(scene: Scene) -> None
     assert sorted(event["count"] for event in scene.events("missed")) == [1, 2]
 
 
+async def end_at_hand_in(scene: Scene, *, is_accepted: bool) -> None:
+    """Run a process that ends while its first prompt is handed in: behind or before the step of the inbox."""
+    async with scene.open() as session:
+        await begin(session)
+        await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
+        accept, reached = session.inbox.accept, trio.Event()
+
+        async def hang(*args: Any, **values: Any) -> bool:
+            if is_accepted:
+                await accept(*args, **values)
+            reached.set()
+            await trio.sleep_forever()
+            raise AssertionError
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(session.inbox, "accept", hang)
+            await reached.wait()
+            await trio.sleep(5)
+
+
 @pytest.mark.promise("R11-b")
 @pytest.mark.parametrize("is_accepted", [False, True])
 def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accepted: bool) -> None:
     """RM-05: due is on record, and the process ends before the inbox has it, or before that is on record: one prompt."""
-
-    async def before() -> None:
-        async with scene.open() as session:
-            await begin(session)
-            made = await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
-            accept, reached = session.inbox.accept, trio.Event()
-
-            async def hang(*args: Any, **values: Any) -> bool:
-                if is_accepted:
-                    await accept(*args, **values)
-                reached.set()
-                await trio.sleep_forever()
-                raise AssertionError(made)
-
-            monkeypatch.setattr(session.inbox, "accept", hang)
-            await reached.wait()
-            await trio.sleep(5)
 
     async def after() -> None:
         async with scene.open() as session:
             await trio.sleep(60)
             assert [status.fired for status in session.schedules.all()] == [1]
 
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        run_virtual(before)
+    run_virtual(partial(end_at_hand_in, scene, is_accepted=is_accepted))
     assert (scene.events("fired"), len(scene.events("due"))) == ([], 1)
     assert scene.due() == (["00:15"] if is_accepted else [])
     scene.clock.shift_s = 16 * 60
@@ -351,6 +354,22 @@ def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accep
 
     assert scene.due() == ["00:15"]
     assert [event["item"][-10:] for event in scene.events("fired")] == ["T00:15:00Z"]
+
+
+@pytest.mark.promise("R11-b")
+def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> None:
+    """RM-04: the process ended before it was handed in, and the next time has come: it is replaced, not forgotten."""
+
+    async def after() -> None:
+        async with scene.open():
+            await trio.sleep(30)
+
+    run_virtual(partial(end_at_hand_in, scene, is_accepted=False))
+    scene.clock.shift_s = 31 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:30"]
+    assert [event["item"][-10:] for event in scene.events("replaced")] == ["T00:15:00Z"]
 
 
 def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
