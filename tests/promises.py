@@ -92,6 +92,15 @@ PROMISES: Final = {
     "I-54": Promise(
         "A teammate that is idle or has ended owns no item in progress that nobody was told of.", "boards of teams"
     ),
+    # schedules
+    "R11-a": Promise(
+        "A time of day that the clock skips comes at the first moment after the gap, one that it repeats comes once; intervals go on.",
+        "schedules",
+    ),
+    "R11-b": Promise(
+        "Whenever a process is killed, each time of a schedule is one item; several that were missed are one, which names them.",
+        "schedules",
+    ),
     # records
     "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
     # delivery
@@ -139,6 +148,8 @@ NOT_IN_A_JOURNAL: Final = {
     ),
     "I-34": Unseen("what an asker heard is not on record", ("actors/test_asks.py",)),
     "I-41": Unseen("which children are significant is not on record", ("supervisor/test_significant.py",)),
+    "R11-a": Unseen("the clock's changes are not on record", ("inbox/test_cron_times.py",)),
+    "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),

@@ -1,7 +1,7 @@
 """Failures that must be impossible here because they happened elsewhere, and behavior that people check first.
 
-`RC-n` are bugs that users of comparable systems reported, `CL-n` bugs that a comparable product fixed; `n.m` is line m
-of the behavior to check in section n. A test names the rows that it holds in its docstring, or in its name:
+`RC-n` and `RM-n` are bugs that users of comparable systems reported, `CL-n` bugs that a comparable product fixed; `n.m`
+is line m of the behavior to check in section n. A test names the rows that it holds in its docstring, or in its name:
 
     RC-67                     def test_rc_67_...
     Behaviours (3), line 1    several lines of one section: lines 1 and 2
@@ -207,6 +207,18 @@ ROWS: Final = {
     "CL-52": Row("Chains of children have one limit."),
     "CL-53": Row("A process ends with its scope, and so does its process group."),
     "CL-54": Row("A long output is cut, and the whole output is in a file."),
+    "RM-01": Row(
+        "A letter to a session that does not run is stored and called stored; nothing is called delivered that is not."
+    ),
+    "RM-02": Row(
+        "A letter to oneself is refused, and the name of a sender is said by who put the letter into the store."
+    ),
+    "RM-04": Row(
+        "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded."
+    ),
+    "RM-05": Row(
+        "A time of a schedule fires once, whatever is killed; after a night, all missed times are one prompt."
+    ),
 }
 
 BEHAVIOURS: Final = {

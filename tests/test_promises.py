@@ -64,8 +64,10 @@ def test_what_is_in_no_journal_is_held_by_the_modules_that_are_named() -> None:
     assert [(id_, test) for id_, one in NOT_IN_A_JOURNAL.items() for test in one.tests if test not in named[id_]] == []
 
 
-def number_of(promise: str) -> int:
-    return int(promise.removeprefix("I-"))
+def number_of(promise: str) -> tuple[str, int, str]:
+    """Return the order of ids: `I-9` before `I-10`, `R11-a` behind them."""
+    kind, _, place = promise.partition("-")
+    return (kind, int(place), "") if place.isdigit() else (kind, 0, place)
 
 
 def test_ids_are_found_in_every_form_of_the_mark() -> None:

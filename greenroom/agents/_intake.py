@@ -27,7 +27,7 @@ from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInp
 from greenroom.inbox import EntryKind, InboxItem, WaitingEntry, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock
-from greenroom.permissions import Allow, Deny
+from greenroom.permissions import Allow, Deny, Mode
 from greenroom.skills import Rendered
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
@@ -57,7 +57,8 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
     text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
     if isinstance(message, InboxItem) and message.is_command:
         text, skills = await home.ports.read_prompt(home, message.text)
-    turn.state.begin_with(origin)
+    limit = message.permission_mode if isinstance(message, InboxItem) else ""
+    turn.state.begin_with(origin, Mode(limit) if limit else None)
     if origin.is_consent:  # notices and teammates do not end permissions that the user's words gave
         await _expand(turn, skills)
         home.grant(NOTHING_GRANTED)

@@ -94,6 +94,8 @@ class AgentProfile:
     """The user's refusals to members of its team; None for an agent without a team."""
     must_plan: bool = False
     """True if it must not change anything until its plan is approved, whatever rules allow."""
+    mode_limit: Mode | None = None
+    """The permission mode that it must not exceed, whatever its policy says; None for no limit."""
     may_defer: bool = False
     """True if hooks may defer its calls: the turn then ends, and the program runs the calls later."""
     is_child: bool = False

@@ -48,7 +48,8 @@ CUT_SHORT: Final = "the session ended before the review did"
 
 def is_in_auto(home: AgentState | None) -> bool:
     """Return whether what an agent does is reviewed."""
-    return home is not None and home.profile.policy is not None and home.profile.policy.mode is Mode.AUTO
+    policy = None if home is None else home.policy_now
+    return policy is not None and policy.mode is Mode.AUTO
 
 
 async def review_call(

@@ -25,7 +25,7 @@ from greenroom.agents.compaction._compaction import CompactionRecord
 from greenroom.agents.review import ReviewNotes
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import ModelResponse, ToolSchema, ToolUseBlock, Usage
-from greenroom.permissions import Policy, Update
+from greenroom.permissions import Mode, Policy, Update, stricter_mode
 from greenroom.skills import Rendered
 from greenroom.tasks import Progress, Task
 from greenroom.tools import ToolContext, ToolSet, Workspace
@@ -199,7 +199,20 @@ class AgentState:
     def policy_now(self) -> Policy | None:
         """The rules that decide about its calls in this turn."""
         policy = self.profile.policy
-        return None if policy is None else self.grants.widen(policy)
+        return None if policy is None else _limited(self.grants.widen(policy), self.mode_limit)
+
+    @property
+    def mode_limit(self) -> Mode | None:
+        """The permission mode that it must not exceed in this turn; None for no limit besides its own."""
+        own, turn = self.profile.mode_limit, None if self.turn is None else self.turn.mode_limit
+        return own if turn is None else turn if own is None else stricter_mode(own, turn)
+
+    @property
+    def passed_limit(self) -> Mode | None:
+        """The permission mode that its children must not exceed: its limit of this turn, if that is below its own mode."""
+        policy, limit = self.profile.policy, self.mode_limit
+        is_felt = limit is not None and policy is not None and stricter_mode(policy.mode, limit) is not policy.mode
+        return limit if is_felt else self.profile.mode_limit
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -399,3 +412,7 @@ class AgentState:
         """Forget the worktree that the agent has entered, and return it; the agent has ended."""
         session, self.worktree = self.worktree, None
         return session
+
+
+def _limited(policy: Policy, limit: Mode | None) -> Policy:
+    return policy if limit is None else policy.with_mode(stricter_mode(policy.mode, limit))

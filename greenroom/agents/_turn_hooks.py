@@ -125,12 +125,13 @@ class Hooking:
         home = self.home
         agent, incarnation, _ = self.turn.token
         agent_id = home.profile.id if home.profile.is_child else None
+        policy = home.policy_now
         return HookContext(
             session_id=home.services.session_id,
             cwd=home.cwd,
             transcript_path=home.services.main_transcript,
             prompt_id=self.turn.prompt_id,
-            permission_mode=home.profile.policy.mode.value if home.profile.policy is not None else None,
+            permission_mode=policy.mode.value if policy is not None else None,
             effort=home.grants.effort or home.profile.effort,
             agent_id=agent_id,
             agent_type=home.profile.hook_type,

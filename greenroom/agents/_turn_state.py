@@ -10,6 +10,7 @@ import attrs
 
 from greenroom.core import Recorder
 from greenroom.inbox import UNCLASSIFIED, Origin
+from greenroom.permissions import Mode
 
 
 @final
@@ -24,14 +25,17 @@ class TurnState:
     recorder: Recorder
     origin: Origin = UNCLASSIFIED
     """The origin of the message that began it."""
+    mode_limit: Mode | None = None
+    """The permission mode that the turn must not exceed; None for that of its agent."""
     prompt_id: str | None = None
     """The id of the user's message whose turn runs; None where it is none, or no turn runs."""
     reminders: list[str] = attrs.field(factory=list)
     """Texts of hooks for the model to read with the next message."""
 
-    def begin_with(self, origin: Origin) -> None:
-        """Note the origin of the message that the turn begins with."""
+    def begin_with(self, origin: Origin, mode_limit: Mode | None = None) -> None:
+        """Note the origin of the message that the turn begins with, and the permission mode that it must not exceed."""
         self.origin = origin
+        self.mode_limit = mode_limit
 
     def name_prompt(self, prompt_id: str | None) -> None:
         """Set the id of the user's message whose turn runs; None once it has ended."""

@@ -42,7 +42,16 @@ from greenroom.headless import HeadlessOptions, key_source, read_ceiling, run_he
 from greenroom.models import ModelRequest, with_events
 from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording
 from greenroom.permissions import Effect, Mode
-from greenroom.session import MAIN, Fork, MainFor, SessionSettings, find_session, main_of_settings, read_beginning
+from greenroom.session import (
+    MAIN,
+    SCHEDULE_TOOLS,
+    Fork,
+    MainFor,
+    SessionSettings,
+    find_session,
+    main_of_settings,
+    read_beginning,
+)
 from greenroom.terminal import note, noting_log
 from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
@@ -68,23 +77,25 @@ TOOLS: Final = (
 """Those that need nobody to answer."""
 
 
-def chosen_tools(names: str | None) -> tuple[Tool, ...]:
+def chosen_tools(names: str | None, *, stays: bool = False) -> tuple[Tool, ...]:
     """Return the tools of a run.
 
     Args:
         names: Those that there are to be, with commas or spaces between them; None for all.
+        stays: True if the run goes on after its first answer; else nothing scheduled would ever come.
 
     Raises:
         UsageError: There is no such tool.
     """
+    every = (*TOOLS, *SCHEDULE_TOOLS) if stays else TOOLS
     if names is None:
-        return TOOLS
-    by_name = {tool.name: tool for tool in TOOLS}
+        return every
+    by_name = {tool.name: tool for tool in every}
     wanted = names.replace(",", " ").split()
     missing = [name for name in wanted if name not in by_name]
     if missing:
         raise UsageError(f"--tools: unknown tool {missing[0]!r}; expected one of: {', '.join(sorted(by_name))}")
-    return tuple(tool for tool in TOOLS if tool.name in wanted)
+    return tuple(tool for tool in every if tool.name in wanted)
 
 
 def run_command(
@@ -103,7 +114,7 @@ def run_command(
     if is_skipped:
         flags = attrs.evolve(flags, no_session_persistence=True)
     check_flags(flags, keeping_nothing=f"{SKIP_VARIABLE} is on, which" if is_skipped else "--no-session-persistence")
-    tools = chosen_tools(flags.tools)
+    tools = chosen_tools(flags.tools, stays=flags.input_format == "stream-json")
     given, hosted = settings_of(flags, allow, [*deny, *tool_of(flags.permission_prompt_tool)])
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
@@ -201,6 +212,9 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
     given, hosted = servers_for(given, flags)
     if flags.append_subagent_system_prompt:
         given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
+    if flags.no_session_persistence:
+        said = given.get("schedules")
+        given = {**given, "schedules": {**(said if isinstance(said, dict) else {}), "durable": False}}
     if flags.disable_slash_commands:
         given = given | {"slash_commands": False}
     if flags.coordinator:

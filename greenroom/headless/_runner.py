@@ -21,6 +21,7 @@ from greenroom.headless._run import HeadlessRun
 from greenroom.headless._tool_approver import STDIO, ToolApprover
 from greenroom.models.recordings import ReplayMismatch
 from greenroom.session import (
+    SCHEDULE_TOOLS,
     AnswerPiece,
     ElicitationCompleted,
     HookReported,
@@ -213,7 +214,7 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
         note(problem)
     if session.files.worktree is not None:
         note(f"the agent works in the worktree {typed(session.files.worktree)}; it stays there when the run has ended")
-    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
+    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS, *SCHEDULE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
         note(f"unknown tool {name!r}; the rule about it has no effect")
     return problems

@@ -1,5 +1,6 @@
-"""Entries that wait for a conversation's next turn: kinds, origins, lanes, plans of what a turn takes, and the port of a store."""
+"""Entries that wait for a conversation's next turn: kinds, origins, lanes, plans of what a turn takes, the port of a store, schedules."""
 
+from greenroom.inbox._cron_times import CronTimes, read_cron, read_time, read_zone
 from greenroom.inbox._inbox_events import EVENTS, InboxAccepted, InboxExpired, InboxPoisoned, InboxTaken, InboxWithdrawn
 from greenroom.inbox._inbox_items import ALONE, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
 from greenroom.inbox._inbox_store import (
@@ -32,6 +33,7 @@ from greenroom.inbox._origin import (
     channel,
     peer,
 )
+from greenroom.inbox._schedules import LIFE, MAX_COUNTED, DueItem, Schedule, plan_schedules, read_time_text, time_text
 from greenroom.inbox._turn_plans import aborts, plan_edge, plan_messages, plan_turn
 
 __all__ = [
@@ -42,8 +44,10 @@ __all__ = [
     "HOOK",
     "HUMAN",
     "KNOWN_S",
+    "LIFE",
     "MAX_ATTEMPTS",
     "MAX_BYTES",
+    "MAX_COUNTED",
     "MAX_HELD",
     "MAX_ITEMS",
     "MAX_LETTERS",
@@ -52,6 +56,8 @@ __all__ = [
     "UNCLASSIFIED",
     "BoxFull",
     "BoxStatistics",
+    "CronTimes",
+    "DueItem",
     "EntryKind",
     "InboxAccepted",
     "InboxExpired",
@@ -64,6 +70,7 @@ __all__ = [
     "Origin",
     "OriginKind",
     "Place",
+    "Schedule",
     "StoredItem",
     "Taken",
     "WaitingEntry",
@@ -76,5 +83,11 @@ __all__ = [
     "peer",
     "plan_edge",
     "plan_messages",
+    "plan_schedules",
     "plan_turn",
+    "read_cron",
+    "read_time",
+    "read_time_text",
+    "read_zone",
+    "time_text",
 ]

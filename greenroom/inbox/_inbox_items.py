@@ -100,6 +100,8 @@ class InboxItem(WaitingEntry):
     is_meta: bool = False
     is_command: bool = False
     """True if it is a command by `/name`."""
+    permission_mode: str = ""
+    """The permission mode that its turn must not exceed; empty for that of the session. It then needs a turn of its own."""
     answer: object = None
     """The person's answer, for a late answer."""
     id: str = attrs.field(default=attrs.Factory(lambda self: self.uuid, takes_self=True))
@@ -108,7 +110,7 @@ class InboxItem(WaitingEntry):
     @property
     def is_alone(self) -> bool:
         """True if it needs a turn of its own."""
-        return self.is_command or self.kind in ALONE
+        return self.is_command or self.kind in ALONE or self.permission_mode != ""
 
     @property
     def is_stored(self) -> bool:

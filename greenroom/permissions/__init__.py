@@ -4,7 +4,7 @@ a person.
 
 from greenroom.permissions._approvals import DEADLINE_S, Allow, Answer, ApprovalQueue, Deny, Receipt, Refusals
 from greenroom.permissions._decide import check, decide, hidden_tools
-from greenroom.permissions._modes import ChildPermission, Mode, child_mode, may_do_more, parse_mode
+from greenroom.permissions._modes import ChildPermission, Mode, child_mode, may_do_more, parse_mode, stricter_mode
 from greenroom.permissions._place import files_hidden_from
 from greenroom.permissions._policy import PROGRAM, PermissionSettings, Policy, merge_permissions, read_permissions
 from greenroom.permissions._request import Request, Reviewer, Verdict
@@ -65,6 +65,7 @@ __all__ = [
     "parse_script",
     "read_permissions",
     "read_update",
+    "stricter_mode",
     "traits_of",
     "updated_settings",
 ]

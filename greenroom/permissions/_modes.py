@@ -69,6 +69,17 @@ def child_mode(parent: Mode, definition: Mode | None, *, setting: ChildPermissio
     return definition or parent
 
 
+_BY_FREEDOM: Final = (
+    *(Mode.PLAN, Mode.DONT_ASK, Mode.DEFAULT, Mode.BUBBLE),
+    *(Mode.ACCEPT_EDITS, Mode.AUTO, Mode.BYPASS),
+)
+
+
+def stricter_mode(first: Mode, second: Mode) -> Mode:
+    """Return the mode of the two in which less runs unasked."""
+    return min(first, second, key=_BY_FREEDOM.index)
+
+
 def may_do_more(child: Mode, session: Mode) -> bool:
     """True if a child in its mode makes changes unasked that its session's mode asks about or forbids."""
     return child in _PARENT_WINS and session not in _PARENT_WINS

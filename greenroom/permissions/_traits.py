@@ -67,7 +67,7 @@ def _table() -> dict[str, ToolTraits]:
     }
     own = (
         "TodoWrite TaskCreate TaskGet TaskList TaskUpdate TaskOutput TaskStop SendMessage ToolSearch EnterPlanMode "
-        "TeamCreate TeamDelete ListAgents WriteReport"
+        "TeamCreate TeamDelete ListAgents WriteReport CronCreate CronDelete CronList ScheduleWakeup"
     )
     return table | dict.fromkeys(own.split(), ToolTraits(kind=ToolKind.SESSION))
 

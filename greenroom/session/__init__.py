@@ -32,6 +32,7 @@ from greenroom.session.peers._peer_sessions import SessionMessageError
 from greenroom.session.record._file_rewind import rewind_run
 from greenroom.session.record._resume import Fork, find_session, read_beginning
 from greenroom.session.record._run_sweep import SweepReport, sweep_runs
+from greenroom.session.schedules._schedule_tools import SCHEDULE_TOOLS
 from greenroom.session.settings._session_plugins import find_session_plugins, make_data_folders
 from greenroom.session.settings._session_settings import SessionSettings, Settings, load_settings
 from greenroom.session.settings._settings_files import SettingSource
@@ -42,6 +43,7 @@ __all__ = [
     "FOLDS",
     "LIVE_EVENTS",
     "MAIN",
+    "SCHEDULE_TOOLS",
     "SETTINGS_NOTICE",
     "Activity",
     "AgentStatus",

@@ -9,6 +9,7 @@ from greenroom import actors, hooks, inbox, mailbox, mcp, patterns, supervisor, 
 from greenroom.agents import events as agent_events
 from greenroom.core import Event
 from greenroom.session._events import EVENTS as SESSION_EVENTS
+from greenroom.session.schedules import _schedule_events as schedule_events
 
 EVENTS: Final = (
     *mailbox.EVENTS,
@@ -23,6 +24,7 @@ EVENTS: Final = (
     *agent_events.EVENTS,
     *teams.EVENTS,
     *SESSION_EVENTS,
+    *schedule_events.EVENTS,
 )
 """Every event that a session's journal can hold."""
 
@@ -32,5 +34,6 @@ FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., 
     *tasks.FOLDS,
     *agent_events.FOLDS,
     *teams.FOLDS,
+    *schedule_events.FOLDS,
 )
 """The folds of these events into the state of a session."""

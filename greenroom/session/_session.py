@@ -46,6 +46,7 @@ class Session:
         commands: Skills and commands by `/name`.
         asides: Side questions, suggestions, notes.
         inbox: Messages that wait for the main agent.
+        schedules: Prompts that the clock sends to the main agent.
         servers: The MCP servers.
         plugins: The plugins, and those that could not be loaded.
         budget: The tokens and money that the session may use and has used; without a limit in the settings it only counts.
@@ -66,6 +67,7 @@ class Session:
         self.agents = SessionAgents(services)
         self._main, self._composition = self.agents.main, self.agents.composition
         self.teams, self.inbox, self.commands = self.agents.teams, self.agents.inbox, self._composition.commands
+        self.schedules = self.agents.schedules
         self.tasks = SessionTasks(services.tasks, self.agents.pool, self.agents.post, self._journal)
         self.permissions = SessionPermissions(self._composition, self._main)
         self.files = SessionFiles(

@@ -34,8 +34,10 @@ def table() -> str:
     return "\n".join(["| id | promise | held by |", "| --- | --- | --- |", *rows, ""])
 
 
-def _number(promise: str) -> int:
-    return int(promise.removeprefix("I-"))
+def _number(promise: str) -> tuple[str, int, str]:
+    """Return the order of ids: `I-9` before `I-10`, `R11-a` behind them."""
+    kind, _, place = promise.partition("-")
+    return (kind, int(place), "") if place.isdigit() else (kind, 0, place)
 
 
 def insert(page: str) -> str:

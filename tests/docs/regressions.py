@@ -14,7 +14,7 @@ from tests.regressions import BEHAVIOURS, ROWS, Part, Row
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "design" / "regressions.md"
-ID: Final = re.compile(r"\b(?:RC|CL)-\d+\b")
+ID: Final = re.compile(r"\b(?:RC|CL|RM)-\d+\b")
 ID_IN_NAME: Final = re.compile(r"^test_(rc|cl)_(\d+)_")
 LINES: Final = re.compile(r"Behaviours \((\d+)\), lines? (\d+(?:(?:, | and )\d+)*)")
 HEAD: Final = """\

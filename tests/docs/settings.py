@@ -12,6 +12,7 @@ from greenroom.agents.review import AutoModeSettings
 from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings
 from greenroom.session import SessionSettings
+from greenroom.session.schedules._schedule_settings import ScheduleSettings
 from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, WorktreeKeys
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
@@ -32,6 +33,7 @@ TAKES: Final = {
     "DelegationSettings": "object",
     "LimitSettings": "object",
     "PeerSettings": "object",
+    "ScheduleSettings": "object",
     "TeamSettings": "object",
     "SandboxSettings": "object",
     "WorktreeKeys": "object",
@@ -80,6 +82,7 @@ def insert(page: str) -> str:
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
         ("limits", LimitSettings),
+        ("schedules", ScheduleSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),
         ("sandbox", SandboxSettings),

@@ -16,7 +16,7 @@ from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")
 OURS: Final = re.compile(r"\b(?:GREENROOM|CLAUDE|ANTHROPIC)_[A-Z][A-Z_]*[A-Z]\b")
-SHOWN: Final = set(re.findall(r"`([A-Z][A-Z_]+[A-Z])`", PAGE))
+SHOWN: Final = set(re.findall(r"`([A-Z][A-Z_]*[A-Z])`", PAGE))
 COUNTERPARTS: Final = PAGE.partition("## What has no counterpart")[2].partition("\n## ")[0]
 OF_OTHERS: Final = {"ANTHROPIC_CUSTOM_HEADERS", "NO_COLOR", "FORCE_COLOR", "COLUMNS"}
 """Variables that only libraries read."""

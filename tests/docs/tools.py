@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from greenroom.agents.subagents import WORKTREE_TOOLS
+from greenroom.session import SCHEDULE_TOOLS
 from greenroom.tools import Tool, builtin
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, make_web_fetch_tool
 
@@ -24,6 +25,7 @@ NEEDS: Final = {
     "AskUserQuestion": "`ask_user`",
     "EnterWorktree": "an open session",
     "ExitWorktree": "an open session",
+    **dict.fromkeys((tool.name for tool in SCHEDULE_TOOLS), "an open session"),
     "WebFetch": "made by `make_web_fetch_tool(fetcher, permit=...)`",
 }
 
@@ -32,7 +34,7 @@ HEAD: Final = """\
 
 The description of each tool that comes with greenroom, as a model reads it. Generated from the code by `python -m
 tests.docs.tools`. The column "in Python" has the tool's name in `greenroom.tools.builtin`; the worktree tools are in
-`WORKTREE_TOOLS` of `greenroom.agents.subagents`.
+`WORKTREE_TOOLS` of `greenroom.agents.subagents`, those of schedules in `SCHEDULE_TOOLS` of `greenroom.session`.
 
 """
 
@@ -42,7 +44,7 @@ async def _nobody(*_: object) -> None:
 
 
 def tools() -> tuple[Tool, ...]:
-    return (*STANDARD_TOOLS, make_web_fetch_tool(HttpFetcher(), permit=_nobody), *WORKTREE_TOOLS)
+    return (*STANDARD_TOOLS, make_web_fetch_tool(HttpFetcher(), permit=_nobody), *WORKTREE_TOOLS, *SCHEDULE_TOOLS)
 
 
 def in_python(wanted: Tool) -> str:

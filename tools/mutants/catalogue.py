@@ -29,8 +29,11 @@ _CONTEXT: Final = "greenroom.actors._context"
 _ENDS: Final = ("tests/session/test_ends.py",)
 _LANES: Final = "greenroom.mailbox._lanes"
 _LIFE: Final = "greenroom.actors._incarnation"
+_CRON: Final = "greenroom.inbox._cron_times"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
+_SESSION_SCHEDULES: Final = "greenroom.session.parts._session_schedules"
+_SCHEDULES: Final = "greenroom.inbox._schedules"
 _STATES: Final = ("tests/actors/test_states.py",)
 _STRATEGY: Final = "greenroom.supervisor._strategy"
 _SUBSCRIPTION: Final = "greenroom.actors._subscription"
@@ -596,6 +599,95 @@ MUTANTS: Final = (
         "            self._tell_board(GiveBack(",
         "            str(GiveBack(",
         tests=_ENDS,
+    ),
+    # --- schedules -------------------------------------------------------------------------------------------------
+    Mutant(
+        "a skipped time of day never comes",
+        ("R11-a",),
+        _CRON,
+        "    return _change(zone, before, moment) or moment\n",
+        "    return before\n",
+        tests=("tests/inbox",),
+    ),
+    Mutant(
+        "a repeated time of day comes twice",
+        ("R11-a",),
+        _CRON,
+        'return self._interval(zone, start) if "*" in {minute[0], hour[0]} else',
+        "return self._interval(zone, start) if True else",
+        tests=("tests/inbox",),
+    ),
+    Mutant(
+        "an interval leaps over a change of the clock",
+        ("R11-a",),
+        _CRON,
+        "            if change is None:\n",
+        "            if True:\n",
+        tests=("tests/inbox",),
+    ),
+    Mutant(
+        "an item is named after the moment of the look",
+        ("R11-b",),
+        _SCHEDULES,
+        "    planned = passed[-1] if len(passed) < MAX_COUNTED else _latest(schedule, passed[-1], now)\n",
+        "    planned = now\n",
+        tests=("tests/inbox",),
+    ),
+    Mutant(
+        "a prompt that was due is forgotten by the next process",
+        ("R11-b",),
+        _SESSION_SCHEDULES,
+        "        await self._hand_in_pending()  # of an earlier process, or refused before\n",
+        "",
+        tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "a prompt is handed in under a name of its own",
+        ("R11-b",),
+        _SESSION_SCHEDULES,
+        "        await self._inbox.accept(view.pending, prompt_text",
+        "        await self._inbox.accept(f'{view.pending}.{id(view)}', prompt_text",
+        tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "a schedule that cannot be recorded is kept in memory",
+        (),
+        _SESSION_SCHEDULES,
+        '            self._drop(event.schedule, "it could not be recorded")\n',
+        "",
+        tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "missed times go unrecorded",
+        (),
+        _SESSION_SCHEDULES,
+        "        for item in plan.skipped:\n            self._emit(_missed(item, is_due=False))\n",
+        "",
+        tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "a durable schedule misses what passed while nobody looked",
+        (),
+        "greenroom.session.schedules._schedule_events",
+        "            catches_up=self.is_durable,\n",
+        "            catches_up=False,\n",
+        tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "a scheduled prompt runs in the mode of the session",
+        (),
+        "greenroom.agents._intake",
+        "Mode(limit) if limit else None",
+        "None",
+        tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "what was missed is not named",
+        ("R11-b",),
+        _SCHEDULES,
+        "    missed = passed if is_counted else passed[:-1]\n",
+        "    missed = []\n",
+        tests=("tests/inbox",),
     ),
     Mutant(
         "a sub-agent outlives its aborted turn",

@@ -56,7 +56,7 @@ def make_child_profile(profile: AgentProfile, wish: SubagentSpec, settings: Dele
         profile, definition=definition, lineage=wish.lineage, place=wish.place, own_roots=wish.own_roots
     )
     if wish.parent is not None:
-        profile = profile.under(wish.parent.profile)
+        profile = attrs.evolve(profile.under(wish.parent.profile), mode_limit=wish.parent.passed_limit)
     limits = ToolLimits(
         is_worker=wish.is_worker,
         is_simple=settings.simple_workers,

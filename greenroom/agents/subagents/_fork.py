@@ -86,6 +86,7 @@ def fork_home(parent: AgentState, lineage: Lineage) -> AgentState:
         model=parent.grants.model or profile.model,
         effort=parent.grants.effort or profile.effort,
         policy=_bubbling(profile.policy),
+        mode_limit=parent.passed_limit,
         hooks=profile.hooks,
         is_child=True,
         lineage=lineage,

@@ -23,6 +23,7 @@ NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
 """Opens a notice for the model: it does not count as anybody's consent."""
 FRAMES: Final = (
     *(REMINDER, "task-notification", "teammate-message", "cross-session-message", "fork-boilerplate", "channel"),
+    "scheduled-prompt",
     *("command-name", "command-message", "command-args", "command-result"),
     *("local-command-stdout", "local-command-stderr", "bash-input", "bash-stdout", "bash-stderr"),
     *("user-prompt-submit-hook", "persisted-output"),

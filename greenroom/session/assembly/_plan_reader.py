@@ -56,7 +56,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     builtins = with_worker(await run(builtin_definitions, environ, is_headless=not delegation.interactive), delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=spec.agents, builtins=builtins)
     found = await definitions.refresh()
-    tools = limits.put_into(with_its_tools(spec.tools, delegation))
+    tools = limits.put_into(with_its_tools(settings.scalars.schedules.offered(spec.tools), delegation))
     home = places.user if places is not None else await run(Path.home)
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=spec.permission_mode)
     servers, mcp, more = await run(find_session_servers, cwd, places, wanted, settings, environ)

@@ -42,6 +42,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     if plan.spec.host.store is not None:
         nursery.start_soon(session.inbox.follow_news)
     recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
+    await session.schedules.restore()
+    nursery.start_soon(session.schedules.run)
     nursery.start_soon(_watch_settings, services, agents.composition, home)
     await _watch_files(services, agents.composition, home)
     if plan.settings.scalars.extract_memory:

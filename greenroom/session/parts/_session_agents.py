@@ -49,6 +49,7 @@ class SessionAgents:
         post: Messages between agents.
         teams: The teams.
         inbox: The messages that wait for the main agent.
+        schedules: The scheduled prompts.
     """
 
     def __init__(self, services: Services) -> None:
@@ -100,9 +101,10 @@ class SessionAgents:
             run_folder=folder,
             resume_prompt=services.plan.resume_prompt,
         )
-        parts = (self.composition, self.pool, self.post, self.teams)
+        parts = (services, self.inbox, self.composition, self.pool, self.post, self.teams)
         self._tools = SubagentTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)
         self._tools.bind()
+        self.schedules = self._tools.schedules
 
     def __len__(self) -> int:
         return len(self.known)

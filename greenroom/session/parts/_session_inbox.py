@@ -410,6 +410,11 @@ class SessionInbox:
         kept = [item.uuid for item in waiting if item.uuid in self._waiting]
         return Interrupted(result, tuple(kept), tuple(item.uuid for item in cancelled))
 
+    def withdraw(self, item_id: str) -> bool:
+        """Withdraw a message by its sender's id; False if it was taken up, or has ended in another way."""
+        item = next((item for item in self._waiting.values() if item.id == item_id), None)
+        return item is not None and self._take_back(item)
+
     def _take_back(self, item: InboxItem) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)
         if was_there:

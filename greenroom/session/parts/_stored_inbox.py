@@ -32,6 +32,7 @@ from greenroom.inbox import (
     StoredItem,
     peer,
 )
+from greenroom.permissions import Mode
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.record._resume import MAIN_FILE, TRANSCRIPTS
 from greenroom.store import INBOX, new_uuid, open_inbox_store
@@ -42,6 +43,8 @@ MAIN_BOX: Final = "main"
 ANOTHER_PROCESS: Final = "another process"
 """The sender of an item that claims to be the user's and was put by a process that did not hold the run."""
 DISPLACED: Final = "newer held items took its place"
+MODE: Final = "permission_mode"
+"""The key of a route that names the permission mode which the turn of the item must not exceed."""
 _ENDS: Final = frozenset({InboxTaken.kind, InboxWithdrawn.kind, InboxExpired.kind})
 
 
@@ -157,6 +160,7 @@ class StoredInbox:
             origin=item.origin,
             is_meta=item.is_meta,
             is_command=item.is_command,
+            permission_mode=_limit_of(item),
             expires_s=math.inf if math.isinf(left_s) else clock() + left_s,
         )
         self._tell_accepted(entry)
@@ -354,6 +358,12 @@ async def open_stored_inbox(
                 await inbox.flush()
             if given is None:
                 await store.aclose()
+
+
+def _limit_of(item: StoredItem) -> str:
+    """Return the permission mode that the turn of an item must not exceed; a word that is none stands for the strictest."""
+    mode = item.route.get(MODE)
+    return "" if mode is None else mode if mode in set(Mode) else Mode.PLAN.value
 
 
 def _not_the_users(item: StoredItem) -> StoredItem:

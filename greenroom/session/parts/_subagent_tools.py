@@ -1,4 +1,4 @@
-"""The tools by which models use the sub-agents and worktrees of a session."""
+"""The tools by which models use the sub-agents, worktrees and schedules of a session."""
 
 from __future__ import annotations
 
@@ -17,15 +17,24 @@ from greenroom.agents.subagents import (
     SubagentPool,
     make_send_message,
 )
+from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._composition import Composition
+from greenroom.session.parts._session_inbox import SessionInbox
+from greenroom.session.parts._session_schedules import SessionSchedules
 from greenroom.session.parts._session_teams import SessionTeams
+from greenroom.session.schedules._schedule_tools import ScheduleTools
 
 
 @final
 class SubagentTools:
     """Puts the tools of one session in the place of those that stand for them.
 
+    Attributes:
+        schedules: The scheduled prompts.
+
     Args:
+        services: Those of the session.
+        inbox: Takes the scheduled prompts.
         composition: Has the tools of the session.
         pool: The sub-agents.
         post: Messages between agents.
@@ -36,6 +45,8 @@ class SubagentTools:
 
     def __init__(
         self,
+        services: Services,
+        inbox: SessionInbox,
         composition: Composition,
         pool: SubagentPool,
         post: Post,
@@ -48,6 +59,7 @@ class SubagentTools:
         self._pool = pool
         self._post = post
         self._teams = teams
+        self.schedules = SessionSchedules(services, inbox)
         self._commit = commit
         self._wait_durable = wait_durable
 
@@ -60,6 +72,7 @@ class SubagentTools:
                 SEND_MESSAGE: make_send_message(self._post, self._commit),
                 ENTER_WORKTREE: EnterWorktree(entered_worktrees=entered_worktrees, find_home=find),
                 EXIT_WORKTREE: ExitWorktree(entered_worktrees=entered_worktrees, find_home=find),
+                **ScheduleTools(self.schedules, find).all(),
             }
         )
 

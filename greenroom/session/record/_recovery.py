@@ -23,6 +23,9 @@ from greenroom.core.ports import Ports
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.record._resume import TRANSCRIPTS, copy_conversation, load_agent, transcript_name
+from greenroom.session.schedules._schedule_events import EVENTS as SCHEDULE_EVENTS
+from greenroom.session.schedules._schedule_events import FOLDS as SCHEDULE_FOLDS
+from greenroom.session.schedules._schedule_events import EndedSchedule, SchedulesPaused, ScheduleView, end_of
 from greenroom.tasks import AGENT, LOST, MCP_CALL, TaskBegan, TaskEnded, TaskLost, TaskState, TaskUsage, TaskView
 from greenroom.teams import TeamRecord, records_of
 from greenroom.trace import JOURNAL, Codec, Entry, World
@@ -208,3 +211,16 @@ def read_team_records(run_folder: Path) -> dict[str, TeamRecord]:
     return records_of(
         {section: world.section(section) for section in _TEAM_SECTIONS}, read_told(run_folder / TRANSCRIPTS)
     )
+
+
+def read_schedules(run_folder: Path) -> tuple[dict[str, ScheduleView], list[EndedSchedule]]:
+    """Return the schedules of a run by their ids, and those that have ended, in order."""
+    codec, world = Codec(SCHEDULE_EVENTS), World(SCHEDULE_FOLDS)
+    ended: list[EndedSchedule] = []
+    for entry in entries_of(run_folder / JOURNAL, b'"schedule.', codec):
+        event: Any = entry.event
+        before = None if isinstance(event, SchedulesPaused) else world.section("schedules").get(event.schedule)
+        world.apply(entry)
+        if before is not None and event.schedule not in world.section("schedules"):
+            ended.append(end_of(before, event))
+    return dict(world.section("schedules")), ended

@@ -32,6 +32,7 @@ from greenroom.models import ModelSettings
 from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session.peers._peer_sessions import PeerSettings
+from greenroom.session.schedules._schedule_settings import ScheduleSettings
 from greenroom.session.settings._settings_files import (
     OF_PROJECT,
     SettingsFile,
@@ -181,6 +182,8 @@ class SessionSettings:
     """Limits of agents: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     peers: PeerSettings = attrs.field(factory=PeerSettings)
     """Other sessions: `listen` lets their main agents write to the main agent of this session; off by default."""
+    schedules: ScheduleSettings = attrs.field(factory=ScheduleSettings)
+    """Scheduled prompts: `enabled`, `durable`, `tz`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Source of a child's permission mode. `definition`: the mode in its definition, else acceptEdits. `inherit`: the
     mode in its definition, else the parent's. `clamped`: like `inherit`, but acceptEdits, auto and bypassPermissions of

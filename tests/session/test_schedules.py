@@ -1,0 +1,576 @@
+"""Scheduled prompts of a session, in virtual time: what the main agent is told and when, and what is left after a process."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from greenroom.core import JournalError, SettingsError, UsageError
+from greenroom.core.ports import Ports
+from greenroom.core.validation import read_settings
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
+from greenroom.session import EVENTS, FOLDS, SCHEDULE_TOOLS, Session, SessionSettings, open_session
+from greenroom.session.parts._session_schedules import MAX_SCHEDULES
+from greenroom.session.schedules._schedule_settings import machine_zone
+from greenroom.testing import run_virtual, virtual_ports
+from greenroom.tools import tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+from greenroom.trace import JOURNAL, fold, read_journal
+from tests.session.scripted import results
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+UTC_ZONE = {"schedules": {"tz": "UTC"}}
+
+
+@attrs.define
+class ShiftedClock:
+    """The virtual clock, whose date and time a test can set."""
+
+    shift_s: float = 0.0
+
+    def bind(self) -> Callable[[], float]:
+        return trio.lowlevel.current_clock().current_time
+
+    def wall(self) -> datetime:
+        return START + timedelta(seconds=trio.current_time() + self.shift_s)
+
+
+@attrs.define
+class Scene:
+    """A folder in which one session after the other is opened, with what the main agent was told."""
+
+    folder: Path
+    clock: ShiftedClock = attrs.field(factory=ShiftedClock)
+    told: list[str] = attrs.field(factory=list)
+    answer: Callable[[ModelRequest], AnswerLike] = lambda _: "Done."
+    run: str = ""
+
+    def main(self, request: ModelRequest) -> AnswerLike:
+        self.told.append(request.messages[-1].text)
+        return self.answer(request)
+
+    @asynccontextmanager
+    async def open(self, **options: Any) -> AsyncIterator[Session]:
+        ports: Ports = attrs.evolve(virtual_ports(seed=len(self.told)), clock=self.clock)
+        options = {"settings": UTC_ZONE, "tools": (*STANDARD_TOOLS, *SCHEDULE_TOOLS)} | options
+        async with open_session(
+            model=PlaybookModel({"main": self.main}),
+            cwd=self.folder,
+            runs=self.folder / "runs",
+            ports=ports,
+            resume=self.run or None,
+            **options,
+        ) as session:
+            self.run = session.id
+            yield session
+
+    def events(self, *kinds: str) -> list[dict[str, Any]]:
+        lines = (self.folder / "runs" / self.run / JOURNAL).read_text().splitlines()
+        found = [json.loads(line) for line in lines if '"schedule.' in line]
+        return [event for event in found if not kinds or event["ev"].removeprefix("schedule.") in kinds]
+
+    def due(self) -> list[str]:
+        return [text.split('due="')[1].split(" ")[0][11:16] for text in self.told if "<scheduled-prompt" in text]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+async def begin(session: Session) -> None:
+    """Give the run a conversation, so that it can be resumed."""
+    await session.run("hello")
+
+
+# --- while the session is open --------------------------------------------------------------------------------------------
+
+
+def test_prompt_comes_at_each_time_and_is_nobodys_consent(scene: Scene) -> None:
+    async def go() -> None:
+        async with scene.open() as session:
+            made = await session.schedules.add("Look at the build.", cron="*/15 * * * *")
+            await trio.sleep(46 * 60)
+            (status,) = session.schedules.all()
+            home = session.agents.main.home
+            assert home is not None
+            assert (made.next, status.fired, status.missed) == (START + timedelta(minutes=15), 3, 0)
+            assert home.origin.to_json() == {"kind": "auto-continuation", "subkind": "schedule"}
+            assert not home.origin.is_consent
+
+    run_virtual(go)
+
+    assert scene.due() == ["00:15", "00:30", "00:45"]
+    assert "Look at the build." in scene.told[0]
+
+
+def test_one_shot_comes_once_and_has_ended(scene: Scene) -> None:
+    async def go() -> None:
+        async with scene.open() as session:
+            await session.schedules.add("Now.", at="2026-01-01T00:20")
+            await session.schedules.add("Then.", cron="40 * * * *", recurring=False)
+            await trio.sleep(7_200)
+            assert session.schedules.all() == ()
+            assert [how for _, how in session.schedules.ended()] == ["fired", "fired"]
+
+    run_virtual(go)
+
+    assert scene.due() == ["00:20", "00:40"]
+
+
+def test_prompt_waits_for_the_turn_and_is_replaced_by_the_next(scene: Scene) -> None:
+    """RM-05: one that nobody has read makes place for the next one, which counts it; nothing piles up."""
+
+    @tool
+    async def build() -> str:
+        """Build for 50 minutes."""
+        await trio.sleep(50 * 60)
+        return "built"
+
+    def answer(request: ModelRequest) -> AnswerLike:
+        return Call("Build", {}) if request.messages[-1].text == "go" else "Done."
+
+    scene.answer = answer
+
+    async def go() -> None:
+        async with scene.open(
+            tools=(build, *SCHEDULE_TOOLS), permission_mode="bypassPermissions", settings=UTC_ZONE
+        ) as session:
+            await session.schedules.add("Look.", cron="*/15 * * * *")
+            assert (await session.run("go")).text == "Done."
+            await trio.sleep(60)
+            (status,) = session.schedules.all()
+            assert (status.fired, status.replaced, status.is_waiting) == (3, 2, False)
+
+    run_virtual(go)
+
+    (text,) = [text for text in scene.told if "<scheduled-prompt" in text]
+    assert 'replaces="2 earlier prompts that were not read"' in text
+    assert [event["item"][-10:] for event in scene.events("replaced")] == ["T00:15:00Z", "T00:30:00Z"]
+
+
+def test_recurring_schedule_ends_after_seven_days_and_says_so(scene: Scene) -> None:
+    async def go() -> None:
+        async with scene.open() as session:
+            await session.schedules.add("Daily.", cron="0 9 * * *")
+            kept = await session.schedules.add("Daily.", cron="0 9 * * *", durable=True)
+            await trio.sleep(8 * 86_400)
+            assert [status.id for status in session.schedules.all()] == [kept.id]
+            assert [how for _, how in session.schedules.ended()] == ["expired"]
+
+    run_virtual(go)
+
+    assert len(scene.told) == 7 + 8
+    assert len(scene.events("expired")) == 1
+
+
+def test_sleep_of_the_machine_is_noticed_within_a_minute(scene: Scene) -> None:
+    """The wall clock leaps while Trio's does not: one prompt for what has passed."""
+
+    async def go() -> None:
+        async with scene.open() as session:
+            await session.schedules.add("Hourly.", cron="0 * * * *")
+            await trio.sleep(600)
+            scene.clock.shift_s = 5 * 3_600
+            await trio.sleep(60)
+            assert scene.due() == ["05:00"]
+
+    run_virtual(go)
+
+    (missed,) = scene.events("missed")
+    assert missed["count"] == 5
+    assert 'missed="2026-01-01T01:00:00+00:00 UTC, ' in scene.told[0]
+
+
+def test_clock_that_is_set_back_repeats_nothing_and_is_recorded(scene: Scene) -> None:
+    async def go() -> None:
+        async with scene.open() as session:
+            await session.schedules.add("Hourly.", cron="0 * * * *")
+            await trio.sleep(3_700)
+            scene.clock.shift_s = -3_600.0
+            await trio.sleep(3_500)
+            assert scene.due() == ["01:00"]
+            scene.clock.shift_s = -86_400.0
+            await trio.sleep(3_700)
+            assert scene.due() == ["01:00", "03:00"]
+
+    run_virtual(go)
+
+    assert len(scene.events("set_back")) == 1
+
+
+def test_turn_of_a_prompt_exceeds_no_mode_it_was_made_under(scene: Scene) -> None:
+    """The session was freed since: the prompt's turn is not; the user's next turn is free again."""
+
+    def answer(request: ModelRequest) -> AnswerLike:
+        is_asked = not any(isinstance(block, ToolResultBlock) for block in request.messages[-1].content)
+        return Call("Write", {"file_path": "made.txt", "content": "x"}) if is_asked else "Done."
+
+    scene.answer = answer
+
+    async def go() -> None:
+        async with scene.open(permission_mode="dontAsk") as session:
+            await session.schedules.add("Write it.", at="2026-01-01T00:20")
+            await session.permissions.set_mode("bypassPermissions")
+            await trio.sleep(1_300)
+            assert not (scene.folder / "made.txt").exists()
+            await session.run("Write it yourself.")
+            assert (scene.folder / "made.txt").exists()
+
+    run_virtual(go)
+
+
+def test_spent_budget_pauses_prompts_and_says_so(scene: Scene) -> None:
+    """No turn is begun that would fail; it is recorded once, and the schedule is still there."""
+
+    async def go() -> None:
+        settings = {"models": {"budget": {"calls": 1}}, **UTC_ZONE}
+        async with scene.open(settings=settings) as session:
+            await session.schedules.add("Look.", cron="*/5 * * * *")
+            await trio.sleep(3_600)
+            assert len(session.schedules.all()) == 1
+
+    run_virtual(go)
+
+    assert len(scene.told) == 1
+    assert len(scene.events("paused")) == 1
+    assert len(scene.events("fired")) <= 2
+
+
+# --- from one process to the next -----------------------------------------------------------------------------------------
+
+
+def test_durable_schedule_catches_up_once_and_names_its_misses(scene: Scene) -> None:
+    """RM-04, RM-05: closed for three days, one prompt that names three times; then it goes on."""
+
+    async def before() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            await session.schedules.add("Daily.", cron="0 9 * * *", durable=True)
+
+    async def after() -> None:
+        async with scene.open() as session:
+            await trio.sleep(86_400)
+            (status,) = session.schedules.all()
+            assert (status.fired, status.missed) == (2, 3)
+
+    run_virtual(before)
+    scene.clock.shift_s = 3 * 86_400
+    run_virtual(after)
+
+    late, next_day = scene.told[-2:]
+    assert 'due="2026-01-03T09:00:00+00:00 UTC"' in late
+    assert all(f"2026-01-0{day}T09:00:00+00:00 UTC" in late.split('missed="')[1] for day in (1, 2, 3))
+    assert 'due="2026-01-04T09:00:00+00:00 UTC">' in next_day
+
+
+def test_one_shot_that_was_missed_comes_late_with_its_time(scene: Scene) -> None:
+    async def before() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            await session.schedules.add("Once.", at="2026-01-01T05:00", durable=True)
+
+    async def after() -> None:
+        async with scene.open():
+            await trio.sleep(3_600)
+
+    run_virtual(before)
+    scene.clock.shift_s = 86_400
+    run_virtual(after)
+    run_virtual(after)
+
+    assert scene.due() == ["05:00"]
+    assert "run late" in scene.told[-1]
+
+
+def test_other_schedules_go_on_and_report_what_they_missed(scene: Scene) -> None:
+    """RM-04: not durable: nothing is caught up, and nothing is lost without a word."""
+
+    async def before() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            await session.schedules.add("Daily.", cron="0 9 * * *")
+            await session.schedules.add("Once.", at="2026-01-01T05:00")
+
+    async def after() -> None:
+        async with scene.open() as session:
+            await trio.sleep(86_400)
+            assert [(status.fired, status.missed) for status in session.schedules.all()] == [(1, 2)]
+            assert [how for _, how in session.schedules.ended()] == ["expired"]
+
+    run_virtual(before)
+    scene.clock.shift_s = 2 * 86_400
+    run_virtual(after)
+
+    assert scene.due() == ["09:00"]
+    assert sorted(event["count"] for event in scene.events("missed")) == [1, 2]
+
+
+async def end_at_hand_in(scene: Scene, *, is_accepted: bool) -> None:
+    """Run a process that ends while its first prompt is handed in: behind or before the step of the inbox."""
+    async with scene.open() as session:
+        await begin(session)
+        await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
+        accept, reached = session.inbox.accept, trio.Event()
+
+        async def hang(*args: Any, **values: Any) -> bool:
+            if is_accepted:
+                await accept(*args, **values)
+            reached.set()
+            await trio.sleep_forever()
+            raise AssertionError
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(session.inbox, "accept", hang)
+            await reached.wait()
+            await trio.sleep(5)
+
+
+@pytest.mark.promise("R11-b")
+@pytest.mark.parametrize("is_accepted", [False, True])
+def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accepted: bool) -> None:
+    """RM-05: due is on record, and the process ends before the inbox has it, or before that is on record: one prompt."""
+
+    async def after() -> None:
+        async with scene.open() as session:
+            await trio.sleep(60)
+            assert [status.fired for status in session.schedules.all()] == [1]
+
+    run_virtual(partial(end_at_hand_in, scene, is_accepted=is_accepted))
+    assert (scene.events("fired"), len(scene.events("due"))) == ([], 1)
+    assert scene.due() == (["00:15"] if is_accepted else [])
+    scene.clock.shift_s = 16 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:15"]
+    assert [event["item"][-10:] for event in scene.events("fired")] == ["T00:15:00Z"]
+
+
+@pytest.mark.promise("R11-b")
+def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> None:
+    """RM-04: the process ended before it was handed in, and the next time has come: it is replaced, not forgotten."""
+
+    async def after() -> None:
+        async with scene.open():
+            await trio.sleep(30)
+
+    run_virtual(partial(end_at_hand_in, scene, is_accepted=False))
+    scene.clock.shift_s = 31 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:30"]
+    assert [event["item"][-10:] for event in scene.events("replaced")] == ["T00:15:00Z"]
+
+
+def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
+    """RM-05: the inbox knows an item by its name, also where the journal was cut before it."""
+
+    async def before() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
+            await trio.sleep(16 * 60)
+
+    async def after() -> None:
+        async with scene.open():
+            await trio.sleep(60)
+
+    run_virtual(before)
+    journal = scene.folder / "runs" / scene.run / JOURNAL
+    lines = journal.read_bytes().splitlines(keepends=True)
+    (cut,) = [number for number, line in enumerate(lines, 1) if b'"schedule.created"' in line]
+    journal.write_bytes(b"".join(lines[:cut]))
+    scene.clock.shift_s = 16 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:15"]
+
+
+def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -> None:
+    """It was handed in before the process was killed, and comes before the next one."""
+
+    @tool
+    async def build() -> str:
+        """Build for ever."""
+        await trio.sleep_forever()
+        raise AssertionError
+
+    scene.answer = lambda request: Call("Build", {}) if request.messages[-1].text == "go" else "Done."
+
+    async def before() -> None:
+        async with scene.open(tools=(build, *SCHEDULE_TOOLS), permission_mode="bypassPermissions") as session:
+            await session.schedules.add("Look.", cron="*/15 * * * *", durable=True)
+            with trio.move_on_after(16 * 60):
+                await session.run("go")
+            assert [status.is_waiting for status in session.schedules.all()] == [True]
+            session.kill()
+
+    async def after() -> None:
+        async with scene.open():
+            await trio.sleep(30)
+
+    run_virtual(before)
+    scene.clock.shift_s = 31 * 60
+    run_virtual(after)
+
+    assert scene.due() == ["00:15", "00:30"]
+
+
+def test_journal_folds_to_the_schedules_of_the_session(scene: Scene) -> None:
+    """What `replay` shows is what the session has."""
+
+    async def go() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            await session.schedules.add("Look.", cron="*/15 * * * *")
+            gone = await session.schedules.add("Look.", cron="*/20 * * * *")
+            await trio.sleep(3_000)
+            await session.schedules.delete(gone.id, "no longer needed")
+            (status,) = session.schedules.all()
+            world = fold(read_journal(session.run_folder / JOURNAL, EVENTS).entries, FOLDS)
+            (view,) = world.section("schedules").values()
+            assert (view.id, view.fired, view.prompt) == (status.id, 3, "Look.")
+            assert world.faults == []
+            assert session.schedules.ended() == ((gone.id, "deleted: no longer needed"),)
+
+    run_virtual(go)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({}, "either cron or at, got neither"),
+        ({"cron": "0 9 * * *", "at": "2026-01-02"}, "got both"),
+        ({"cron": "0 9 * * * *"}, "5 fields"),
+        ({"cron": "0 0 30 2 *"}, "never comes"),
+        ({"cron": "0 9 * * *", "tz": "Mars"}, "unknown time zone 'Mars'"),
+        ({"at": "2025-12-31T23:00"}, "in the future"),
+        ({"at": "soon"}, "date and time"),
+        ({"cron": "0 9 * * *", "permission_mode": "free"}, "unknown permission mode"),
+    ],
+)
+def test_unusable_schedule_is_refused_and_none_is_made(scene: Scene, options: dict[str, Any], part: str) -> None:
+    async def go() -> None:
+        async with scene.open() as session:
+            with pytest.raises(UsageError, match=part):
+                await session.schedules.add("Look.", **options)
+            assert len(session.schedules) == 0
+
+    run_virtual(go)
+
+
+def test_bounds_of_schedules_and_prompts(scene: Scene) -> None:
+    async def go() -> None:
+        async with scene.open() as session:
+            for prompt in ("  ", "x" * 30_000):
+                with pytest.raises(UsageError, match="prompt must"):
+                    await session.schedules.add(prompt, cron="0 9 * * *")
+            for _ in range(MAX_SCHEDULES):
+                await session.schedules.add("Look.", cron="0 9 * * *")
+            with pytest.raises(UsageError, match="at most 50 schedules"):
+                await session.schedules.add("Look.", cron="0 9 * * *")
+            with pytest.raises(UsageError, match="unknown schedule 's1'"):
+                await session.schedules.delete("s1")
+
+    run_virtual(go)
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"), [({"durable": False}, "durable must be false here"), ({"enabled": False}, "switched off")]
+)
+def test_durable_is_refused_where_it_cannot_be_kept(scene: Scene, settings: dict[str, Any], part: str) -> None:
+    """RM-04: never silently turned into the other."""
+
+    async def go() -> None:
+        async with scene.open(settings={"schedules": settings}) as session:
+            with pytest.raises(UsageError, match=part):
+                await session.schedules.add("Look.", cron="0 9 * * *", durable=True)
+            assert ("CronCreate" in session.tools) == settings.get("enabled", True)
+
+    run_virtual(go)
+
+
+def test_schedule_that_cannot_be_recorded_is_not_made(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RM-04: the caller hears of it, and nothing is kept in memory alone."""
+
+    async def refuse() -> None:
+        raise JournalError("journal", "the disk is full")
+
+    async def go() -> None:
+        async with scene.open() as session:
+            with monkeypatch.context() as patched:
+                patched.setattr(session.schedules._services.journal, "commit", refuse)
+                with pytest.raises(JournalError):
+                    await session.schedules.add("Look.", cron="*/5 * * * *", durable=True)
+            assert len(session.schedules) == 0
+            await trio.sleep(1_200)
+
+    run_virtual(go)
+
+    assert scene.told == []
+
+
+def test_setting_of_a_zone_is_checked() -> None:
+    with pytest.raises(SettingsError, match="unknown time zone 'Mars'"):
+        read_settings(SessionSettings, {"schedules": {"tz": "Mars"}}, source="settings.json")
+
+
+def test_machine_zone_is_found_by_name(tmp_path: Path) -> None:
+    link = tmp_path / "localtime"
+    assert machine_zone({}, link) == "UTC"
+    assert machine_zone({"TZ": ":Asia/Kathmandu"}, link) == "Asia/Kathmandu"
+    link.symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    assert machine_zone({}, link) == "Europe/Berlin"
+    link.unlink()
+    link.write_text("a copy has no name")
+    with pytest.raises(UsageError, match=r"schedules\.tz"):
+        machine_zone({}, link)
+
+
+# --- the tools ----------------------------------------------------------------------------------------------------------
+
+
+def test_model_schedules_lists_and_deletes(scene: Scene) -> None:
+    def answer(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        first = re.search(r"Scheduled (\w+)", str(request.messages))
+        calls: list[AnswerLike] = [
+            Call("CronCreate", {"cron": "0 9 * * MON-FRI", "prompt": "Look at\nthe mail."}),
+            Call("CronCreate", {"cron": "0 25 * * *", "prompt": "Never."}),
+            Call("ScheduleWakeup", {"delaySeconds": 5, "prompt": "Go on.", "reason": "the build"}),
+            Call("CronList", {}),
+            Call("CronDelete", {"id": first[1] if first is not None else "?"}),
+            Call("CronDelete", {"id": "s0"}),
+        ]
+        return calls[said] if said < len(calls) else "Done."
+
+    scene.answer = answer
+
+    async def go() -> None:
+        async with scene.open() as session:
+            await session.run("go")
+            created, refused, woken, listed, deleted, unknown = [str(result.content) for result in results(session)]
+            assert "recurring, next 2026-01-01T09:00:00+00:00 UTC, until 2026-01-08T00:00:00+00:00 UTC" in created
+            assert "hour of cron must be 0-23" in refused
+            assert "(60 seconds: the delay is from 60 to 3600)" in woken
+            assert "Look at the mail." in listed
+            assert "Go on." in listed
+            assert deleted.startswith(f"Deleted {created.split()[1]} ")
+            assert "unknown schedule 's0'" in unknown
+            await trio.sleep(61)
+            assert "Go on." in scene.told[-1]
+
+    run_virtual(go)
