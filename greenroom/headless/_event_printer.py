@@ -100,6 +100,8 @@ class EventPrinter:
         said_of: Callable[[str], UserSaid | None] | None = None,
     ) -> None:
         self.ending: Ending | None = None
+        self.latest: Ending | None = None
+        """Of the latest turn that no prompt of the run began; None before the first."""
         """The ending of the latest turn of a prompt; None if none has ended, or a request to terminate cut it."""
         self.noticed: list[str] = []
         """Notices that were printed; long texts only as far as they were."""
@@ -276,6 +278,7 @@ class EventPrinter:
             stop_reason = self.meter.stop_reason or None
             ending = follow_up(event, self._main.last_text, stop_reason, self._session.structured)
             self.printer.ended(ending, self.counts(), origin=origin)
+            self.latest = ending
             if origin is None:
                 self.ending = ending
         self._main.last_text = ""

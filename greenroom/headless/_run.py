@@ -17,7 +17,7 @@ from greenroom.actors import AbortStatus
 from greenroom.core import GreenroomError, TurnFailed, TurnKilled, UsageError
 from greenroom.headless._background_wait import AWAITED, END_S, wait_background
 from greenroom.headless._control import Host
-from greenroom.headless._ending import FAILED, Ending, compacted, ended_badly, ended_well, folder_added
+from greenroom.headless._ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well, folder_added
 from greenroom.headless._event_printer import EventPrinter
 from greenroom.headless._slash_commands import COMPACT, OwnCall, own_call
 from greenroom.headless._stream_json import Abandoned, abandoned_text
@@ -67,7 +67,7 @@ class HeadlessRun:
         """Take the turn of each prompt, print its result, and wait for background tasks; when it returns, all is printed.
 
         Args:
-            prompt: The first prompt; empty to resume a turn that was cut, or to wait for those of the host.
+            prompt: The first prompt; empty to resume a turn that was cut or to read what waits, or to wait for those of the host.
             hosted: Names of the MCP servers that live in the host.
         """
         session, events, host = self._session, self._events, self._host
@@ -81,7 +81,10 @@ class HeadlessRun:
             try:
                 if prompt or host is None or (self._resumes_cut_turn and session.was_cut):
                     await self._ready()
-                    await self._take_turn("\n\n".join(said) if prompt else "")
+                    if prompt or session.was_cut:
+                        await self._take_turn("\n\n".join(said) if prompt else "")
+                    else:
+                        await self._follow_waiting()
                     said = []
                 while host is not None and self._exit_code() is None:
                     try:
@@ -101,6 +104,13 @@ class HeadlessRun:
                 events.close()
                 events.printer.closed(self.abandoned, events.counts())
             nursery.cancel_scope.cancel("the work is done")
+
+    async def _follow_waiting(self) -> None:
+        """Wait for the turns that begin by themselves with what waited, and print what the last of them said."""
+        self._events.expect_turn()
+        await self._session.wait_quiet()
+        self._events.pump()
+        self._events.end_turn(self._events.latest or Ending(subtype=SUCCESS, reason="completed"))
 
     async def _ready(self) -> None:
         """Wait for what a turn needs: the MCP servers of the host."""

@@ -196,9 +196,10 @@ def _has_work(run: _Begun, session: Session, options: HeadlessOptions) -> bool:
     """Print the opening of a run; False if the run ends with it.
 
     Raises:
-        UsageError: There is neither a prompt nor a turn that was cut.
+        UsageError: There is no prompt, no turn that was cut, and nothing that waits to be read.
     """
-    if not (options.prompt or options.talks or options.is_only_set_up or session.was_cut):
+    waits = session.was_cut or session.inbox.had_waiting
+    if not (options.prompt or options.talks or options.is_only_set_up or waits):
         raise UsageError(f"the last turn of {session.id} was completed; give a prompt to continue with")
     session.permissions.allow_deferral()
     run.events.open()

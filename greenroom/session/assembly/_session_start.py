@@ -42,6 +42,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     if plan.spec.host.store is not None:
         nursery.start_soon(session.inbox.follow_news)
     recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
+    if left.due and not home.start.keeps_open:
+        agents.inbox.note_waiting()
     await session.schedules.restore()
     nursery.start_soon(session.schedules.run)
     nursery.start_soon(_watch_settings, services, agents.composition, home)
@@ -98,6 +100,7 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
     await agents.inbox.open(services.branch, unanswered)
     for item in await services.inbox.read_earlier(folder):
         agents.inbox.hand_in(item)
+        agents.inbox.note_waiting()
     source = "resume" if plan.run.is_resumed else "fork"
     agents.inbox.begin(
         await tell_of_start(

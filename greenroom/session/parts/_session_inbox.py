@@ -97,6 +97,8 @@ class SessionInbox:
     Attributes:
         initial_message: The first prompt that a hook of the session's start asks for; empty for none.
         stored: Keeps what waits until it was read.
+        had_waiting: True if messages, or ends of tasks that nobody was told of, waited when the session was opened; they begin
+            turns by themselves.
 
     Args:
         main: The main agent.
@@ -124,6 +126,7 @@ class SessionInbox:
         self._unanswered: dict[str, ToolUseBlock] = {}
         self._waiting: dict[str, InboxItem] = {}
         self.initial_message = ""
+        self.had_waiting = False
 
     def __repr__(self) -> str:
         return f"<SessionInbox: {len(self._waiting)} waiting>"
@@ -137,6 +140,10 @@ class SessionInbox:
         """
         self._unanswered = {call.id: call for call in unanswered}
         self._queue = await supervisor.spawn(Queue, self, name="queue", spec=ChildSpec(restart=Restart.PERMANENT))
+
+    def note_waiting(self) -> None:
+        """Note that something waited when the session was opened."""
+        self.had_waiting = True
 
     def begin(self, initial_message: str) -> None:
         """Note the first prompt that a hook of the session's start asks for."""
