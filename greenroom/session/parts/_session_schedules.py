@@ -263,7 +263,7 @@ class SessionSchedules:
         for view in views.values():
             self._views[view.id] = view
             try:
-                view.schedule()
+                view.check()
             except (UsageError, ValueError) as error:
                 self._drop(view.id, f"it cannot be used any more: {error}")
 
