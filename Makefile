@@ -8,11 +8,13 @@
 # SOAK_CLAIMS    schedules of claims on a board in a soak:  make soak SOAK_CLAIMS=500
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
+# N        kills of a chaos run:  make chaos-letters N=20
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
 ARGS ?=
 FOLDER ?= .
+N ?= 20
 SOAK_SESSIONS ?= 100000
 SOAK_TEAMS ?= 10000
 SOAK_CLAIMS ?= 10000
@@ -28,7 +30,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs chaos-letters lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -132,6 +134,9 @@ format: setup-dev ## format, and fix what can be fixed safely
 
 exports: setup-dev ## write the list of public names that a test compares with
 	@$(BIN)/python -m tests.architecture.test_exports
+
+chaos-letters: setup-dev ## kill sessions that were written to, resume them, and look for each letter (N=20)
+	@$(BIN)/python -m tools.chaos.letters $(N) $(ARGS)
 
 docs: setup-dev ## write the pages and tables of docs/ that are made from the code
 	@$(BIN)/python -m tests.docs

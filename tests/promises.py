@@ -109,6 +109,7 @@ PROMISES: Final = {
         "What was accepted and stored is read once, or ends in another way that is on record, wherever the process is killed.",
         "delivery",
     ),
+    "I-61": Promise("A sender of letters is told where each of them is, and nothing is sent in a circle.", "delivery"),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
 }
 
@@ -151,6 +152,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
+    "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

@@ -207,6 +207,8 @@ ROWS: Final = {
     "CL-52": Row("Chains of children have one limit."),
     "CL-53": Row("A process ends with its scope, and so does its process group."),
     "CL-54": Row("A long output is cut, and the whole output is in a file."),
+    "RM-01": Row("A message is reported as delivered only once it is in the store of its receiver."),
+    "RM-02": Row("A message never comes back to its sender as somebody else's."),
     "RM-04": Row(
         "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded."
     ),

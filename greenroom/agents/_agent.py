@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import ClassVar, Final, Literal
 
 from greenroom.actors import Behavior, Context, Outcome, State, describe
 from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._conversation import OnMessage
+from greenroom.agents._conversation import TURN_ENDED, OnMessage
 from greenroom.agents._conversation_loader import CONTINUE
 from greenroom.agents._inputs import Input, Note, Prompt
 from greenroom.agents._rounds import Rounds
 from greenroom.agents._state import AgentState
 from greenroom.agents.compaction._compaction import Compact
 from greenroom.agents.events._agent_events import AgentDefined
-from greenroom.core import Level
+from greenroom.core import JournalError, Level
 from greenroom.inbox import AUTO_CONTINUATION, InboxItem
 from greenroom.supervisor import ChildSpec, Restart
 
@@ -62,7 +63,8 @@ class Agent(Behavior[Input]):
         if not start.keeps_open:  # else the next turn closes what it does not settle
             home.close_open_calls()
         if home.is_cut and self.goes_on:
-            ctx.ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
+            text = home.start.resumes if home.turn is None else ""
+            ctx.ref.tell(Note(text or CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
         home.set_cut(is_cut=False)
 
     @property
@@ -100,11 +102,17 @@ class Agent(Behavior[Input]):
         return Rounds(AgentTurn(home=home, ctx=ctx, conversation=conversation)).run(message)
 
     def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
-        """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that."""
+        """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that.
+
+        A turn that was aborted or failed while the agent lives on has ended: no later process resumes it by itself.
+        """
         was_asked = outcome.state is State.KILLED and ctx.turn.is_aborting
         self._home.set_cut(is_cut=self._home.is_cut and outcome.must_crash and not was_asked)
         if isinstance(message, InboxItem) and not outcome.must_crash and not ctx.is_ending:
             self._home.ports.note_dropped(message.uuid, describe(outcome.error) or CUT)
+        if self._home.conversation is not None and not (ctx.is_ending or outcome.must_crash):
+            with suppress(JournalError):  # a disk that refuses shows where something depends on it
+                self._home.conversation.note(TURN_ENDED, {})
 
 
 def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
-from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN, TYPED
+from greenroom.agents._conversation import AT_REST, PART, TURN_ENDED, TURN_OPEN, TYPED
 from greenroom.agents._repair import repair
 from greenroom.core.texts import REMINDER, begins_with
 from greenroom.models import Message, TextBlock, ToolResultBlock
@@ -41,6 +41,8 @@ class Loaded:
     """True if it ends with a summary that no turn went on with, or with what nobody is to answer."""
     ends_in_part: bool = False
     """True if it ends with what the model had said when it was cut off."""
+    has_ended: bool = False
+    """True if the last turn was aborted or failed while its process lived: only a request resumes it."""
 
     @property
     def was_cut(self) -> bool:
@@ -49,6 +51,11 @@ class Loaded:
             return False
         last = self.messages[-1]
         return self.ends_in_part or last.role == "user" or bool(last.tool_uses)
+
+    @property
+    def was_lost(self) -> bool:
+        """True if the last turn was cut because its process, or its session, ended: it is to be resumed."""
+        return self.was_cut and not self.has_ended
 
 
 def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES, follows: bool = True) -> Loaded:
@@ -82,6 +89,7 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES, follows: 
         lines=None if stored.is_cut else len(stored.lines),
         is_at_rest=is_summary or last.get(AT_REST) is True,
         ends_in_part=last.get(PART) is True,
+        has_ended=TURN_ENDED in stored.kinds_after,
         said=tuple(text for _, said in stored.lines for text in said),
         notes=(*stored.notes, *left_out, *repaired.notes),
     )

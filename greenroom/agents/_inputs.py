@@ -79,6 +79,8 @@ class Work:
     text: str
     label: str
     """Names the work for its giver, such as the id of an item on a board."""
+    mark: str = ""
+    """Its mark in the transcript line that holds it; empty for none."""
 
 
 @final
@@ -126,8 +128,9 @@ def is_meta(message: Note | Work | Prompt | InboxItem) -> bool:
 
 
 def notices_of(messages: Iterable[object]) -> dict[str, str]:
-    """Return the ends of tasks that messages tell of: the ids of the notices, and how each task ended."""
-    return {message.notice: message.status for message in messages if isinstance(message, Note) and message.notice}
+    """Return the ends of tasks that messages tell of: the ids of the notices, and how each task ended; and the marks of work."""
+    told = {message.notice: message.status for message in messages if isinstance(message, Note) and message.notice}
+    return told | {message.mark: "" for message in messages if isinstance(message, Work) and message.mark}
 
 
 def render(message: Note | Work | Prompt | InboxItem) -> str:

@@ -171,9 +171,21 @@ class AgentState:
         """
         self.profile = attrs.evolve(self.profile, **changes)
 
-    def start_from(self, loaded: Loaded) -> None:
-        """Continue a conversation of an earlier process; called before the agent has started."""
-        self.start = attrs.evolve(self.start, loaded=loaded)
+    def start_from(self, loaded: Loaded, *, resumes: str = "") -> None:
+        """Continue a conversation of an earlier process; called before the agent has started.
+
+        Args:
+            loaded: The conversation.
+            resumes: The prompt with which its last turn is resumed, if the process ended in it; empty to leave that turn.
+        """
+        self.start = attrs.evolve(self.start, loaded=loaded, resumes=resumes)
+        self.is_cut = bool(resumes) and loaded.was_lost
+
+    @property
+    def has_lost_turn(self) -> bool:
+        """True if an earlier process ended in its last turn, and it has taken no turn in this one."""
+        loaded = self.start.loaded
+        return self.turn is None and loaded is not None and loaded.was_lost and not self.start.keeps_open
 
     def keep_open(self, calls: Iterable[str]) -> None:
         """Leave the calls open that the conversation ends with, if some of them may still be answered; before the start.

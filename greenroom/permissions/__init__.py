@@ -11,13 +11,25 @@ from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Effect, Rule, Scope, Source, parse_rule
 from greenroom.permissions._shell import parse_script
 from greenroom.permissions._shell_words import Unparsable
-from greenroom.permissions._traits import OTHER_SESSION, ToolKind, ToolTraits, canonical_name, traits_of
+from greenroom.permissions._traits import (
+    BRIDGE,
+    OTHER_SESSION,
+    OUTSIDE,
+    SOCKET,
+    ToolKind,
+    ToolTraits,
+    canonical_name,
+    traits_of,
+)
 from greenroom.permissions._updates import Update, apply_updates, read_update, updated_settings
 
 __all__ = [
+    "BRIDGE",
     "DEADLINE_S",
     "OTHER_SESSION",
+    "OUTSIDE",
     "PROGRAM",
+    "SOCKET",
     "Allow",
     "Answer",
     "ApprovalQueue",

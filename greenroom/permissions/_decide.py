@@ -29,7 +29,7 @@ from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Effect, Rule, Scope, names_tool
 from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
-from greenroom.permissions._traits import HANDS_ON, OTHER_SESSION, ToolKind, canonical_name
+from greenroom.permissions._traits import HANDS_ON, OUTSIDE, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
 
 _MAX_LOOKS: Final = 3
@@ -154,7 +154,7 @@ def _handed_on(request: Request) -> str:
     if tool not in HANDS_ON:
         return ""
     if tool == "SendMessage":
-        is_far = str(request.input.get("to", "")).strip().startswith(OTHER_SESSION)
+        is_far = str(request.input.get("to", "")).strip().startswith(OUTSIDE)
         return "it writes to another session" if is_far else ""
     return "it hands work to another agent"
 

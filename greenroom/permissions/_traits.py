@@ -90,6 +90,10 @@ HANDS_ON: Final = frozenset(("Agent", "SendMessage"))
 """Tools that delegate work to other agents, whose later calls are decided separately. In mode auto, the delegated work
 itself is reviewed."""
 OTHER_SESSION: Final = "session:"
+SOCKET: Final = "uds:"
+BRIDGE: Final = "bridge:"
+OUTSIDE: Final = (OTHER_SESSION, SOCKET, BRIDGE)
+"""How the addresses of agents outside of the session begin."""
 """Prefix of a recipient outside the session."""
 
 _ALIASES: Final = {"Task": "Agent"}

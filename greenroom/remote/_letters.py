@@ -1,22 +1,26 @@
-"""Text messages between processes: a WebSocket on the loopback interface, behind a token.
+"""Text messages between processes of one user: a WebSocket over a Unix socket.
 
-    async with open_letterbox(take, token=token) as port: ...
-    await send_letter(Letter(id="1", sender="me", text="Hello."), port=port, token=token)
+    async with open_letterbox(take, path=path): ...
+    await send_letter(Letter(id="1", sender="me", text="Hello."), path=path)
 
-Rule 1: a sender without the token is rejected before anything is read; so is a browser, which sends an origin. Rule 2:
-a connection carries one letter, one line of JSON of limited size and in limited time, and one answer. Rule 3: input can
-make only its own connection fail. Rule 4: a letter is accepted once; sent again, it is answered in the same way. This
-module must not know of sessions, agents, or where the token is kept.
+Rule 1: only a process of the same user is heard: the socket is a file of mode 0600 in a folder of that user that nobody else can
+write, and the system is asked whose process is on the other end. Rule 2: a connection carries one letter, one line of JSON of
+limited size and in limited time, and one answer. Rule 3: input can make only its own connection fail. Rule 4: a letter is accepted
+once; sent again, it is answered in the same way. This module must not know of sessions, agents, or what a path stands for.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
+import os
+import socket
+import stat
+import struct
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 
 import attrs
@@ -27,7 +31,9 @@ from greenroom.core import GreenroomError, PeerError, UsageError, open_bare_nurs
 if TYPE_CHECKING:
     from trio_websocket import WebSocketConnection, WebSocketRequest
 
-HOST: Final = "127.0.0.1"
+MAX_PATH: Final = 100
+"""Maximum length of the path of a socket, in bytes; systems allow 104 to 108."""
+_HOST: Final = "localhost"
 MAX_CHARACTERS: Final = 1_048_576
 """Maximum length of a letter's text."""
 MAX_FRAME: Final = 6 * MAX_CHARACTERS + 4_096
@@ -65,44 +71,124 @@ class Letter:
     id: str = attrs.field(validator=attrs.validators.instance_of(str))
     """A new id; the same letter, sent again, keeps it."""
     sender: str = attrs.field(validator=attrs.validators.instance_of(str))
-    """Name of the sender; verified only by the token."""
+    """Name of the sender, which it says itself."""
     text: str = attrs.field(validator=attrs.validators.instance_of(str))
 
 
-Take: TypeAlias = Callable[[Letter], Awaitable[None]]
-"""Accepts a letter permanently by returning. Any `GreenroomError` refuses the letter, with its text."""
+Take: TypeAlias = Callable[[Letter], Awaitable[str]]
+"""Accepts a letter permanently by returning a word for its sender. Any `GreenroomError` refuses the letter, with its text."""
 
 
 # --- receiving ----------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def open_letterbox(take: Take, *, token: str) -> AsyncIterator[int]:
-    """Listen on a free port of the loopback interface, and yield the port; leaving the block ends it.
+async def open_letterbox(take: Take, *, path: Path) -> AsyncIterator[None]:
+    """Listen on a Unix socket until the block is left; then its file is removed.
 
     Args:
-        take: Called with each complete letter from a sender with the token.
-        token: The token that senders must have.
+        take: Called with each complete letter from a process of the same user.
+        path: The socket. What a process that has ended left there is replaced; its folder has to be there.
 
     Raises:
-        OSError: No port is available.
+        UsageError: The path is too long, its folder can be written by others, or something else lies or listens there.
+        OSError: The socket cannot be made.
     """
-    listeners = await trio.open_tcp_listeners(0, host=HOST)
-    box = _Letterbox(take, token)
+    check_path(path)
+    await _remove_stale(path)
+    listening = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        await listening.bind(str(path))
+    except BaseException:
+        listening.close()
+        raise
+    finally:
+        os.umask(before)
+    listening.listen(MAX_CONNECTIONS)
+    box = _Letterbox(take)
     async with open_bare_nursery() as nursery:
-        await nursery.start(partial(trio.serve_listeners, box.receive, listeners), name="letters")
+        listener = trio.SocketListener(listening)
+        await nursery.start(partial(trio.serve_listeners, box.receive, [listener]), name="letters")
         try:
-            yield listeners[0].socket.getsockname()[1]
+            yield
         finally:
             nursery.cancel_scope.cancel()
+            with suppress(FileNotFoundError):
+                path.unlink()  # noqa: ASYNC240 - one quick call
+
+
+def check_path(path: Path) -> None:
+    """Refuse a path at which no socket of this user's can be trusted. It looks at the disk.
+
+    Raises:
+        UsageError: It is too long or not absolute, its folder is not there, is another user's or can be written by others, or a
+            link or something else lies there.
+    """
+    if not path.is_absolute():
+        raise UsageError(f"the path of a socket must be absolute, got {str(path)!r}")
+    if len(os.fsencode(path)) > MAX_PATH:
+        raise UsageError(f"the path of a socket must have at most {MAX_PATH} bytes, {str(path)!r} has more")
+    try:
+        folder = path.parent.stat()
+    except OSError as error:
+        raise UsageError(f"the folder of the socket {str(path)!r} cannot be read: {error.strerror}") from None
+    if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.getuid() or folder.st_mode & 0o022:
+        raise UsageError(f"{str(path.parent)!r} must be a folder of yours that nobody else can write: chmod 700 it")
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"the socket {str(path)!r} cannot be read: {error.strerror}") from None
+    if not stat.S_ISSOCK(there.st_mode):
+        raise UsageError(f"{str(path)!r} is no socket; remove it, or choose another path")
+    if there.st_uid != os.getuid():
+        raise UsageError(f"the socket {str(path)!r} is another user's")
+
+
+async def _remove_stale(path: Path) -> None:
+    """Remove a socket on which nobody listens any more.
+
+    Raises:
+        UsageError: Somebody listens there.
+    """
+    if not path.exists():  # noqa: ASYNC240 - one quick call
+        return
+    try:
+        stream = await _open_stream(path)
+    except OSError:
+        path.unlink()  # noqa: ASYNC240 - one quick call
+        return
+    await trio.aclose_forcefully(stream)
+    raise UsageError(f"another process listens on {str(path)!r}")
+
+
+async def _open_stream(path: Path) -> trio.SocketStream:
+    made = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        await made.connect(str(path))
+    except BaseException:
+        made.close()
+        raise
+    return trio.SocketStream(made)
+
+
+def _is_ours(stream: trio.SocketStream) -> bool:
+    """Return False if the process on the other end is another user's; where the system does not say, the modes of the files count."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", stream.socket.getsockopt(socket.SOL_SOCKET, option, size))
+    return bool(user == os.getuid())
 
 
 @final
 class _Letterbox:
-    def __init__(self, take: Take, token: str) -> None:
+    def __init__(self, take: Take) -> None:
         self._take = take
-        self._expected = _credentials(token)
-        self._taken: OrderedDict[str, None] = OrderedDict()
+        self._taken: OrderedDict[str, str] = OrderedDict()
         self._connections = 0
         self._one_act = trio.Lock()
 
@@ -110,7 +196,7 @@ class _Letterbox:
         """Serve one connection to its end."""
         from trio_websocket import wrap_server_stream
 
-        if self._connections >= MAX_CONNECTIONS:
+        if self._connections >= MAX_CONNECTIONS or not _is_ours(stream):
             await trio.aclose_forcefully(stream)
             return
         self._connections += 1
@@ -127,30 +213,25 @@ class _Letterbox:
             await trio.aclose_forcefully(stream)
 
     async def _serve(self, request: WebSocketRequest) -> None:
-        headers = {name.lower(): value for name, value in request.headers}
-        if b"origin" in headers:
+        if any(name.lower() == b"origin" for name, _ in request.headers):
             await request.reject(403, body=b"no browsers")
             return
-        if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
-            await request.reject(401, body=b"invalid token")
-            return
         connection = await request.accept()
-        answer: dict[str, Any] = {"ok": True}
+        answer: dict[str, Any]
         try:
-            await self._accept(read_letter(await connection.get_message()))
+            answer = {"ok": True, "how": await self._accept(read_letter(await connection.get_message()))}
         except GreenroomError as error:
             answer = {"ok": False, "why": str(error)}
         await connection.send_message(json.dumps(answer))
         await connection.aclose()
 
-    async def _accept(self, letter: Letter) -> None:
+    async def _accept(self, letter: Letter) -> str:
         async with self._one_act:
-            if letter.id in self._taken:
-                return
-            await self._take(letter)
-            self._taken[letter.id] = None
-            if len(self._taken) > REMEMBERED:
-                self._taken.popitem(last=False)
+            if letter.id not in self._taken:
+                self._taken[letter.id] = await self._take(letter)
+                if len(self._taken) > REMEMBERED:
+                    self._taken.popitem(last=False)
+            return self._taken[letter.id]
 
 
 def read_letter(frame: str | bytes) -> Letter:
@@ -177,39 +258,34 @@ def _check(letter: Letter) -> None:
         raise UsageError(f"a message must have at most {MAX_CHARACTERS:,} characters, got {len(letter.text):,}")
 
 
-def _credentials(token: str) -> bytes:
-    return f"Bearer {token}".encode()
-
-
 # --- sending ------------------------------------------------------------------------------------------------------------
 
 
-async def send_letter(letter: Letter, *, port: int, token: str, timeout_s: float = SEND_S) -> None:
-    """Send a letter, and return when it was accepted. If cancelled, it is unknown whether it was.
+async def send_letter(letter: Letter, *, path: Path, timeout_s: float = SEND_S) -> str:
+    """Send a letter, and return the receiver's word when it was accepted. If cancelled, it is unknown whether it was.
 
     Args:
         letter: The letter.
-        port: Port of the receiver on this machine.
-        token: The receiver's token.
+        path: The receiver's socket.
         timeout_s: Timeout in seconds.
 
     Raises:
         LetterRefused: It was not accepted, or that is unknown.
-        UsageError: It is blank or too long.
+        UsageError: It is blank or too long, or the path is not one of `check_path`.
     """
     _check(letter)
+    check_path(path)
     with trio.move_on_after(timeout_s):
-        await _deliver(letter, port, token)
-        return
+        return await _deliver(letter, path)
     raise LetterRefused("timed_out", f"no answer within {timeout_s:g} s; it may have been accepted all the same")
 
 
-async def _deliver(letter: Letter, port: int, token: str) -> None:
+async def _deliver(letter: Letter, path: Path) -> str:
     from trio_websocket import ConnectionClosed, HandshakeError
 
     has_said = False
     try:
-        async with _connected(port, token) as connection:
+        async with _connected(path) as connection:
             has_said = True
             await connection.send_message(json.dumps(attrs.asdict(letter)))
             answer = json.loads(await connection.get_message())
@@ -220,22 +296,22 @@ async def _deliver(letter: Letter, port: int, token: str) -> None:
     if not isinstance(answer, dict) or answer.get("ok") is not True:
         why = answer.get("why") if isinstance(answer, dict) else None
         raise LetterRefused("refused", str(why or "it was refused without a reason"))
+    return str(answer.get("how") or "")
 
 
 @asynccontextmanager
-async def _connected(port: int, token: str) -> AsyncIterator[WebSocketConnection]:
+async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
     """Connect; the socket is closed in any case, which the library's own function does not guarantee."""
     from trio_websocket import ConnectionRejected, wrap_client_stream
 
-    stream = await trio.open_tcp_stream(HOST, port)
+    stream = await _open_stream(path)
     try:
         async with open_bare_nursery() as nursery:
-            headers = [(b"Authorization", _credentials(token))]
-            yield await wrap_client_stream(nursery, stream, HOST, "/", extra_headers=headers)
+            yield await wrap_client_stream(nursery, stream, _HOST, "/")
             nursery.cancel_scope.cancel()
     except ExceptionGroup as group:  # from the library's reader, if the connection failed
         if group.subgroup(ConnectionRejected) is not None:
-            raise LetterRefused("refused", "the receiver rejected the connection: wrong token") from group
+            raise LetterRefused("refused", "the receiver rejected the connection") from group
         raise OSError("the connection failed") from group
     finally:
         await trio.aclose_forcefully(stream)

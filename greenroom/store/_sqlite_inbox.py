@@ -8,7 +8,6 @@ that a newer version wrote, is never changed.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sqlite3
@@ -29,17 +28,14 @@ from greenroom.inbox import (
     MAX_HELD,
     MAX_ITEMS,
     BoxStatistics,
-    EntryKind,
     LetterPolicy,
-    Origin,
-    OriginKind,
     Place,
     StoredItem,
     Taken,
     check_item,
     check_room,
 )
-from greenroom.mailbox import Lane
+from greenroom.store._inbox_rows import INSERT, REFUSED, SELECT, item_of, row_of
 
 INBOX: Final = "inbox.sqlite"
 """Name of the file in a run folder."""
@@ -50,7 +46,6 @@ POLL_S: Final = 1.0
 BUSY_S: Final = 10.0
 """Seconds for which the lock of another process is waited for."""
 
-_WAITING, _HELD, _POISONED, _REFUSED, _GONE = range(5)
 _TABLES: Final = """
 CREATE TABLE items (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, box TEXT NOT NULL, id TEXT NOT NULL, state INTEGER NOT NULL,
@@ -62,14 +57,6 @@ CREATE INDEX there ON items (box, state, seq) WHERE state < 4;
 CREATE INDEX gone ON items (left_at) WHERE state = 4;
 CREATE TABLE boxes (box TEXT PRIMARY KEY, policy TEXT NOT NULL);
 """
-_SELECT: Final = (
-    "SELECT id, box, text, origin, sender, subkind, lane, kind, flags, route, created_at, expires_at, seq, attempts, state"
-    " FROM items WHERE box = ?"
-)
-_INSERT: Final = (
-    "INSERT INTO items (id, box, text, origin, sender, subkind, lane, kind, flags, route, created_at, expires_at, state, bytes)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-)
 _LEAVE: Final = (
     "UPDATE items SET state = 4, text = '', route = '{}', bytes = 0, left_at = ? WHERE box = ? AND id = ? AND state < 4"
 )
@@ -175,9 +162,9 @@ class SqliteInboxStore:
     async def held(self, box: str) -> tuple[StoredItem, ...]:
         """Return the held items that have not expired, in order."""
         now = self._wall().timestamp()
-        query = _SELECT + " AND state = 1 ORDER BY seq"
+        query = SELECT + " AND state = 1 ORDER BY seq"
         rows: list[tuple[Any, ...]] = await self._read(lambda on: on.execute(query, (box,)).fetchall(), [])
-        return tuple(item for item in map(_item, rows) if now < item.expires_at)
+        return tuple(item for item in map(item_of, rows) if now < item.expires_at)
 
     async def policy(self, box: str) -> LetterPolicy:
         """Return the treatment of letters."""
@@ -296,7 +283,7 @@ class SqliteInboxStore:
             if known is None:
                 raise
             return known
-        cursor = on.execute(_INSERT, _row(item))
+        cursor = on.execute(INSERT, row_of(item))
         if not cursor.rowcount:
             known = self._known(on, item)
             assert known is not None
@@ -317,14 +304,14 @@ class SqliteInboxStore:
         now = self._wall().timestamp()
         after = self._cursors.get(box, 0)
         query = (
-            _SELECT + " AND state < 4 AND state != 2"
+            SELECT + " AND state < 4 AND state != 2"
             " AND (seq > ? AND state = 0 OR state = 3 OR state = 1 AND expires_at <= ?) ORDER BY seq"
         )
         items: list[StoredItem] = []
         others: dict[str, list[StoredItem]] = {"expired": [], "refused": [], "poisoned": []}
         for row in on.execute(query, (box, after, now)):
-            item = _item(row)
-            if row[-1] == _REFUSED:
+            item = item_of(row)
+            if row[-1] == REFUSED:
                 others["refused"].append(item)
             elif now >= item.expires_at:
                 others["expired"].append(item)
@@ -342,11 +329,11 @@ class SqliteInboxStore:
 
     def _release(self, on: sqlite3.Connection, box: str, ids: Sequence[str]) -> None:
         for item_id in ids:
-            query = _SELECT + " AND id = ? AND state = 1"
+            query = SELECT + " AND id = ? AND state = 1"
             row = on.execute(query, (box, item_id)).fetchone()
             if row is not None:
                 on.execute("DELETE FROM items WHERE box = ? AND id = ?", (box, item_id))
-                on.execute(_INSERT, _row(attrs.evolve(_item(row), is_held=False)))
+                on.execute(INSERT, row_of(attrs.evolve(item_of(row), is_held=False)))
         self._counts.pop(box, None)
 
     def _leave(self, on: sqlite3.Connection, box: str, ids: Sequence[str]) -> int:
@@ -425,46 +412,4 @@ def _counted(there: BoxStatistics, item: StoredItem) -> BoxStatistics:
         held=there.held,
         poisoned=there.poisoned,
         oldest_at=item.created_at if there.oldest_at is None else min(there.oldest_at, item.created_at),
-    )
-
-
-def _row(item: StoredItem) -> tuple[Any, ...]:
-    origin = item.origin
-    return (
-        item.id,
-        item.box,
-        item.text,
-        origin.kind.value,
-        origin.name,
-        origin.subkind,
-        item.lane.value,
-        item.kind.value,
-        item.is_meta + 2 * item.is_command,
-        json.dumps(dict(item.route)),
-        item.created_at,
-        None if math.isinf(item.expires_at) else item.expires_at,
-        _HELD if item.is_held else _WAITING,
-        item.size_bytes,
-    )
-
-
-def _item(row: Sequence[Any]) -> StoredItem:
-    key, box, text, origin, sender, subkind, lane, kind, flags, route, created_at, expires_at, seq, attempts, state = (
-        row
-    )
-    return StoredItem(
-        id=key,
-        box=box,
-        text=text,
-        origin=Origin(OriginKind(origin), sender, subkind),
-        lane=Lane(lane),
-        kind=EntryKind(kind),
-        is_meta=bool(flags & 1),
-        is_command=bool(flags & 2),
-        is_held=state == _HELD,
-        route=json.loads(route),
-        created_at=created_at,
-        expires_at=math.inf if expires_at is None else expires_at,
-        seq=seq,
-        attempts=attempts,
     )

@@ -107,6 +107,8 @@ class StoredConversation(Generic[T]):
     """The last of these lines; empty if there is none."""
     last_uuid: str | None
     """Parent of the next line."""
+    kinds_after: frozenset[str]
+    """The types of the lines behind that one, which are no messages."""
     agent_id: str
     """Empty if the lines do not name it, as in main transcripts of other products."""
     session_id: str
@@ -155,6 +157,7 @@ def read_conversation(
         lines=tuple(chained),
         newest=newest,
         last_uuid=_text(own.newest, "uuid") or (own.shared.last_uuid if own.shared is not None else None),
+        kinds_after=own.kinds_after,
         agent_id=_text(own.newest or own.pointer, "agentId"),
         session_id=_text(own.newest or own.pointer, "sessionId"),
         is_torn=own.is_torn,
@@ -172,6 +175,7 @@ class _Part(Generic[T]):
     pointer: Line
     """The line that points to the shared beginning; empty if the file has none."""
     shared: SharedPrefix | None
+    kinds_after: frozenset[str] = frozenset()
     left_out: int = 0
     damaged: int = 0
     torn_bytes: int = 0
@@ -232,18 +236,23 @@ def _read_part(path: Path, make: Callable[[Line], T], start: int, end: int | Non
     made: list[T] = []
     newest: Line = {}
     pointer: Line = {}
+    kinds_after: set[str] = set()
     for line in reader:
         if _is_message_of(line, is_sidechain=is_sidechain):
             newest = line
+            kinds_after.clear()
             links.append(link_of(line))
             made.append(make(line))
         elif not links and line.get("type") == FORK_REF:
             pointer = line
+        else:
+            kinds_after.add(_text(line, "type"))
     return _Part(
         chained=[made[place] for place in chain(links)],
         newest=newest,
         pointer=pointer,
         shared=read_shared(pointer, source=path.name) if pointer else None,
+        kinds_after=frozenset(kinds_after),
         damaged=reader.damaged,
         torn_bytes=reader.torn_bytes,
     )

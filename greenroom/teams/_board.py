@@ -367,7 +367,8 @@ class Board(Behavior[BoardMessage]):
         text = f"Task #{item.id} {whose}: {said}".rstrip()
         if is_cut:
             text += f"\n\n{_GO_ON}"
-        delivery = ref.tell(Work(text, item.id), Lane.LATER, size_bytes=len(text))
+        mark = self._home.state.items[item.id].mark(self._home.team)  # as it is since it was claimed
+        delivery = ref.tell(Work(text, item.id, mark), Lane.LATER, size_bytes=len(text))
         if delivery is not Delivery.ACCEPTED:
             self._take_back(self._home.state.items[item.id], f"the mailbox of {member} is {delivery}", ctx)
 

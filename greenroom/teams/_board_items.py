@@ -96,6 +96,12 @@ class Item:
     """Text to show while it is worked on."""
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
     """Data that programs attach; plain JSON."""
+    claims: int = 0
+    """Number of times it was claimed."""
+
+    def mark(self, team: str) -> str:
+        """Return its mark in the transcript line with which a member took it up, different for each claim."""
+        return f"item.{team}.{self.id}.{self.claims}"
 
     @property
     def number(self) -> int:
@@ -178,9 +184,9 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
         case ItemAssigned(owner=owner, by=by):
             return _looked_at(attrs.evolve(before, status=step(before.status, event), owner=owner), by, for_whom=owner)
         case ItemClaimed(owner=owner):
-            return _moved(before, event, owner)
+            return _moved(before, event, owner, claims=before.claims + 1)
         case ItemCompleted():
-            return _moved(before, event, before.owner)
+            return _moved(before, event, before.owner, claims=before.claims)
         case ItemReleased():
             return _released(before, event)
         case ItemEdited():
@@ -196,10 +202,10 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
             return before
 
 
-def _moved(before: Item, event: ItemEvent, owner: str) -> Item:
+def _moved(before: Item, event: ItemEvent, owner: str, *, claims: int) -> Item:
     # Not `attrs.evolve`, which takes twice as long: every item is claimed and completed.
     values = dict(zip(_NAMES, _read(before), strict=True))
-    values["status"], values["owner"] = step(before.status, event), owner
+    values["status"], values["owner"], values["claims"] = step(before.status, event), owner, claims
     return Item(**values)
 
 

@@ -31,6 +31,8 @@ class TeamRecord:
     """Unread mail of its members, in sending order."""
     last_mail: int = 0
     """The highest number of a message."""
+    begun: tuple[Item, ...] = ()
+    """Items whose latest claim a transcript tells of: their owners have taken them up, the last one last."""
 
     @property
     def cut(self) -> dict[str, tuple[str, ...]]:
@@ -56,7 +58,7 @@ def records_of(sections: Mapping[str, Mapping[Any, Any]], told: Collection[str] 
 
     Args:
         sections: `teams`, `mates`, `items`, `boards` and `mail` of the folded journal.
-        told: Marks in transcripts: a message in a transcript was read.
+        told: Marks in transcripts, in their order: a message in a transcript was read, and an item was taken up.
     """
     items: dict[str, list[Item]] = {}
     for (team, _), item in sections["items"].items():
@@ -65,12 +67,15 @@ def records_of(sections: Mapping[str, Mapping[Any, Any]], told: Collection[str] 
     for view in sections["teams"].values():
         team = view.team
         mail = [number for name, number in sections["mail"] if name == team]
+        there = () if view.is_deleted else tuple(items.get(team, ()))
+        by_mark = {item.mark(team): item for item in there if item.owner}
         records[team] = TeamRecord(
             view=view,
-            items=() if view.is_deleted else tuple(items.get(team, ())),
+            items=there,
             last_id=int(sections["boards"].get(team, 0)),
             teammates=tuple(teammate for teammate in sections["mates"].values() if teammate.team == team),
             mail=() if view.is_deleted else tuple(unread(sections["mail"], team, told)),
             last_mail=max(mail, default=0),
+            begun=tuple(by_mark[mark] for mark in told if mark in by_mark),
         )
     return records

@@ -122,6 +122,7 @@ class Team:
         self._coming: set[str] = set()
         """Names of teammates that are being started."""
         self._unread = [] if record is None else list(record.mail)
+        self._begun = () if record is None else record.begun
 
     def __repr__(self) -> str:
         return f"<Team {self.name!r}: {len(self._teammates)} teammates>"
@@ -208,6 +209,8 @@ class Team:
         try:
             home = await self._ground.make_teammate(wish)
             member = self._make_member(name, home, former)
+            if home.has_lost_turn:
+                self._keep_begun(member)
             plan = None
             if former is not None and former.plan:
                 path, text = await self._ground.read_plan(former.plan_file)
@@ -231,6 +234,14 @@ class Team:
         color, run = (own, 1) if former is None else (former.color, former.run + 1)
         self._joined += former is None
         return Member(name=name, id=self.roster.id_of(name), color=color, home=home, run=run)
+
+    def _keep_begun(self, member: Member) -> None:
+        """Leave to a returning teammate the items that its conversation holds: the turn that was cut is resumed with them."""
+        mine = [item.id for item in self._begun if item.owner == member.name]
+        if mine:
+            member.item = mine[-1]
+        cut = self.roster.home.cut
+        cut[member.name] = tuple(item for item in cut.get(member.name, ()) if item not in mine)
 
     def _take_unread(self, name: str) -> list[Mail]:
         """Take a member's mail that was unread when its team was closed, or its process ended."""

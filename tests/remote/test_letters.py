@@ -1,10 +1,15 @@
-"""Letters over real sockets of the loopback interface: taken once, by those who know the token, and by nobody else."""
+"""Letters over real Unix sockets: taken once, from processes of the same user, and from nobody else."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
@@ -16,9 +21,9 @@ from trio_websocket import ConnectionClosed, ConnectionRejected, wrap_client_str
 
 from greenroom.core import PeerError, UsageError, open_bare_nursery
 from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
+from greenroom.remote import _letters as letters
 from greenroom.remote._letters import MAX_CHARACTERS, MAX_CONNECTIONS, MAX_FRAME, read_letter
 
-TOKEN = "t0ken"
 LETTER = Letter(id="1", sender="me", text="Hello.")
 
 
@@ -26,35 +31,48 @@ LETTER = Letter(id="1", sender="me", text="Hello.")
 class Box:
     """An open letterbox, and what it has taken."""
 
-    port: int
+    path: Path
     taken: list[Letter]
 
     async def is_well(self) -> bool:
         """Whether it takes a letter still."""
         before = len(self.taken)
-        await send_letter(Letter(id=f"after {before}", sender="me", text="x"), port=self.port, token=TOKEN)
+        await send_letter(Letter(id=f"after {before}", sender="me", text="x"), path=self.path)
         return len(self.taken) == before + 1
 
 
 @asynccontextmanager
-async def open_box() -> AsyncIterator[Box]:
+async def open_box(folder: Path) -> AsyncIterator[Box]:
     taken: list[Letter] = []
 
-    async def take(letter: Letter) -> None:
+    async def take(letter: Letter) -> str:
         if letter.text == "refuse":
             raise PeerError("not today")
         taken.append(letter)
+        return "delivered"
 
-    async with open_letterbox(take, token=TOKEN) as port:
-        yield Box(port, taken)
+    async with open_letterbox(take, path=folder / "s"):
+        yield Box(folder / "s", taken)
 
 
-async def speak(port: int, frame: str | bytes, *more: tuple[bytes, bytes]) -> Any:
-    headers = [(b"Authorization", b"Bearer " + TOKEN.encode()), *more]
-    stream = await trio.open_tcp_stream("127.0.0.1", port)
+async def connected(path: Path) -> trio.SocketStream:
+    made = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    await made.connect(str(path))
+    return trio.SocketStream(made)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose path is short enough for a socket."""
+    with TemporaryDirectory(prefix="gr") as name:
+        yield Path(name)
+
+
+async def speak(path: Path, frame: str | bytes, *more: tuple[bytes, bytes]) -> Any:
+    stream = await connected(path)
     try:
         async with open_bare_nursery() as nursery:
-            connection = await wrap_client_stream(nursery, stream, "127.0.0.1", "/", extra_headers=headers)
+            connection = await wrap_client_stream(nursery, stream, "localhost", "/", extra_headers=[*more])
             await connection.send_message(frame)
             answer = await connection.get_message()
             nursery.cancel_scope.cancel()
@@ -63,31 +81,20 @@ async def speak(port: int, frame: str | bytes, *more: tuple[bytes, bytes]) -> An
         await trio.aclose_forcefully(stream)
 
 
-async def test_a_letter_is_taken_once_however_often_it_is_sent() -> None:
+async def test_a_letter_is_taken_once_however_often_it_is_sent(folder: Path) -> None:
     """Repeats are dropped, and their sender is told that it is there."""
-    async with open_box() as box:
+    async with open_box(folder) as box:
         for _ in range(3):
-            await send_letter(LETTER, port=box.port, token=TOKEN)
-        await send_letter(attrs.evolve(LETTER, id="2"), port=box.port, token=TOKEN)
+            await send_letter(LETTER, path=box.path)
+        await send_letter(attrs.evolve(LETTER, id="2"), path=box.path)
 
     assert box.taken == [LETTER, attrs.evolve(LETTER, id="2")]
 
 
-@pytest.mark.parametrize("token", ["T0ken", "t0ken0", "t0ke", "x"])
-async def test_who_does_not_know_the_token_is_turned_away(token: str) -> None:
-    async with open_box() as box:
-        with pytest.raises(LetterRefused) as caught:
-            await send_letter(LETTER, port=box.port, token=token)
-        assert box.taken == []
-        assert await box.is_well()
-
-    assert caught.value.kind == "refused"
-
-
-async def test_a_page_in_a_browser_is_turned_away_though_it_knows_the_token() -> None:
-    async with open_box() as box:
+async def test_a_page_in_a_browser_is_turned_away(folder: Path) -> None:
+    async with open_box(folder) as box:
         with pytest.RaisesGroup(ConnectionRejected):
-            await speak(box.port, "{}", (b"Origin", b"http://example.org"))
+            await speak(box.path, "{}", (b"Origin", b"http://example.org"))
         assert box.taken == []
 
 
@@ -108,9 +115,9 @@ BAD_FRAMES = [
 
 
 @pytest.mark.parametrize("frame", BAD_FRAMES, ids=range(len(BAD_FRAMES)))
-async def test_what_is_no_letter_is_refused_and_changes_nothing(frame: str | bytes) -> None:
-    async with open_box() as box:
-        assert (await speak(box.port, frame))["ok"] is False
+async def test_what_is_no_letter_is_refused_and_changes_nothing(frame: str | bytes, folder: Path) -> None:
+    async with open_box(folder) as box:
+        assert (await speak(box.path, frame))["ok"] is False
         assert box.taken == []
         assert await box.is_well()
 
@@ -121,67 +128,139 @@ def test_no_frame_reads_as_anything_but_a_letter(frame: str | bytes) -> None:
         read_letter(frame)
 
 
-async def test_a_frame_without_end_ends_the_connection() -> None:
-    async with open_box() as box:
+async def test_a_frame_without_end_ends_the_connection(folder: Path) -> None:
+    async with open_box(folder) as box:
         with pytest.raises(ConnectionClosed):
-            await speak(box.port, "x" * (MAX_FRAME + 1))
+            await speak(box.path, "x" * (MAX_FRAME + 1))
         assert await box.is_well()
 
 
 @pytest.mark.parametrize(
     "noise", [b"", b"\x00" * 100, b"GET / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nHost: x\r\n\r\n"]
 )
-async def test_noise_is_no_harm(noise: bytes) -> None:
-    async with open_box() as box:
-        stream = await trio.open_tcp_stream("127.0.0.1", box.port)
+async def test_noise_is_no_harm(noise: bytes, folder: Path) -> None:
+    async with open_box(folder) as box:
+        stream = await connected(box.path)
         await stream.send_all(noise)
         await stream.aclose()
         assert await box.is_well()
 
 
-async def test_those_who_say_nothing_do_not_keep_others_out_for_long(autojump_clock: trio.testing.MockClock) -> None:
-    async with open_box() as box:
-        idle = [await trio.open_tcp_stream("127.0.0.1", box.port) for _ in range(MAX_CONNECTIONS)]
+async def test_those_who_say_nothing_do_not_keep_others_out_for_long(
+    autojump_clock: trio.testing.MockClock, folder: Path
+) -> None:
+    async with open_box(folder) as box:
+        idle = [await connected(box.path) for _ in range(MAX_CONNECTIONS)]
         with trio.fail_after(60):
             for stream in idle:
                 assert await stream.receive_some() == b""  # the other side has given up
                 await stream.aclose()
 
 
-async def test_the_reason_of_a_refusal_comes_back() -> None:
-    async with open_box() as box:
+async def test_the_reason_of_a_refusal_comes_back(folder: Path) -> None:
+    async with open_box(folder) as box:
         with pytest.raises(LetterRefused, match="not today") as caught:
-            await send_letter(attrs.evolve(LETTER, text="refuse"), port=box.port, token=TOKEN)
+            await send_letter(attrs.evolve(LETTER, text="refuse"), path=box.path)
         assert await box.is_well()
 
     assert caught.value.kind == "refused"
 
 
-async def test_where_nobody_listens_that_is_said() -> None:
-    async with open_box() as box:
+async def test_where_nobody_listens_that_is_said(folder: Path) -> None:
+    async with open_box(folder) as box:
         pass
     with pytest.raises(LetterRefused) as caught:
-        await send_letter(LETTER, port=box.port, token=TOKEN)
+        await send_letter(LETTER, path=box.path)
 
     assert caught.value.kind == "not_listening"
 
 
-async def test_one_who_never_answers_is_given_up() -> None:
-    async with trio.open_nursery() as nursery:
-        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-
-        async def hold(_: trio.SocketStream) -> None:
-            await trio.sleep_forever()
-
-        nursery.start_soon(trio.serve_listeners, hold, [listener])
+async def test_one_who_never_answers_is_given_up(folder: Path) -> None:
+    silent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with silent:
+        silent.bind(str(folder / "s"))
+        silent.listen()
         with pytest.raises(LetterRefused) as caught:
-            await send_letter(LETTER, port=listener.socket.getsockname()[1], token=TOKEN, timeout_s=0.1)
-        nursery.cancel_scope.cancel()
+            await send_letter(LETTER, path=folder / "s", timeout_s=0.1)
 
     assert caught.value.kind == "timed_out"
 
 
 @pytest.mark.parametrize("text", [" ", "x" * (MAX_CHARACTERS + 1)])
-async def test_what_cannot_be_taken_is_not_sent(text: str) -> None:
+async def test_what_cannot_be_taken_is_not_sent(text: str, folder: Path) -> None:
     with pytest.raises(UsageError):
-        await send_letter(attrs.evolve(LETTER, text=text), port=1, token=TOKEN)
+        await send_letter(attrs.evolve(LETTER, text=text), path=folder / "s")
+
+
+def link(folder: Path) -> Path:
+    (folder / "s").symlink_to(folder / "elsewhere")
+    return folder / "s"
+
+
+def file(folder: Path) -> Path:
+    (folder / "s").write_text("")
+    return folder / "s"
+
+
+def open_to_all(folder: Path) -> Path:
+    (folder / "open").mkdir()
+    (folder / "open").chmod(0o777)
+    return folder / "open" / "s"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (link, "is no socket"),
+        (file, "is no socket"),
+        (open_to_all, "that nobody else can write"),
+        (lambda folder: folder / ("x" * 100), "at most 100 bytes"),
+        (lambda folder: folder / "gone" / "s", "cannot be read"),
+        (lambda _: Path("s"), "must be absolute"),
+    ],
+)
+async def test_a_path_that_others_could_have_made_is_refused(
+    made: Callable[[Path], Path], words: str, folder: Path
+) -> None:
+    path = made(folder)
+    with pytest.raises(UsageError, match=words) as caught:
+        await send_letter(LETTER, path=path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError, match=words):
+        async with open_letterbox(None, path=path):  # type: ignore[arg-type]
+            pass
+
+
+async def test_a_socket_of_another_user_is_refused(folder: Path) -> None:
+    async with open_box(folder) as box:
+        real = os.getuid()
+        os.chown(box.path, real + 1, -1) if real == 0 else pytest.skip("only root can give a file away")
+        with pytest.raises(UsageError, match="another user's"):
+            await send_letter(LETTER, path=box.path)
+        assert box.taken == []
+
+
+async def test_a_process_of_another_user_is_not_heard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_box(folder) as box:
+        monkeypatch.setattr(letters, "_is_ours", lambda _: False)
+        with pytest.raises(LetterRefused):
+            await send_letter(LETTER, path=box.path)
+        assert box.taken == []
+
+
+async def test_a_socket_that_a_dead_process_left_is_replaced_and_a_living_ones_is_not(folder: Path) -> None:
+    dead = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    dead.bind(str(folder / "s"))
+    dead.close()
+    async with open_box(folder) as box:
+        assert await box.is_well()
+        with pytest.raises(UsageError, match="another process listens"):
+            async with open_box(folder):
+                pass
+        assert await box.is_well()
+    assert not box.path.exists()
+
+
+async def test_the_socket_is_for_its_user_alone(folder: Path) -> None:
+    async with open_box(folder) as box:
+        assert stat.S_IMODE(box.path.stat().st_mode) == 0o600

@@ -5,18 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-import attrs
 import pytest
 import trio
 
 from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, ModelRequest, PlaybookModel
 from greenroom.session import open_session
+from tests.session.clocks import StillClock
 
 CHILD: Final = """
 import sys
@@ -25,7 +23,7 @@ import trio
 from greenroom.core.ports import Ports
 from greenroom.models import PlaybookModel
 from greenroom.session import open_session
-from tests.session.test_killed_schedules import StillClock
+from tests.session.clocks import StillClock
 
 async def run():
     cwd, runs = map(Path, sys.argv[1:])
@@ -46,19 +44,6 @@ async def run():
 
 trio.run(run)
 """
-
-
-@attrs.define
-class StillClock:
-    """Trio's clock, and a date that a test sets."""
-
-    hours: float
-
-    def bind(self) -> Callable[[], float]:
-        return trio.lowlevel.current_clock().current_time
-
-    def wall(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=self.hours)
 
 
 @pytest.mark.promise("R11-b")

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,23 +27,10 @@ from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, fold, read_journal
+from tests.session.clocks import START, ShiftedClock
 from tests.session.scripted import results
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 UTC_ZONE = {"schedules": {"tz": "UTC"}}
-
-
-@attrs.define
-class ShiftedClock:
-    """The virtual clock, whose date and time a test can set."""
-
-    shift_s: float = 0.0
-
-    def bind(self) -> Callable[[], float]:
-        return trio.lowlevel.current_clock().current_time
-
-    def wall(self) -> datetime:
-        return START + timedelta(seconds=trio.current_time() + self.shift_s)
 
 
 @attrs.define

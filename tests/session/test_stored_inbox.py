@@ -12,13 +12,15 @@ from typing import Any, final
 import attrs
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
-from greenroom.core import JournalError, UsageError
+from greenroom.core import JournalError, Recorder, UsageError
 from greenroom.core.ports import Ports
 from greenroom.inbox import HUMAN, SCHEDULE, BoxFull, InboxStore, Place, StoredItem, channel, peer
 from greenroom.models import PlaybookModel
 from greenroom.session import Session, open_session
+from greenroom.session.parts._stored_inbox import StoredInbox
 from greenroom.store import INBOX, MemoryInboxStore, open_inbox_store
 from greenroom.testing import VIRTUAL_START, virtual_ports
 from greenroom.trace import JOURNAL
@@ -220,6 +222,35 @@ async def test_an_item_with_which_three_processes_died_is_kept_and_told(
     assert lines_with(folder, "text of bad") == 0
     assert [event["attempts"] for event in events_in(folder, "inbox.poisoned")] == [3]
     assert any("was not read" in line for line in session.problems)
+
+
+class SlowJournal:
+    """A journal whose disk is slow."""
+
+    def __init__(self) -> None:
+        self.recorder = Recorder(trio.current_time)
+        self.is_written = trio.Event()
+
+    def check_open(self) -> None:
+        """Do nothing."""
+
+    async def commit(self) -> None:
+        """Wait for the disk."""
+        await self.is_written.wait()
+
+
+@pytest.mark.promise("I-59")
+async def test_an_item_stays_in_the_store_until_its_line_is_on_disk(autojump_clock: MockClock) -> None:
+    store, journal = MemoryInboxStore(lambda: VIRTUAL_START), SlowJournal()
+    inbox = StoredInbox(store, BOX, journal=journal, ports=virtual_ports())  # type: ignore[arg-type]
+    await inbox.add(stored("a"))
+    inbox.note_taken("a")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(inbox.flush)
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await store.statistics(BOX)).waiting == 1
+        journal.is_written.set()
+    assert (await store.statistics(BOX)).waiting == 0
 
 
 # --- killed anywhere ----------------------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trio
 
 from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking
@@ -60,7 +62,37 @@ async def test_reading_makes_no_file(tmp_path: Path) -> None:
 
 
 def modes(folder: Path) -> set[int]:
-    return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    return {stat.S_IMODE(path.stat().st_mode) for path in [*folder.iterdir()]}
+
+
+class SlowToStart:
+    """Threads that are all busy for a second: a call may be cancelled before it begins."""
+
+    async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        await trio.sleep(1.0)
+        return function(*args, **kwargs)
+
+
+@pytest.mark.promise("I-57")
+async def test_a_put_that_is_cancelled_before_it_begins_takes_no_other_with_it(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    store = SqliteInboxStore(tmp_path / INBOX, blocking=SlowToStart(), wall=lambda: NOW)
+    scopes = [trio.CancelScope() for _ in range(4)]
+
+    async def put(number: int) -> None:
+        await trio.sleep(number / 10)
+        with scopes[number]:
+            assert (await store.put([item(f"i{number}")]))[0].is_new
+
+    async with trio.open_nursery() as nursery:
+        for number in range(4):
+            nursery.start_soon(put, number)
+        await trio.sleep(1.5)
+        scopes[1].cancel()  # the others of its transaction wait with it
+    found = [each.id for each in (await store.take("main")).items]
+    assert {"i0", "i2", "i3"} <= set(found)
+    await store.aclose()
 
 
 async def test_the_file_is_for_its_user_alone(tmp_path: Path) -> None:

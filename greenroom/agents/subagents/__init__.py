@@ -10,7 +10,7 @@ from greenroom.agents.subagents._handoff_reviews import report_after_crash
 from greenroom.agents.subagents._hook_agents import HookAgentFailed, HookAgents
 from greenroom.agents.subagents._main_agent import MainAgent
 from greenroom.agents.subagents._message_tool import AGENT_TOOLS, make_send_message, not_recorded
-from greenroom.agents.subagents._messages import SESSION, Post, SendRefused, TeamPost, Told
+from greenroom.agents.subagents._messages import SESSION, LetterAnswer, Post, SendRefused, TeamPost, Told
 from greenroom.agents.subagents._reports import words_of
 from greenroom.agents.subagents._session_tool import SessionTool
 from greenroom.agents.subagents._skill_forks import SkillForkFailed, SkillForks
@@ -42,6 +42,7 @@ __all__ = [
     "ExitWorktree",
     "HookAgentFailed",
     "HookAgents",
+    "LetterAnswer",
     "MainAgent",
     "Post",
     "SendRefused",

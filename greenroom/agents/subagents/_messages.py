@@ -30,11 +30,18 @@ from greenroom.agents.subagents._subagent_pool import SubagentPool
 from greenroom.core import PeerError, UsageError
 from greenroom.inbox import COORDINATOR
 from greenroom.mailbox import Delivery, Lane
-from greenroom.permissions import OTHER_SESSION
+from greenroom.permissions import OTHER_SESSION, OUTSIDE
 from greenroom.tools import ToolError
 
 MAIN: Final = "main"
 SESSION: Final = OTHER_SESSION
+LetterAnswer: TypeAlias = Literal["delivered", "stored", "held"]
+"""Where a letter is: with a running session, in the store of one that does not run, or with a person who has to let it in."""
+_WHERE: Final[Mapping[LetterAnswer, str]] = {
+    "delivered": "delivered; it reads it when it can, and answers if it wants to.",
+    "stored": "stored; the session does not run, and reads it when it is opened again.",
+    "held": "held; a person there has to let it in within five minutes.",
+}
 """The prefix of the address of another session."""
 
 Refusal: TypeAlias = Literal[
@@ -112,8 +119,8 @@ class TeamPost(Protocol):
 class Peers(Protocol):
     """The port to the main agents of other sessions."""
 
-    async def send(self, session: str, text: str) -> None:
-        """Send a message, and return when the other session has taken it.
+    async def send(self, to: str, text: str) -> LetterAnswer:
+        """Send a message to an address such as `session:<id>`, and return where it is.
 
         Raises:
             PeerError: It has not, or nobody knows; the text says why.
@@ -143,12 +150,14 @@ class Sent:
     has_resumed: bool
     """True if it had ended, and is resumed in the background."""
     output_file: str = ""
+    answer: LetterAnswer = "delivered"
+    """Where a message to another session is."""
 
     @property
     def text(self) -> str:
         """The text that the sender reads."""
-        if self.to.startswith(SESSION):
-            return f"Message sent to the main agent of {self.to}; it answers if it wants to."
+        if self.to.startswith(OUTSIDE):
+            return f"Message to the main agent of {self.to}: {_WHERE[self.answer]}"
         if not self.has_resumed:
             return f"Message sent to {self.to}; it reads it at its next step."
         return (
@@ -202,7 +211,7 @@ class Post:
         pool = self.pool
         if to == EVERYBODY:
             raise SendRefused("broadcast", "only a team is told something together; name one agent")
-        if to.startswith(SESSION):
+        if to.startswith(OUTSIDE):
             return await self._send_away(to, text)
         if to == MAIN or (pool.main is not None and to == pool.main.id):
             if pool.main is None or sender in {"", pool.main.id}:
@@ -307,10 +316,10 @@ class Post:
         if self.peers is None:
             raise SendRefused("other_session", "this session reaches no other one")
         try:
-            await self.peers.send(to.removeprefix(SESSION), text)
+            answer = await self.peers.send(to, text)
         except PeerError as error:
             raise SendRefused("other_session", str(error)) from error
-        return Sent(to=to, has_resumed=False)
+        return Sent(to=to, has_resumed=False, answer=answer)
 
     async def _load(self, agent_id: str) -> Subagent:
         """Load an agent that is not in memory, with the conversation of its transcript."""

@@ -19,8 +19,8 @@ from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_ports import SessionAgentPorts
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.equipment._session_hooks import tell_of_end, tell_of_start
-from greenroom.session.parts._session_inbox import find_deferred, find_unanswered
 from greenroom.session.peers._peer_sessions import open_door
+from greenroom.session.record._open_calls import find_deferred, find_unanswered
 from greenroom.session.record._recovered_tasks import recall_tasks
 from greenroom.session.record._recovery import Left
 from greenroom.session.record._worktree_record import settle
@@ -49,7 +49,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     if plan.settings.scalars.extract_memory:
         session.asides.extract_after_turns(nursery.start_soon)
     settings = plan.settings.scalars.peers
-    door = open_door(plan.run.folder, session.inbox, settings, recording=services.journal, ports=ports)
+    door = open_door(session.inbox, settings, ports)
     with _watched_steps(services.runtime, ports):
         async with door:
             services.streams.note_open()

@@ -86,7 +86,7 @@ class SessionAgents:
             hand_in=self.inbox.hand_in_hidden,
         )
         ports, folder = services.ports, services.run_folder
-        peers = PeerSessions(folder, ports.blocking, ports.disk, ports.ids)
+        peers = PeerSessions(folder, ports)
         self.post = Post(self.pool, FolderArchive(folder, ports.blocking), peers)
         self.teams = SessionTeams(
             services.branch,
@@ -99,6 +99,7 @@ class SessionAgents:
             recording=journal,
             ports=ports,
             run_folder=folder,
+            resume_prompt=services.plan.resume_prompt,
         )
         parts = (services, self.inbox, self.composition, self.pool, self.post, self.teams)
         self._tools = SubagentTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)

@@ -12,29 +12,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
+import trio
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
-from greenroom.agents import AgentState, Loaded, open_calls
-from greenroom.agents.events import CallDeferred, PermissionAnswered, PermissionAsked, ToolBegan
+from greenroom.agents import AgentState, open_calls
 from greenroom.agents.subagents import MainAgent
 from greenroom.core import ActorEnded, JournalError, Level, Undelivered, UsageError
-from greenroom.core.ports import Blocking, Ports
+from greenroom.core.ports import Ports
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, StoredItem, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
 from greenroom.session.parts._stored_inbox import StoredInbox
-from greenroom.session.record._json_lines import objects_of
 from greenroom.store import new_uuid
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.trace import JOURNAL
 
 MAX_WAITING: Final = 500
 """Maximum number of messages that may wait for the main agent."""
+RETRY_S: Final = 5.0
+"""Seconds after which a store that could not be read is read again."""
 WITHDRAWN: Final = "it was withdrawn"
 URGENT: Final = "the user said something that could not wait"
 
@@ -97,6 +96,7 @@ class SessionInbox:
 
     Attributes:
         initial_message: The first prompt that a hook of the session's start asks for; empty for none.
+        stored: Keeps what waits until it was read.
 
     Args:
         main: The main agent.
@@ -116,7 +116,7 @@ class SessionInbox:
         approvals: ApprovalQueue,
     ) -> None:
         self._main_agent = main
-        self._stored = stored
+        self.stored = stored
         self._queue: Ref[Any] | None = None
         self._ids, self._wall = ports.ids, ports.clock.wall
         self._is_command = is_command
@@ -180,7 +180,7 @@ class SessionInbox:
             is_command=self._is_command,
         )
         self._admit(item)
-        self._stored.add_now(item)
+        self.stored.add_now(item)
         self._forward(item)
         return item.uuid
 
@@ -218,10 +218,10 @@ class SessionInbox:
             raise UsageError("the user's words are handed in by `send`; accept those of others")
         made = make_item(text, uuid=item_id, origin=origin, is_meta=is_meta)
         now = self._wall().timestamp()
-        item = await self._stored.add(
+        item = await self.stored.add(
             StoredItem(
                 id=item_id,
-                box=self._stored.box,
+                box=self.stored.box,
                 text=text,
                 origin=origin,
                 lane=made.lane,
@@ -246,14 +246,46 @@ class SessionInbox:
             JournalError: It cannot be stored; it waits in memory alone.
             BoxFull: Other processes have filled the store.
         """
-        await self._stored.wait_durable(message_id)
+        await self.stored.wait_durable(message_id)
+
+    async def held(self) -> tuple[StoredItem, ...]:
+        """Return the letters that wait for somebody to let them in, in order.
+
+        Raises:
+            JournalError: The store cannot be read.
+        """
+        return await self.stored.store.held(self.stored.box)
+
+    async def release(self, *item_ids: str) -> None:
+        """Let held letters in; the main agent reads them behind what waits already. Ids of others change nothing.
+
+        Raises:
+            JournalError: The store cannot be written.
+        """
+        await self.stored.store.release(self.stored.box, item_ids)
+
+    async def refuse(self, item_id: str, why: str = "a person refused it") -> bool:
+        """Refuse a held letter; False if it is not held any more.
+
+        Raises:
+            JournalError: The store cannot be written.
+        """
+        if item_id not in {item.id for item in await self.held()}:
+            return False
+        self.stored.note_withdrawn(item_id, why)
+        await self.stored.flush()
+        return True
 
     async def follow_news(self) -> None:
         """Hand in what others put into the store, until it is cancelled."""
         while True:
-            await self._stored.store.wait_news(self._stored.box)
-            for item in await self._stored.read_news():
-                self.hand_in(item)
+            try:
+                await self.stored.store.wait_news(self.stored.box)
+                for item in await self.stored.read_news():
+                    self.hand_in(item)
+            except JournalError as error:
+                self.stored.tell_problem(error)
+                await trio.sleep(RETRY_S)
 
     def hand_in(self, item: InboxItem) -> None:
         """Hand in an item that is in the store; if the main agent has ended, the next process reads it."""
@@ -333,7 +365,7 @@ class SessionInbox:
         """Count that a turn begins with an item."""
         item = self._waiting.get(uuid)
         if item is not None and item.is_stored:
-            self._stored.note_begun(item.id)
+            self.stored.note_begun(item.id)
 
     def note_dropped(self, uuid: str, why: str) -> None:
         """Forget an item that the main agent will not read; `why` is empty for one that has expired."""
@@ -344,9 +376,9 @@ class SessionInbox:
         if not item.is_stored:
             return
         if why:
-            self._stored.note_withdrawn(item.id, why)
+            self.stored.note_withdrawn(item.id, why)
         else:
-            self._stored.note_expired(item.id)
+            self.stored.note_expired(item.id)
 
     def note_taken(self, uuid: str) -> None:
         """Forget an item that the main agent has taken up."""
@@ -354,7 +386,7 @@ class SessionInbox:
         if item is not None:
             self._note("dequeue")
             if item.is_stored:
-                self._stored.note_taken(item.id)
+                self.stored.note_taken(item.id)
             on_taken = self._home.services.listeners.on_taken
             if on_taken is not None:
                 on_taken(uuid)
@@ -398,42 +430,3 @@ class SessionInbox:
             # A trace, which nothing is read back from: a disk that refuses shows where something depends on it.
             with suppress(JournalError):
                 self._home.conversation.note_queue(operation, text)
-
-
-async def find_unanswered(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> tuple[ToolUseBlock, ...]:
-    """Return the calls that a conversation ends with about which somebody was asked, and has not answered.
-
-    A call that was answered may have begun to run, so it is not among them: it never runs twice.
-    """
-    calls = () if loaded is None else open_calls(loaded.messages)
-    if not calls:
-        return ()
-    asked = await blocking.run(_read_asked, run_folder / JOURNAL)
-    return tuple(call for call in calls if call.id in asked)
-
-
-async def find_deferred(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> ToolUseBlock | None:
-    """Return the call that a conversation ends with and that was put off, if it has not begun to run since."""
-    calls = () if loaded is None else open_calls(loaded.messages)
-    if len(calls) != 1:
-        return None
-    return calls[0] if await blocking.run(_is_put_off, run_folder / JOURNAL, calls[0].id) else None
-
-
-def _is_put_off(journal: Path, call: str) -> bool:
-    is_put_off = False
-    for values in objects_of(journal, b'"tool.'):
-        if values.get("call") == call and values.get("ev") in {ToolBegan.kind, CallDeferred.kind}:
-            is_put_off = values["ev"] == CallDeferred.kind
-    return is_put_off
-
-
-def _read_asked(journal: Path) -> set[str]:
-    asked: set[str] = set()
-    for values in objects_of(journal, b'"permission.'):
-        call = str(values.get("call"))
-        if values.get("ev") == PermissionAsked.kind:
-            asked.add(call)
-        elif values.get("ev") == PermissionAnswered.kind and values.get("answer") != "withdrawn":
-            asked.discard(call)
-    return asked

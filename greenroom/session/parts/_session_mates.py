@@ -52,6 +52,7 @@ class SessionMates:
         send_message: The tool SendMessage as members of a team have it.
         run_folder: The folder with outputs of tasks and plans.
         ports: Disk.
+        resume_prompt: The prompt with which teammates resume the turn in which an earlier process ended.
 
     Attributes:
         team: The team that is open.
@@ -67,8 +68,10 @@ class SessionMates:
         send_message: Tool,
         run_folder: Path,
         ports: Ports,
+        resume_prompt: str,
     ) -> None:
         self._ports = ports
+        self._resume_prompt = resume_prompt
         self._composition = composition
         self._pool = pool
         self._tasks = pool.tasks
@@ -119,7 +122,8 @@ class SessionMates:
         if wish.former is not None:
             home.replace(id=wish.former.agent)
             with suppress(UsageError):  # it had not said anything
-                home.start_from(await load_agent(self._run_folder, home.profile.id, self._ports.blocking))
+                loaded = await load_agent(self._run_folder, home.profile.id, self._ports.blocking)
+                home.start_from(loaded, resumes=self._resume_prompt)
         await home.ports.admit(home)
         self._definitions[wish.team, wish.name] = definition
         return home

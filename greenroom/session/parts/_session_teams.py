@@ -65,6 +65,7 @@ class SessionTeams:
         recording: Its record.
         ports: Disk, and the time of day.
         run_folder: Where a report goes.
+        resume_prompt: The prompt with which teammates resume a cut turn.
 
     Attributes:
         current: The team that is open.
@@ -83,6 +84,7 @@ class SessionTeams:
         recording: Journal,
         ports: Ports,
         run_folder: Path,
+        resume_prompt: str,
     ) -> None:
         self._supervisor = supervisor
         self._composition = composition
@@ -101,6 +103,7 @@ class SessionTeams:
             send_message=self._send_message,
             run_folder=run_folder,
             ports=ports,
+            resume_prompt=resume_prompt,
         )
         self._branch: Supervisor | None = None
         self._is_opening = False

@@ -275,6 +275,10 @@ class StoredInbox:
     def _refuse(self, items: Iterable[StoredItem], error: GreenroomError) -> None:
         for item in items:
             self._refusals[item.id] = error
+        self.tell_problem(error)
+
+    def tell_problem(self, error: GreenroomError) -> None:
+        """Say once that the store cannot be used."""
         if not self._has_failed:
             self._has_failed = True
             self.problems.append(f"what waits for the main agent cannot be stored: {error}")

@@ -1,14 +1,15 @@
-"""Messages between the main agents of sessions of one machine and one user: `session:<id>`.
+"""Letters between the main agents of sessions of one machine and one user: `session:<id>` and `uds:<path>`.
 
-Rule 1: a session listens only where its settings say so. Rule 2: where it listens, and the token that lets a message in, are in
-its run folder, for its user alone; so only those who can read that folder may write to it. Rule 3: what comes in is
-another agent's words, whatever it says. Rule 4: a message is sent when the other session has recorded it.
+Rule 1: a session takes letters only if the user's settings, or the program, say so; what they say stands in its store, so that it
+holds while nobody has the session open. Rule 2: what is said of a letter is true: `delivered` and `stored` mean that it is in the
+store of the session, from which no death of a process takes it. Rule 3: what comes in is another agent's words, whatever it says;
+who sent it is said by the process that put it there. Rule 4: nothing is sent in a circle: not to oneself, and no text three times in a
+minute.
 """
 
 from __future__ import annotations
 
-import json
-import secrets
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,42 +18,46 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents.subagents import SESSION
+from greenroom.agents.subagents import SESSION, LetterAnswer
 from greenroom.core import JournalError, PeerError, UsageError, is_session_id
-from greenroom.core.ports import Blocking, Disk, Ids, Ports
+from greenroom.core.ports import Ports
 from greenroom.core.validation import checked
-from greenroom.inbox import OriginKind, peer
-from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
+from greenroom.inbox import BoxFull, LetterPolicy, StoredItem, peer
+from greenroom.permissions import BRIDGE, SOCKET
+from greenroom.remote import Letter, LetterRefused, check_path, open_letterbox, send_letter
 from greenroom.session.parts._session_inbox import SessionInbox
-from greenroom.store import new_uuid
-from greenroom.trace import Journal, is_held
+from greenroom.session.parts._stored_inbox import MAIN_BOX
+from greenroom.store import INBOX, new_uuid, open_inbox_store
+from greenroom.trace import is_held
 
-DOOR: Final = "peer.json"
-"""The file in which a session publishes its port and the token that admits a message."""
-MAX_WAITING: Final = 50
-"""Maximum number of messages of other sessions that may wait."""
+HELD_S: Final = 300.0
+"""Seconds after which a held letter expires."""
+REPEATED_S: Final = 60.0
+"""Seconds in which the same text may be sent to a session twice."""
+_REPEATS: Final = 2
 
-SessionMessageProblem: TypeAlias = Literal[
-    "not_there", "not_running", "not_listening", "refused", "timed_out", "broken"
-]
+SessionMessageProblem: TypeAlias = Literal["not_there", "refused", "full", "repeated", "unknown", "broken"]
+"""Why a letter did not arrive; after `unknown` it may have."""
 
 
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class PeerSettings:
-    """Messages from other sessions."""
+    """Letters from other sessions."""
 
-    listen: bool = False
-    """Whether the main agents of other sessions may write to this one's."""
+    inbound: Literal["accept", "hold", "refuse"] = "refuse"
+    """Whether the main agent reads them, a person has to release each, or none is taken."""
+    socket: str = ""
+    """The path of a Unix socket on which letters are taken too; empty for none."""
 
 
 @final
 class SessionMessageError(PeerError):
-    """A message did not reach another session; where it is `timed_out` or `broken`, nobody knows.
+    """A letter did not reach another session; where it is `unknown`, nobody knows.
 
     Attributes:
         kind: What is wrong.
-        session: Id of the other session, as it was given.
+        session: The other session, as it was given.
     """
 
     def __init__(self, kind: SessionMessageProblem, session: str, text: str) -> None:
@@ -65,100 +70,159 @@ class SessionMessageError(PeerError):
 
 
 @final
-@attrs.frozen
 class PeerSessions:
-    """The sessions whose runs lie beside this one's."""
+    """The sessions whose runs lie beside this one's, and sockets of this machine.
 
-    run_folder: Path
-    blocking: Blocking
-    disk: Disk
-    ids: Ids
+    Args:
+        run_folder: The run of this session.
+        ports: Time, ids and threads.
+    """
 
-    async def send(self, session: str, text: str) -> None:
-        """Send a message to the main agent of another session, and return when that session has recorded it.
+    def __init__(self, run_folder: Path, ports: Ports) -> None:
+        self._run_folder = run_folder
+        self._ports = ports
+        self._recent: deque[tuple[float, str, str]] = deque(maxlen=1_000)
+
+    async def send(self, to: str, text: str) -> LetterAnswer:
+        """Send a letter to the main agent of another session, and return where it is.
+
+        Args:
+            to: `session:` and the id of a session whose run lies beside this one's, or `uds:` and the path of a socket.
+            text: At most 1,048,576 characters.
 
         Raises:
-            SessionMessageError: It has not, or nobody knows.
+            SessionMessageError: It did not arrive, or nobody knows.
         """
-        if session == self.run_folder.name:
+        if to.startswith(BRIDGE):
+            where = to.removeprefix(BRIDGE)
+            raise SessionMessageError("refused", where, "is on another machine, and there are no links to others yet")
+        self._refuse_repeats(to, text)
+        if to.startswith(SOCKET):
+            return await self._send_to_socket(to.removeprefix(SOCKET), text)
+        return await self._send_to_run(to.removeprefix(SESSION), text)
+
+    def _refuse_repeats(self, to: str, text: str) -> None:
+        now = trio.current_time()
+        same = sum(each[1:] == (to, text) and now - each[0] < REPEATED_S for each in self._recent)
+        if same >= _REPEATS:
+            where = to.partition(":")[2]
+            raise SessionMessageError("repeated", where, f"was sent this text {same} times within {REPEATED_S:g} s")
+        self._recent.append((now, to, text))
+
+    async def _send_to_run(self, session: str, text: str) -> LetterAnswer:
+        if session == self._run_folder.name:
             raise SessionMessageError("refused", session, "is this one: send to `main`, or to an agent")
-        port, token = await self.blocking.run(self._find_door, session)
-        letter = Letter(id=new_uuid(self.ids), sender=self.run_folder.name, text=text)
+        folder = self._run_folder.parent / session
+        run = self._ports.blocking.run
+        if not is_session_id(session) or not await run(folder.is_dir):
+            where = self._run_folder.parent
+            raise SessionMessageError("not_there", session, f"is not there: no run of that id lies in {where}")
         try:
-            await send_letter(letter, port=port, token=token)
+            store = await open_inbox_store(
+                folder / INBOX, blocking=self._ports.blocking, wall=self._ports.clock.wall, is_power_safe=True
+            )
+            try:
+                policy = await store.policy(MAIN_BOX)
+                if policy is LetterPolicy.REFUSE:
+                    hint = "it takes them only when opened with the setting peers.inbound"
+                    raise SessionMessageError("refused", session, f"takes no letters: {hint}")
+                await store.put([self._item(text, policy)])
+            finally:
+                await store.aclose()  # noqa: ASYNC102 - shielded inside, one call of the disk
+        except BoxFull as error:
+            raise SessionMessageError("full", session, f"did not take it: {error}") from error
         except UsageError as error:
             raise SessionMessageError("refused", session, f"was not asked: {error}") from error
-        except LetterRefused as error:
-            kind: SessionMessageProblem = "refused" if error.kind == "too_long" else error.kind
-            raise SessionMessageError(kind, session, f"did not take it: {error}") from error
+        except JournalError as error:
+            raise SessionMessageError("broken", session, f"cannot be written to: {error}") from error
+        if policy is LetterPolicy.HOLD:
+            return "held"
+        return "delivered" if await run(is_held, folder) else "stored"
 
-    def _find_door(self, session: str) -> tuple[int, str]:
-        folder = self.run_folder.parent / session
-        if not is_session_id(session) or not folder.is_dir():
-            where = self.run_folder.parent
-            raise SessionMessageError("not_there", session, f"is not there: no run of that id lies in {where}")
-        if not is_held(folder):
-            raise SessionMessageError("not_running", session, "is not running: no process has it open")
+    def _item(self, text: str, policy: LetterPolicy) -> StoredItem:
+        now, must_wait = self._ports.clock.wall().timestamp(), policy is LetterPolicy.HOLD
+        item = StoredItem(
+            id=new_uuid(self._ports.ids),
+            box=MAIN_BOX,
+            text=text,
+            origin=peer(f"{SESSION}{self._run_folder.name}"),
+            is_held=must_wait,
+            created_at=now,
+        )
+        return attrs.evolve(item, expires_at=now + HELD_S) if must_wait else item
+
+    async def _send_to_socket(self, path: str, text: str) -> LetterAnswer:
+        letter = Letter(id=new_uuid(self._ports.ids), sender=self._run_folder.name, text=text)
         try:
-            values = json.loads(self.disk.read(folder / DOOR))
-            port, token = values["port"], values["token"]
-        except FileNotFoundError:
-            hint = "it takes messages only when opened with the setting peers.listen"
-            raise SessionMessageError("not_listening", session, f"does not listen: {hint}") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SessionMessageError("broken", session, f"has a {DOOR} that cannot be read: {error}") from None
-        if not isinstance(port, int) or not isinstance(token, str) or not token.isalnum():
-            raise SessionMessageError("broken", session, f"has a {DOOR} that says nothing of use")
-        return port, token
+            how = await send_letter(letter, path=Path(path))
+        except UsageError as error:
+            raise SessionMessageError("refused", path, f"was not asked: {error}") from error
+        except LetterRefused as error:
+            is_unknown = error.kind in {"timed_out", "broken"}
+            kind: SessionMessageProblem = "unknown" if is_unknown else "refused"
+            raise SessionMessageError(kind, path, f"did not take it: {error}") from error
+        return "held" if how == "held" else "delivered"
 
 
 # --- receiving ----------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def open_door(
-    run_folder: Path, inbox: SessionInbox, settings: PeerSettings, *, recording: Journal, ports: Ports
-) -> AsyncIterator[None]:
-    """Accept messages of other sessions for the main agent, if the settings say so, until the block is left.
+async def open_door(inbox: SessionInbox, settings: PeerSettings, ports: Ports) -> AsyncIterator[None]:
+    """Take letters for the main agent as the settings say, until the block is left; in the store they are taken after that too.
 
     Raises:
-        OSError: There is no port, or the run folder cannot be written.
+        JournalError: What the settings say cannot be stored.
+        UsageError: The path of the socket is not one that can be trusted.
+        OSError: The socket cannot be made.
     """
-    if not settings.listen:
+    policy = LetterPolicy(settings.inbound)
+    if await inbox.stored.store.policy(inbox.stored.box) is not policy:
+        await inbox.stored.store.set_policy(inbox.stored.box, policy)
+    if policy is LetterPolicy.REFUSE:
         yield
         return
-    token = secrets.token_hex(32)  # ids are not secrets: some of them reveal the next
-    door = run_folder / DOOR
-
-    async def take(letter: Letter) -> None:
-        await _take(inbox, letter, recording)
-
-    async with open_letterbox(take, token=token) as port:
-        content = json.dumps({"port": port, "token": token}).encode() + b"\n"
-        await ports.blocking.run(ports.disk.write, door, content)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(inbox.follow_news)
         try:
-            yield
+            if settings.socket:
+                await ports.blocking.run(check_path, Path(settings.socket))
+
+                async def take(letter: Letter) -> str:
+                    return await _take(inbox, letter, policy, ports)
+
+                async with open_letterbox(take, path=Path(settings.socket)):
+                    yield
+            else:
+                yield
         finally:
-            with trio.CancelScope(shield=True):  # one call of the disk
-                await ports.blocking.run(door.unlink, missing_ok=True)
+            nursery.cancel_scope.cancel()
 
 
-async def _take(inbox: SessionInbox, letter: Letter, recording: Journal) -> None:
-    """Hand a letter in as another agent's words, and record it.
+async def _take(inbox: SessionInbox, letter: Letter, policy: LetterPolicy, ports: Ports) -> str:
+    """Store a letter as another agent's words, and say where it is.
 
     Raises:
         GreenroomError: It cannot be taken.
     """
     if not is_session_id(letter.sender):
         raise UsageError(f"{letter.sender!r} is not a session id")
-    waiting = sum(
-        item.origin.kind is OriginKind.PEER and item.origin.name.startswith(SESSION) for item in inbox.queued()
+    sender = peer(f"{SESSION}{letter.sender}")
+    if policy is LetterPolicy.ACCEPT:
+        await inbox.accept(letter.id, letter.text, origin=sender)
+        return "delivered"
+    now = ports.clock.wall().timestamp()
+    await inbox.stored.store.put(
+        [
+            StoredItem(
+                id=letter.id,
+                box=inbox.stored.box,
+                text=letter.text,
+                origin=sender,
+                is_held=True,
+                created_at=now,
+                expires_at=now + HELD_S,
+            )
+        ]
     )
-    if waiting >= MAX_WAITING:
-        raise PeerError(f"{waiting} messages of other sessions wait already; send it later")
-    try:
-        recording.check_open()
-        inbox.send(letter.text, origin=peer(f"{SESSION}{letter.sender}"))
-        await recording.commit()
-    except JournalError as error:
-        raise PeerError(f"it cannot be recorded: {error}") from error
+    return "held"
