@@ -19,6 +19,7 @@ from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import JournalError, SettingsError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.core.validation import read_settings
+from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, SCHEDULE_TOOLS, Session, SessionSettings, open_session
 from greenroom.session.parts._session_schedules import MAX_SCHEDULES
@@ -619,5 +620,24 @@ def test_model_schedules_lists_and_deletes(scene: Scene) -> None:
             assert "unknown schedule 's0'" in unknown
             await trio.sleep(61)
             assert "Go on." in scene.told[-1]
+
+    run_virtual(go)
+
+
+def test_hooks_of_a_turns_end_are_told_of_the_schedules(scene: Scene) -> None:
+    told: list[Any] = []
+    groups = {"Stop": [{"hookCallbackIds": ["1"]}]}
+
+    async def hear(_: str, given: Any, *__: Any) -> dict[str, Any]:
+        told.append(given)
+        return {}
+
+    async def go() -> None:
+        async with scene.open() as session:
+            session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), hear))
+            made = await session.schedules.add("Look.", cron="0 9 * * *")
+            await session.run("go")
+            expected = {"id": made.id, "schedule": "0 9 * * *", "recurring": True, "prompt": "Look."}
+            assert told[0]["session_crons"] == [expected]
 
     run_virtual(go)
