@@ -207,12 +207,8 @@ ROWS: Final = {
     "CL-52": Row("Chains of children have one limit."),
     "CL-53": Row("A process ends with its scope, and so does its process group."),
     "CL-54": Row("A long output is cut, and the whole output is in a file."),
-    "RM-01": Row(
-        "A letter to a session that does not run is stored and called stored; nothing is called delivered that is not."
-    ),
-    "RM-02": Row(
-        "A letter to oneself is refused, and the name of a sender is said by who put the letter into the store."
-    ),
+    "RM-01": Row("A message is reported as delivered only once it is in the store of its receiver."),
+    "RM-02": Row("A message never comes back to its sender as somebody else's."),
     "RM-04": Row(
         "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded."
     ),

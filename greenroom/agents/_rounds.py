@@ -280,7 +280,10 @@ class Rounds:
             )
         else:
             told = StopInput(
-                stop_hook_active=is_active, last_assistant_message=text, background_tasks=running_tasks(home)
+                stop_hook_active=is_active,
+                last_assistant_message=text,
+                background_tasks=running_tasks(home),
+                session_crons=tuple(home.ports.scheduled(home)),
             )
         with turn.state.apart():  # what it says is in the verdict
             verdict = turn.stop_guard.decide(await hooking.run(told))

@@ -23,6 +23,7 @@ from greenroom.agents._turn_state import TurnState
 from greenroom.agents._worktree_session import WorktreeSession
 from greenroom.agents.compaction._compaction import CompactionRecord
 from greenroom.agents.review import ReviewNotes
+from greenroom.hooks.inputs import SessionCron
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import ModelResponse, ToolSchema, ToolUseBlock, Usage
 from greenroom.permissions import Mode, Policy, Update, stricter_mode
@@ -61,6 +62,10 @@ class AgentPorts(Protocol):
 
     def survivors(self, agent: AgentState) -> Sequence[str]:
         """Return what the model has to know again after a compaction; empty texts are left out."""
+        ...
+
+    def scheduled(self, agent: AgentState) -> Sequence[SessionCron]:
+        """Return the scheduled prompts of the agent, as hooks are told of them."""
         ...
 
     async def follow(self, calls: Sequence[ToolUseBlock]) -> list[str]:

@@ -10,6 +10,7 @@ import attrs
 from greenroom.actors import Context
 from greenroom.agents import AgentState
 from greenroom.core import UsageError
+from greenroom.hooks.inputs import SessionCron
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Update
 from greenroom.skills import Rendered
@@ -44,6 +45,10 @@ class BareAgentPorts:
     def survivors(self, agent: AgentState) -> Sequence[str]:
         """Return `again`."""
         return self.again
+
+    def scheduled(self, agent: AgentState) -> Sequence[SessionCron]:
+        """Return nothing."""
+        return ()
 
     async def follow(self, calls: Sequence[ToolUseBlock]) -> list[str]:
         """Return nothing."""

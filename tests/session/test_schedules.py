@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ import attrs
 import pytest
 import trio
 
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import JournalError, SettingsError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.core.validation import read_settings
+from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, SCHEDULE_TOOLS, Session, SessionSettings, open_session
 from greenroom.session.parts._session_schedules import MAX_SCHEDULES
@@ -26,23 +28,10 @@ from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, fold, read_journal
+from tests.session.clocks import START, ShiftedClock
 from tests.session.scripted import results
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 UTC_ZONE = {"schedules": {"tz": "UTC"}}
-
-
-@attrs.define
-class ShiftedClock:
-    """The virtual clock, whose date and time a test can set."""
-
-    shift_s: float = 0.0
-
-    def bind(self) -> Callable[[], float]:
-        return trio.lowlevel.current_clock().current_time
-
-    def wall(self) -> datetime:
-        return START + timedelta(seconds=trio.current_time() + self.shift_s)
 
 
 @attrs.define
@@ -164,13 +153,15 @@ def test_recurring_schedule_ends_after_seven_days_and_says_so(scene: Scene) -> N
         async with scene.open() as session:
             await session.schedules.add("Daily.", cron="0 9 * * *")
             kept = await session.schedules.add("Daily.", cron="0 9 * * *", durable=True)
-            await trio.sleep(8 * 86_400)
+            await trio.sleep(600)
+            scene.clock.shift_s = 6 * 86_400
+            await trio.sleep(2 * 86_400)
             assert [status.id for status in session.schedules.all()] == [kept.id]
             assert [how for _, how in session.schedules.ended()] == ["expired"]
 
     run_virtual(go)
 
-    assert len(scene.told) == 7 + 8
+    assert scene.due() == ["09:00"] * 5
     assert len(scene.events("expired")) == 1
 
 
@@ -226,6 +217,40 @@ def test_turn_of_a_prompt_exceeds_no_mode_it_was_made_under(scene: Scene) -> Non
             assert not (scene.folder / "made.txt").exists()
             await session.run("Write it yourself.")
             assert (scene.folder / "made.txt").exists()
+
+    run_virtual(go)
+
+
+@pytest.mark.parametrize("kind", ["worker", "fork"])
+def test_agents_of_a_prompts_turn_stay_in_its_mode(tmp_path: Path, kind: str) -> None:
+    """The session was freed since: what the prompt's turn starts is held to the prompt's mode, a fork as well."""
+    order = {"description": "write", "prompt": "job: write", "subagent_type": kind if kind == "fork" else "worker"}
+
+    def child(request: ModelRequest) -> AnswerLike:
+        last = request.messages[-1]
+        is_asked = "job: write" in last.text
+        return Call("Write", {"file_path": "made.txt", "content": "x"}) if is_asked else "Done."
+
+    def main(request: ModelRequest) -> AnswerLike:
+        return Call("Agent", order) if "<scheduled-prompt" in request.messages[-1].text else "Done."
+
+    async def go() -> None:
+        async with open_session(
+            model=PlaybookModel({"main": main, "worker": child, "fork": child}),
+            cwd=tmp_path,
+            runs=tmp_path / "runs",
+            ports=virtual_ports(),
+            tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *SCHEDULE_TOOLS),
+            agents={"worker": {"description": "Works.", "prompt": "Work."}},
+            settings={"child_permission": "inherit", "delegation": {"fork": "explicit"}, **UTC_ZONE},
+            permission_mode="dontAsk",
+        ) as session:
+            await session.run("hello")
+            await session.schedules.add("Have it written.", at="2026-01-01T00:20")
+            await session.permissions.set_mode("bypassPermissions")
+            await trio.sleep(1_300)
+            assert [task.agent_type for task in session.tasks.all()] == [order["subagent_type"]]
+            assert not (tmp_path / "made.txt").exists()
 
     run_virtual(go)
 
@@ -370,6 +395,29 @@ def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> No
 
     assert scene.due() == ["00:30"]
     assert [event["item"][-10:] for event in scene.events("replaced")] == ["T00:15:00Z"]
+
+
+def test_schedule_that_can_be_planned_no_more_is_deleted_with_the_reason(scene: Scene) -> None:
+    """RM-04: the zone is gone, or a line of the journal is damaged: the others go on, and it is recorded."""
+
+    async def before() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            await session.schedules.add("Bad.", cron="0 9 * * *", durable=True)
+            await session.schedules.add("Good.", cron="0 9 * * *", durable=True, tz="Europe/Berlin")
+
+    async def after() -> None:
+        async with scene.open() as session:
+            assert [status.prompt for status in session.schedules.all()] == ["Good."]
+            (ended,) = session.schedules.ended()
+            assert "unknown time zone 'UXC'" in ended[1]
+
+    run_virtual(before)
+    journal = scene.folder / "runs" / scene.run / JOURNAL
+    journal.write_bytes(journal.read_bytes().replace(b'"tz":"UTC"', b'"tz":"UXC"'))
+    run_virtual(after)
+
+    assert len(scene.events("deleted")) == 1
 
 
 def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
@@ -572,5 +620,24 @@ def test_model_schedules_lists_and_deletes(scene: Scene) -> None:
             assert "unknown schedule 's0'" in unknown
             await trio.sleep(61)
             assert "Go on." in scene.told[-1]
+
+    run_virtual(go)
+
+
+def test_hooks_of_a_turns_end_are_told_of_the_schedules(scene: Scene) -> None:
+    told: list[Any] = []
+    groups = {"Stop": [{"hookCallbackIds": ["1"]}]}
+
+    async def hear(_: str, given: Any, *__: Any) -> dict[str, Any]:
+        told.append(given)
+        return {}
+
+    async def go() -> None:
+        async with scene.open() as session:
+            session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), hear))
+            made = await session.schedules.add("Look.", cron="0 9 * * *")
+            await session.run("go")
+            expected = {"id": made.id, "schedule": "0 9 * * *", "recurring": True, "prompt": "Look."}
+            assert told[0]["session_crons"] == [expected]
 
     run_virtual(go)

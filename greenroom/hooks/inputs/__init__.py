@@ -31,6 +31,7 @@ from greenroom.hooks.inputs._tool_calls import (
 )
 from greenroom.hooks.inputs._turn_ends import (
     RunningTask,
+    SessionCron,
     StopFailureInput,
     StopInput,
     SubagentStartInput,
@@ -63,6 +64,7 @@ __all__ = [
     "PreCompactInput",
     "PreToolUseInput",
     "RunningTask",
+    "SessionCron",
     "SessionEndInput",
     "SessionStartInput",
     "SetupInput",

@@ -11,6 +11,7 @@ import attrs
 from greenroom.actors import Context
 from greenroom.agents import INHERIT, AgentDefinition, AgentState
 from greenroom.core import UsageError
+from greenroom.hooks.inputs import SessionCron
 from greenroom.models import ToolUseBlock
 from greenroom.models.choice import ModelNames
 from greenroom.permissions import Update
@@ -97,6 +98,7 @@ class SessionAgentPorts:
         take_up: Puts in force what a skill grants.
         keep_updates: Puts lasting answers in force for the session.
         survivors: Returns what a compacted conversation has to be told again.
+        scheduled: Returns the scheduled prompts.
         read_prompt: Reads the user's commands by `/name`; by default they are text.
         run_skill: Runs skills of the user's with `context: fork`; by default they are refused.
         items: Notified of the session's items.
@@ -109,6 +111,7 @@ class SessionAgentPorts:
     _take_up: Callable[[Prepared, AgentState, Rendered], object] | None = None
     _keep_updates: Callable[[AgentState, Sequence[Update]], Awaitable[None]] = _keep_none
     _survivors: Callable[[], Sequence[str]] = tuple
+    _scheduled: Callable[[], Sequence[SessionCron]] = tuple
     _read_prompt: Callable[[AgentState, str], Awaitable[tuple[str, tuple[Rendered, ...]]]] = _read_as_text
     _run_skill: Callable[[AgentState, Rendered], Awaitable[str]] = _refuse
     _items: ItemListener | None = None
@@ -138,6 +141,10 @@ class SessionAgentPorts:
     def survivors(self, agent: AgentState) -> Sequence[str]:
         """Return what a compacted conversation has to be told again."""
         return self._survivors()
+
+    def scheduled(self, agent: AgentState) -> Sequence[SessionCron]:
+        """Return the scheduled prompts of the agent, as hooks are told of them."""
+        return self._scheduled()
 
     async def follow(self, calls: Sequence[ToolUseBlock]) -> list[str]:
         """Return the instructions and skills that hold where these calls have worked."""

@@ -17,6 +17,8 @@ import attrs
 import trio
 
 from greenroom.core import JournalError, UsageError, task_id
+from greenroom.core.texts import cut_text
+from greenroom.hooks.inputs import SessionCron
 from greenroom.inbox import (
     LIFE,
     SCHEDULE,
@@ -208,6 +210,18 @@ class SessionSchedules:
         """Return the id of each schedule that has ended, and how; at most the latest 20."""
         return tuple((ended.view.id, ended.how) for ended in self._ended)
 
+    def for_hooks(self) -> tuple[SessionCron, ...]:
+        """Return the schedules as hooks are told of them."""
+        return tuple(
+            SessionCron(
+                id=view.id,
+                schedule=view.cron or view.at,
+                recurring=view.is_recurring,
+                prompt=cut_text(view.prompt, 1_000),
+            )
+            for view in self._views.values()
+        )
+
     def find(self, schedule: str) -> ScheduleStatus:
         """Return the status of a schedule.
 
@@ -263,7 +277,7 @@ class SessionSchedules:
         for view in views.values():
             self._views[view.id] = view
             try:
-                view.schedule()
+                view.check()
             except (UsageError, ValueError) as error:
                 self._drop(view.id, f"it cannot be used any more: {error}")
 

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Final, final
 import attrs
 
 from greenroom.core import Event, OneOf
-from greenroom.inbox import Schedule, read_cron, read_time_text
+from greenroom.inbox import CronTimes, Schedule, read_cron, read_time_text, read_zone
 from greenroom.permissions import Mode
 
 
@@ -204,19 +204,27 @@ class ScheduleView:
         return not self.at
 
     def schedule(self) -> Schedule:
-        """Return what is planned.
-
-        Raises:
-            UsageError, ValueError: The journal holds what cannot be one.
-        """
+        """Return what is planned."""
         return Schedule(
             id=self.id,
             created=read_time_text(self.created),
-            cron=read_cron(self.cron, self.tz) if self.cron else None,
+            cron=CronTimes(self.cron, self.tz) if self.cron else None,
             at=read_time_text(self.at) if self.at else None,
             ends=read_time_text(self.ends) if self.ends else None,
             catches_up=self.is_durable,
         )
+
+    def check(self) -> None:
+        """Check that it can be planned: a journal may be damaged, and a time zone may be gone.
+
+        Raises:
+            UsageError, ValueError: It cannot.
+        """
+        read_zone(self.tz)
+        if self.cron:
+            read_cron(self.cron, self.tz)
+        self.schedule()
+        self.seen_at()
 
     def seen_at(self) -> datetime:
         """Return the moment up to which it was planned."""
