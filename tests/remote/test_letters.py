@@ -240,7 +240,9 @@ async def test_a_socket_of_another_user_is_refused(folder: Path) -> None:
         assert box.taken == []
 
 
-async def test_a_process_of_another_user_is_not_heard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_of_another_user_is_not_heard(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
     async with open_box(folder) as box:
         monkeypatch.setattr(letters, "_is_ours", lambda _: False)
         with pytest.raises(LetterRefused):
