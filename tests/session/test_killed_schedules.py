@@ -14,6 +14,7 @@ import trio
 from greenroom.core.ports import Ports
 from greenroom.models import AnswerLike, ModelRequest, PlaybookModel
 from greenroom.session import open_session
+from greenroom.session.schedules._schedule_events import ScheduleFired
 from tests.session.clocks import StillClock
 
 CHILD: Final = """
@@ -68,11 +69,9 @@ async def test_prompt_that_was_handed_in_when_the_process_was_killed_is_read_onc
     model = PlaybookModel({"main": main})
     async with open_session(model=model, cwd=tmp_path, runs=runs, resume=run, ports=ports) as session:
         events = session.events(from_start=True)
-        fired = 0
         with trio.fail_after(30):
             async for event in events:
-                fired += event.kind == "schedule.fired"
-                if fired == 2:
+                if isinstance(event, ScheduleFired) and event.item.endswith("@2026-01-05T09:00:00Z"):
                     break
             await session.wait_quiet()
         home = session.agents.main.home
