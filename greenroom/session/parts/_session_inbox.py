@@ -10,6 +10,7 @@ Must not know: models, how a turn is run.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, final
@@ -23,6 +24,7 @@ from greenroom.agents.subagents import MainAgent
 from greenroom.core import ActorEnded, JournalError, Level, Undelivered, UsageError
 from greenroom.core.ports import Ports
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, StoredItem, aborts, late_answer, make_item
+from greenroom.inbox import channel as channel_origin
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
@@ -34,6 +36,7 @@ MAX_WAITING: Final = 500
 """Maximum number of messages that may wait for the main agent."""
 RETRY_S: Final = 5.0
 """Seconds after which a store that could not be read is read again."""
+_CHANNEL: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 WITHDRAWN: Final = "it was withdrawn"
 URGENT: Final = "the user said something that could not wait"
 
@@ -242,6 +245,27 @@ class SessionInbox:
         if item is not None:
             self.hand_in(item)
         return item is not None
+
+    async def push(self, text: str, *, channel: str, message_id: str = "") -> bool:
+        """Accept a message that a channel pushes, such as a build server's; when this returns, it survives the end of the process.
+
+        The model reads it as that channel's words behind what waits: never as the user's, never as a command.
+
+        Args:
+            text: The text.
+            channel: Its name: 1 to 64 letters, digits, dots, hyphens and underscores.
+            message_id: The sender's id of it, as of `accept`; empty for a new one.
+
+        Returns:
+            False if it was accepted before.
+
+        Raises:
+            UsageError: The text is blank or too long, or the name is none.
+            BoxFull, JournalError: It cannot be taken.
+        """
+        if not _CHANNEL.fullmatch(channel):
+            raise UsageError(f"a channel's name has 1 to 64 letters, digits, '.', '-' and '_', got {channel!r}")
+        return await self.accept(message_id or new_uuid(self._ids), text, origin=channel_origin(channel))
 
     async def wait_durable(self, message_id: str) -> None:
         """Wait until a message that was sent survives the end of the process.
