@@ -1,7 +1,7 @@
 """Resuming a swarm that was interrupted: its original options, and the first steps of its team.
 
-A swarm is resumed as it was begun: same recipe, folder, task and number of teammates; only the model may be another. An
-item that a teammate was working on goes back to the board, which hands it out again, because its progress is unknown.
+A swarm is resumed as it was begun: same recipe, folder, task and number of teammates; only the model may be another. A
+teammate resumes the turn that was cut, with its item.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def read_beginning(run: str, runs: Path) -> tuple[Path | None, SwarmBeginning]:
 
 
 async def hand_out_again(team: Team) -> None:
-    """Return the items in progress to the board, and assign those that were held back to the teammates in turn.
+    """Return the items of those who are gone to the board, and assign those that were held back to the teammates in turn.
 
-    Resuming is the user's word that a held-back item is to be tried again: what made it fail, such as a budget, may be gone.
+    A teammate that is there again keeps its item: it resumes the turn that was cut, or is handed the item again. Resuming is the user's word that a held-back item is to be tried again: what made it fail, such as a budget, may be gone.
     """
     mates = cycle(team.teammates)
     for item in team.board.items():
-        if item.status is ItemStatus.IN_PROGRESS:
+        if item.status is ItemStatus.IN_PROGRESS and item.owner not in team.teammates:
             await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, status="pending")))
         elif item.is_held_back:
             await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, owner=next(mates))))
