@@ -36,7 +36,7 @@ _new_envelope: Final[Any] = object.__new__
 
 
 @final
-class Mailbox(ParkingSpot, Generic[M]):
+class Mailbox(Generic[M]):
     """Three lanes with one consumer and any number of producers.
 
     It belongs to the actor `owner`. `recorder` gets its dead letters, and if it `is_traced` every put, lease and
@@ -52,6 +52,7 @@ class Mailbox(ParkingSpot, Generic[M]):
         "_refused",
         "_room",
         "_since_yield",
+        "_spot",
         "incarnation",
         "is_draining",
         "lanes",
@@ -76,7 +77,7 @@ class Mailbox(ParkingSpot, Generic[M]):
         self._recorder = recorder
         self.trace = recorder if is_traced else None
         self._on_dead = on_dead
-        super().__init__()
+        self._spot: ParkingSpot | None = None  # created on first use: actors without a task never park
         self._closed = ""  # the reason; empty while it is open
         self.is_draining = False
         """True if new messages are refused, and queued ones are still handed out."""
@@ -182,12 +183,14 @@ class Mailbox(ParkingSpot, Generic[M]):
         queue.append(envelope)
         if self.trace is not None:
             self._record(MessagePut, envelope, parent, type(message).__name__, is_counted)
-        task = self.task
-        if task is not None:  # unpark(), inlined
-            self.task = None
-            wake(task)
-        elif self.callback is not None:
-            self.callback()
+        spot = self._spot
+        if spot is not None:
+            task = spot.task
+            if task is not None:  # ParkingSpot.unpark(), inlined
+                spot.task = None
+                wake(task)
+            elif spot.callback is not None:
+                spot.callback()
         return _ACCEPTED
 
     def _refuse(self, delivery: Delivery, size_bytes: int = 0) -> Delivery:
@@ -347,20 +350,24 @@ class Mailbox(ParkingSpot, Generic[M]):
 
     def parked(self, task: Task) -> Awaitable[None]:
         """Return the awaitable of `park`, to be awaited at once by `task`; saves a frame that every wait goes through."""
-        if self.task is not None:
+        spot = self._spot
+        if spot is None:
+            spot = self._spot = ParkingSpot()
+        elif spot.task is not None:
             raise Busy(f"cannot wait on the mailbox of {self.owner!r}: another task is already waiting")
-        if self.trap is None:
-            return super().parked(task)
-        self.task = task  # ParkingSpot.parked(), inlined: once per message of an actor that is often idle
-        return sleep(self.trap)
+        if spot.trap is None:
+            return spot.parked(task)
+        spot.task = task  # ParkingSpot.parked(), inlined: once per message of an actor that is often idle
+        return sleep(spot.trap)
 
     def nudge(self) -> None:
         """Wake the consumer, also without a new message, so that it checks its flags."""
-        self.unpark()
+        if self._spot is not None:
+            self._spot.unpark()
 
     def notify(self, callback: Callable[[], None]) -> None:
         """Call `callback` after each put while no task is parked; for owners without a task."""
-        self.callback = callback
+        self._spot = ParkingSpot(callback)
 
     # --- leases ----------------------------------------------------------------------------------------------------
 
