@@ -100,9 +100,9 @@ class EventPrinter:
         said_of: Callable[[str], UserSaid | None] | None = None,
     ) -> None:
         self.ending: Ending | None = None
-        self.latest: Ending | None = None
-        """Of the latest turn that no prompt of the run began; None before the first."""
         """The ending of the latest turn of a prompt; None if none has ended, or a request to terminate cut it."""
+        self.latest: Ending | None = None
+        """The ending of the latest turn that no prompt of the run began; None before the first."""
         self.noticed: list[str] = []
         """Notices that were printed; long texts only as far as they were."""
         self.meter = Meter(session.main.id)

@@ -1,12 +1,11 @@
 """Messages between processes of one user: text over WebSockets, through Unix sockets."""
 
-from greenroom.remote._letters import Letter, LetterRefusal, LetterRefused, check_path, open_letterbox, send_letter
+from greenroom.remote._letters import Letter, LetterRefusal, LetterRefused, open_letterbox, send_letter
 
 __all__ = [
     "Letter",
     "LetterRefusal",
     "LetterRefused",
-    "check_path",
     "open_letterbox",
     "send_letter",
 ]

@@ -201,7 +201,7 @@ DELIVERY: Final = (
         "a letter is called delivered and dropped",
         ("I-61",),
         _PEERS,
-        "                await store.put([self._item(text, policy)])\n",
+        "                await store.put([_item(letter, MAIN_BOX, policy, self._ports)])\n",
         "                pass\n",
         tests=_PEER_TESTS,
     ),

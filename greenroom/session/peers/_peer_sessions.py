@@ -9,6 +9,7 @@ minute.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,9 +23,9 @@ from greenroom.agents.subagents import SESSION, LetterAnswer
 from greenroom.core import JournalError, PeerError, UsageError, is_session_id
 from greenroom.core.ports import Ports
 from greenroom.core.validation import checked
-from greenroom.inbox import BoxFull, LetterPolicy, StoredItem, peer
+from greenroom.inbox import BoxFull, LetterPolicy, Origin, StoredItem, peer
 from greenroom.permissions import BRIDGE, SOCKET
-from greenroom.remote import Letter, LetterRefused, check_path, open_letterbox, send_letter
+from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._stored_inbox import MAIN_BOX
 from greenroom.store import INBOX, new_uuid, open_inbox_store
@@ -126,7 +127,8 @@ class PeerSessions:
                 if policy is LetterPolicy.REFUSE:
                     hint = "it takes them only when opened with the setting peers.inbound"
                     raise SessionMessageError("refused", session, f"takes no letters: {hint}")
-                await store.put([self._item(text, policy)])
+                letter = Letter(id=new_uuid(self._ports.ids), sender=self._run_folder.name, text=text)
+                await store.put([_item(letter, MAIN_BOX, policy, self._ports)])
             finally:
                 await store.aclose()  # noqa: ASYNC102 - shielded inside, one call of the disk
         except BoxFull as error:
@@ -138,18 +140,6 @@ class PeerSessions:
         if policy is LetterPolicy.HOLD:
             return "held"
         return "delivered" if await run(is_held, folder) else "stored"
-
-    def _item(self, text: str, policy: LetterPolicy) -> StoredItem:
-        now, must_wait = self._ports.clock.wall().timestamp(), policy is LetterPolicy.HOLD
-        item = StoredItem(
-            id=new_uuid(self._ports.ids),
-            box=MAIN_BOX,
-            text=text,
-            origin=peer(f"{SESSION}{self._run_folder.name}"),
-            is_held=must_wait,
-            created_at=now,
-        )
-        return attrs.evolve(item, expires_at=now + HELD_S) if must_wait else item
 
     async def _send_to_socket(self, path: str, text: str) -> LetterAnswer:
         letter = Letter(id=new_uuid(self._ports.ids), sender=self._run_folder.name, text=text)
@@ -186,7 +176,6 @@ async def open_door(inbox: SessionInbox, settings: PeerSettings, ports: Ports) -
         nursery.start_soon(inbox.follow_news)
         try:
             if settings.socket:
-                await ports.blocking.run(check_path, Path(settings.socket))
 
                 async def take(letter: Letter) -> str:
                     return await _take(inbox, letter, policy, ports)
@@ -207,22 +196,26 @@ async def _take(inbox: SessionInbox, letter: Letter, policy: LetterPolicy, ports
     """
     if not is_session_id(letter.sender):
         raise UsageError(f"{letter.sender!r} is not a session id")
-    sender = peer(f"{SESSION}{letter.sender}")
     if policy is LetterPolicy.ACCEPT:
-        await inbox.accept(letter.id, letter.text, origin=sender)
+        await inbox.accept(letter.id, letter.text, origin=_origin_of(letter))
         return "delivered"
-    now = ports.clock.wall().timestamp()
-    await inbox.stored.store.put(
-        [
-            StoredItem(
-                id=letter.id,
-                box=inbox.stored.box,
-                text=letter.text,
-                origin=sender,
-                is_held=True,
-                created_at=now,
-                expires_at=now + HELD_S,
-            )
-        ]
-    )
+    await inbox.stored.store.put([_item(letter, inbox.stored.box, policy, ports)])
     return "held"
+
+
+def _origin_of(letter: Letter) -> Origin:
+    return peer(f"{SESSION}{letter.sender}")
+
+
+def _item(letter: Letter, box: str, policy: LetterPolicy, ports: Ports) -> StoredItem:
+    """Return a letter as an item of a box; one that a person has to let in expires."""
+    now, is_held = ports.clock.wall().timestamp(), policy is LetterPolicy.HOLD
+    return StoredItem(
+        id=letter.id,
+        box=box,
+        text=letter.text,
+        origin=_origin_of(letter),
+        is_held=is_held,
+        created_at=now,
+        expires_at=now + HELD_S if is_held else math.inf,
+    )
