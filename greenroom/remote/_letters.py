@@ -218,10 +218,10 @@ async def check_listening(path: Path, *, timeout_s: float = 1.0) -> None:
     check_path(path)
     with trio.move_on_after(timeout_s):
         try:
-            stream = await _open_stream(path)
+            stream = await connect_unix(path)
         except OSError as error:
             raise LetterRefused("not_listening", "nobody listens there") from error
-        is_ours = _is_ours(stream)
+        is_ours = is_same_user(stream)
         await trio.aclose_forcefully(stream)
         if not is_ours:
             raise LetterRefused("refused", "another user's process listens there")
@@ -269,7 +269,7 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
 
     stream = await connect_unix(path)
     try:
-        if not _is_ours(stream):
+        if not is_same_user(stream):
             raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
             yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))

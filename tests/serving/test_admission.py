@@ -1,4 +1,4 @@
-"""Who stays when there are too many connections, against a plain list."""
+"""Connections that stay when there are too many, against a plain list."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_wait_in_a_circle_is_refused_and_changes_nothing() -> None:
         places.lend(b, ["b"])
 
 
-def test_people_come_before_clock_work_but_not_for_ever() -> None:
+def test_people_come_before_clock_work_and_overtake_within_a_bound() -> None:
     places = Places({"main": 1})
     running = places.ask("x", "main")[0]
     clock = places.ask("clock", "main", Rank.BACKGROUND)[0]
@@ -145,7 +145,7 @@ class PlacesMachine(RuleBasedStateMachine):
         self.places = Places()
         self.turns: dict[str, Claim] = {}
         self.asked: list[tuple[Claim, str]] = []
-        """Who waits for which session's answer."""
+        """Turns that wait for an answer, with the session that is to give it."""
         self.widths = dict.fromkeys(LANES, 1)
         self.limits = dict.fromkeys(LANES, 1)
 
