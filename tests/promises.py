@@ -111,6 +111,16 @@ PROMISES: Final = {
     ),
     "I-61": Promise("A sender of letters is told where each of them is, and nothing is sent in a circle.", "delivery"),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
+    # gateway
+    "A19-a": Promise("An empty configuration has a width of 8, archives after 60 minutes, and lets agents start themselves only.", "gateway"),
+    "A19-b": Promise("An unknown key is refused with its full path.", "gateway"),
+    "A19-c": Promise("A width that is no width is replaced, and the replacement is reported with its place.", "gateway"),
+    "A19-d": Promise("An archive time of 0 means never.", "gateway"),
+    "A21-a": Promise("The sample configuration loads unchanged, and decides what a sub-agent is offered.", "gateway"),
+    "A23-a": Promise("A file that is not JSON5, is too large, too deep or says a key twice is refused in one line.", "gateway"),
+    "A23-b": Promise("Every problem of a configuration is reported, each with its path.", "gateway"),
+    "A23-c": Promise("The configuration file is never written.", "gateway"),
+    "A23-d": Promise("No output about a configuration holds a secret.", "gateway"),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -124,6 +134,8 @@ class Unseen:
     why: str
     tests: tuple[str, ...]
 
+
+_CONFIGURED: Final = "what a configuration means is decided before anything is recorded"
 
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
@@ -150,6 +162,15 @@ NOT_IN_A_JOURNAL: Final = {
     "I-41": Unseen("which children are significant is not on record", ("supervisor/test_significant.py",)),
     "R11-a": Unseen("the clock's changes are not on record", ("inbox/test_cron_times.py",)),
     "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
+    "A19-a": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A19-b": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A19-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A19-d": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A21-a": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A23-a": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A23-b": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A23-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "A23-d": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
