@@ -112,12 +112,25 @@ PROMISES: Final = {
     "I-61": Promise("A sender of letters is told where each of them is, and nothing is sent in a circle.", "delivery"),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
     # gateway
-    "A19-a": Promise("An empty configuration has a width of 8, archives after 60 minutes, and lets agents start themselves only.", "gateway"),
+    "A1-b": Promise("The key of a sub-agent holds the id of the agent that runs, in its one form.", "gateway"),
+    "A1-d": Promise("Ten thousand sub-agents have ten thousand keys.", "gateway"),
+    "A1-f": Promise("A list of sessions never shows unknown, and global only where all share one session.", "gateway"),
+    "A24-a": Promise(
+        "A session key and its parts stand for each other, and keys of different peers never coincide.", "gateway"
+    ),
+    "A19-a": Promise(
+        "An empty configuration has a width of 8, archives after 60 minutes, and lets agents start themselves only.",
+        "gateway",
+    ),
     "A19-b": Promise("An unknown key is refused with its full path.", "gateway"),
-    "A19-c": Promise("A width that is no width is replaced, and the replacement is reported with its place.", "gateway"),
+    "A19-c": Promise(
+        "A width that is no width is replaced, and the replacement is reported with its place.", "gateway"
+    ),
     "A19-d": Promise("An archive time of 0 means never.", "gateway"),
     "A21-a": Promise("The sample configuration loads unchanged, and decides what a sub-agent is offered.", "gateway"),
-    "A23-a": Promise("A file that is not JSON5, is too large, too deep or says a key twice is refused in one line.", "gateway"),
+    "A23-a": Promise(
+        "A file that is not JSON5, is too large, too deep or says a key twice is refused in one line.", "gateway"
+    ),
     "A23-b": Promise("Every problem of a configuration is reported, each with its path.", "gateway"),
     "A23-c": Promise("The configuration file is never written.", "gateway"),
     "A23-d": Promise("No output about a configuration holds a secret.", "gateway"),
@@ -162,6 +175,10 @@ NOT_IN_A_JOURNAL: Final = {
     "I-41": Unseen("which children are significant is not on record", ("supervisor/test_significant.py",)),
     "R11-a": Unseen("the clock's changes are not on record", ("inbox/test_cron_times.py",)),
     "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
+    "A1-b": Unseen(_CONFIGURED, ("gateway/routing/test_session_key.py",)),
+    "A1-d": Unseen(_CONFIGURED, ("gateway/routing/test_session_key.py",)),
+    "A1-f": Unseen(_CONFIGURED, ("gateway/routing/test_session_key.py",)),
+    "A24-a": Unseen(_CONFIGURED, ("gateway/routing/test_session_key.py",)),
     "A19-a": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A19-b": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A19-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),

@@ -15,7 +15,15 @@ import attrs
 from greenroom.cli._page import Page, counted
 from greenroom.core import UsageError
 from greenroom.core.texts import printable_text
-from greenroom.gateway.config import FILE, ConfigReading, GatewayConfig, Problem, Severity, effective_values, read_config
+from greenroom.gateway.config import (
+    FILE,
+    ConfigReading,
+    GatewayConfig,
+    Problem,
+    Severity,
+    effective_values,
+    read_config,
+)
 
 _GOOD: Final = 0
 _BAD: Final = 1

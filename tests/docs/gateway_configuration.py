@@ -18,7 +18,14 @@ from tests.docs.docstrings import field_docs, summary
 from tests.docs.events import table
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "gateway-configuration.md"
-PLAIN: Final = {str: "text", int: "whole number", float: "number", bool: "true or false", Decimal: "number", Any: "anything"}
+PLAIN: Final = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    Decimal: "number",
+    Any: "anything",
+}
 
 HEAD: Final = """\
 # Configuration of a gateway
@@ -143,7 +150,7 @@ def _default(value: Any) -> str:
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, int | float | Decimal):
-        return f"`{value:,}`" if value >= 10_000 and value not in {18789} else f"`{value}`"
+        return f"`{value}`"
     if isinstance(value, tuple) and value and all(isinstance(each, str) for each in value):
         return ", ".join(f"`{each}`" for each in value)
     return f"`{value}`" if isinstance(value, str) and value else ""

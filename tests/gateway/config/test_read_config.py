@@ -129,7 +129,9 @@ def test_the_sample_loads_unchanged(tmp_path: Path) -> None:
 
 @pytest.mark.promise("A19-b")
 def test_an_unknown_key_is_refused_with_its_path(tmp_path: Path) -> None:
-    reading = read(tmp_path, "{agents: {list: [{id: 'a', default: true}, {id: 'b'}, {id: 'c', subagents: {maxConcurent: 3}}]}}")
+    reading = read(
+        tmp_path, "{agents: {list: [{id: 'a', default: true}, {id: 'b'}, {id: 'c', subagents: {maxConcurent: 3}}]}}"
+    )
 
     assert reading.config is None
     assert lines(reading) == [
@@ -179,7 +181,9 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, text:
 
 @pytest.mark.promise("A23-a")
 @pytest.mark.parametrize("text", ["[" * 100_000, "{a: '" + "x" * 2**20 + "'}"])
-def test_what_is_too_large_or_too_deep_is_never_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_what_is_too_large_or_too_deep_is_never_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     import json5
 
     monkeypatch.setattr(json5, "parse", lambda *_, **__: pytest.fail("it was parsed"))
@@ -370,7 +374,18 @@ VALUES: Final = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=10,
 )
-SECTIONS: Final = ("gateway", "agents", "bindings", "session", "channels", "messages", "tools", "models", "cron", "limits")
+SECTIONS: Final = (
+    "gateway",
+    "agents",
+    "bindings",
+    "session",
+    "channels",
+    "messages",
+    "tools",
+    "models",
+    "cron",
+    "limits",
+)
 
 
 @given(st.text(max_size=200))
