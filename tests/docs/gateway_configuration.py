@@ -68,7 +68,7 @@ else may be able to read, or `{ exec: ["PROGRAM", "ARGUMENT"] }`, which prints i
 **Short forms.** Where the tables name a short form, a text stands for an object with that key: `model: "opus"` is
 `model: { primary: "opus" }`.
 
-**Widths.** `maxConcurrent` is rounded down and never below 1; a value that is no number means the default. Both are reported.
+**Widths.** `maxConcurrent` is rounded down and never below 1; a value that is not a number means the default. Both are reported.
 
 Keys of OpenClaw that have no effect here are refused, and named as such.
 
@@ -76,7 +76,7 @@ Keys of OpenClaw that have no effect here are refused, and named as such.
 
 
 def in_words(kind: Any) -> str:
-    """Return what a value may be."""
+    """Return the accepted values, in words."""
     rule = rule_of(kind)
     if isinstance(rule, Short):
         return f"{in_words(get_args(kind)[0])}; in short, its `{rule.key}`"

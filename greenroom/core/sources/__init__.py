@@ -21,7 +21,7 @@ from greenroom.core.sources._field_table import (
 )
 from greenroom.core.sources._frontmatter import BadFrontmatter, FieldEntry, entries_of, read_frontmatter
 from greenroom.core.sources._headers import read_header
-from greenroom.core.sources._json5 import BadJson5, Json5Document, Refused, dotted, read_json5
+from greenroom.core.sources._json5 import BadJson5, Refused, dotted, read_json5
 from greenroom.core.sources._plugin_folders import MANIFEST, SKILL_FILE, FoundPlugins, Plugin, find_plugins
 from greenroom.core.sources._source_folders import OWN, THEIRS, Places, Scope, SourceLevel, find_places
 from greenroom.core.sources._text_files import (
@@ -51,7 +51,6 @@ __all__ = [
     "FileCache",
     "FoundFile",
     "FoundPlugins",
-    "Json5Document",
     "Kind",
     "Misfit",
     "MissingFile",

@@ -23,11 +23,11 @@ from greenroom.core.sources import shown
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import MAIN_AGENT, AgentConfig
 from greenroom.gateway.config._channels import AccountConfig, IrcAccount, MatrixAccount, TelegramAccount
+from greenroom.gateway.config._clock_and_limits import CronJob
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._files import Place
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._problems import Severity
-from greenroom.gateway.config._sections import CronJob
 from greenroom.gateway.config._values import Secret
 from greenroom.inbox import read_cron, read_time, read_zone
 

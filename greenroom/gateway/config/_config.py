@@ -8,16 +8,13 @@ import attrs
 
 from greenroom.gateway.config._agents import AgentsConfig
 from greenroom.gateway.config._channels import ChannelsConfig
+from greenroom.gateway.config._clock_and_limits import CommandsConfig, CronConfig, LimitsConfig, SecretsConfig
 from greenroom.gateway.config._sections import (
     Binding,
-    CommandsConfig,
-    CronConfig,
     DoorConfig,
-    LimitsConfig,
     MessagesConfig,
     ModelsConfig,
     RestartConfig,
-    SecretsConfig,
     SessionConfig,
     ToolsConfig,
 )

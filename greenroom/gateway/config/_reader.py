@@ -15,13 +15,13 @@ from greenroom.core.sources import Refused, dotted, shown, suggestion
 from greenroom.core.validation import WrongKind, locate_problems, make_converter
 from greenroom.gateway.config._agents import AgentConfig, AgentSubagents, DefaultAgent, DefaultSubagents
 from greenroom.gateway.config._checks import check_config
+from greenroom.gateway.config._clock_and_limits import DeliverTo
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._files import ConfigFiles, Place, read_files
 from greenroom.gateway.config._foreign_keys import is_foreign
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._problems import Problem, Severity
 from greenroom.gateway.config._pruned import Pruned
-from greenroom.gateway.config._sections import DeliverTo
 from greenroom.gateway.config._values import Range, Rule, Seconds, Secret, Shaped, Short, Unfit, read_secret
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ Name: TypeAlias = Annotated[
 ]
 TimeOfDay: TypeAlias = Annotated[str, Shaped(r"(?:[01][0-9]|2[0-4]):[0-5][0-9]", in_words="a time such as 08:30")]
 PeerName: TypeAlias = Annotated[
-    str, Shaped(r"(?s)\*|[a-z0-9][a-z0-9_-]*:.+", in_words='a person as "<channel>:<id>", or "*"')
+    str, Shaped(r"(?s)\*|[a-z0-9][a-z0-9_-]*:.+", in_words='a person as "channel:id", or "*"')
 ]
 
 

@@ -1,13 +1,13 @@
 """Session keys: the name under which a chat, a run or a job finds its session.
 
-    agent:<id>:main
-    agent:<id>:dm:<peer>
-    agent:<id>:<channel>:dm:<peer>
-    agent:<id>:<channel>:<account>:dm:<peer>
-    agent:<id>:<channel>:group|channel:<peer>      with :thread:<id> or :topic:<id> behind it
-    agent:<id>:subagent:<uuid>
-    agent:<id>:cron:<job>                          with :run:<uuid> behind it
-    agent:<id>:hook:<uuid>
+    agent:ID:main
+    agent:ID:dm:PEER
+    agent:ID:CHANNEL:dm:PEER
+    agent:ID:CHANNEL:ACCOUNT:dm:PEER
+    agent:ID:CHANNEL:group|channel:PEER      with :thread:ID or :topic:ID behind it
+    agent:ID:subagent:UUID
+    agent:ID:cron:JOB                          with :run:UUID behind it
+    agent:ID:hook:UUID
 
 Rule 1: a key and its parts stand for each other, both ways. Rule 2: names from outside are encoded, so no name of one
 chat is ever part of the key of another one. Rule 3: a key is never a file name.
@@ -25,7 +25,8 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from greenroom.core import UsageError, is_uuid
-from greenroom.gateway.config import MAIN_AGENT, normal_agent_id
+from greenroom.gateway.config._agent_ids import normal_agent_id
+from greenroom.gateway.config._agents import MAIN_AGENT
 
 PSEUDO_KEYS: Final = frozenset({"global", "unknown"})
 """Keys that are no session's."""

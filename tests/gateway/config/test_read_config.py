@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.cli import main
-from greenroom.gateway.config import (
-    ConfigReading,
-    GatewayConfig,
-    Secret,
-    Severity,
-    agents_of,
-    effective_values,
-    normal_agent_id,
-    read_config,
-)
+from greenroom.gateway.config import ConfigReading, GatewayConfig, Severity, effective_values, read_config
+from greenroom.gateway.config._agent_ids import normal_agent_id
+from greenroom.gateway.config._checks import agents_of
+from greenroom.gateway.config._values import Secret
 
 SAMPLE: Final = """\
 {
@@ -258,7 +252,9 @@ def test_a_secret_that_cannot_be_had_is_a_problem(tmp_path: Path) -> None:
 
     def problem(reference: object) -> list[str]:
         secret = {"name": "t", "token": reference}
-        return [one.text for one in read(tmp_path, json.dumps({"gateway": {"auth": {"tokens": [secret]}}})).problems]
+        return [
+            found.text for found in read(tmp_path, json.dumps({"gateway": {"auth": {"tokens": [secret]}}})).problems
+        ]
 
     assert problem({"env": "MISSING"}) == ["the variable 'MISSING' is not set"]
     assert "others can read" in problem({"file": str(shared)})[0]
@@ -325,7 +321,7 @@ def test_one_session_of_many_people_is_warned_of(tmp_path: Path) -> None:
     reading = read(tmp_path, "{session: {dmScope: 'main'}, channels: {irc: {host: 'h', nick: 'n'}}}")
 
     assert reading.config is not None
-    assert [(one.path, one.severity) for one in reading.problems] == [("session.dmScope", Severity.WARNING)]
+    assert [(found.path, found.severity) for found in reading.problems] == [("session.dmScope", Severity.WARNING)]
 
 
 def test_effective_values_name_who_said_them(tmp_path: Path) -> None:
@@ -395,7 +391,7 @@ def test_no_text_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, tex
 
     reading = read_config(path, {})
 
-    assert (reading.config is None) == any(one.severity is Severity.PROBLEM for one in reading.problems)
+    assert (reading.config is None) == any(found.severity is Severity.PROBLEM for found in reading.problems)
 
 
 @given(st.dictionaries(st.sampled_from(SECTIONS), VALUES), st.data())

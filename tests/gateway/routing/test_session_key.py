@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.gateway.config import normal_agent_id
-from greenroom.gateway.routing import (
+from greenroom.gateway.config._agent_ids import normal_agent_id
+from greenroom.gateway.routing._session_key import (
     SessionKey,
     child_key,
     cron_key,
@@ -114,7 +114,7 @@ def test_no_text_breaks_the_parser(text: str) -> None:
         "x" * 10_000,
     ],
 )
-def test_a_text_that_is_no_key_is_refused(text: str) -> None:
+def test_a_malformed_key_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         SessionKey.parse(text)
 
