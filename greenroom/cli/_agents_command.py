@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,6 +20,7 @@ from greenroom.agents.definitions import (
     Definitions,
     agent_listing,
     builtin_definitions,
+    check_definition,
     facts_of,
     load_definitions,
     read_files,
@@ -128,9 +129,10 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
     else:
         raise UsageError(f"{str(path)!r} is not there; name a file of an agent, or a folder of them")
     loaded = [agent for agent in found.values() if agent.origin.scope.value != "builtin"]
-    parts = [each for agent in loaded for each in _parts(agent)]
-    diagnostics = [*found.diagnostics, *parts, *(each for agent in loaded for each in _unknown(agent))]
-    problems = [*found.problems, *parts]
+    checks = [each for agent in loaded for each in check_definition(agent, os.environ)]
+    checks.sort(key=lambda check: check.kind is Kind.NOTE)
+    diagnostics = [*found.diagnostics, *checks]
+    problems = [*found.problems, *(check for check in checks if check.kind is not Kind.NOTE)]
     verdict = "nothing to change" if not problems else f"{counted(len(problems), 'problem')} to repair"
     facts = {
         "ok": not problems,
@@ -177,62 +179,6 @@ def _parsed(agents: str | None) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         raise UsageError("--agents must be a JSON object of definitions by their names")
     return values
-
-
-def _parts(one: AgentDefinition) -> Iterator[Diagnostic]:
-    """Return what is wrong within its hooks, its rules and its servers, which others read when it starts."""
-    from greenroom.hooks import HookSource, SourceKind, parse_hooks
-    from greenroom.mcp import ServerScope, parse_server
-    from greenroom.permissions import Effect, Scope, Source, parse_rule
-
-    source = one.origin.source
-
-    def say(text: str) -> Diagnostic:
-        return Diagnostic(kind=Kind.IGNORED, source=source, text=f"{one.name!r}: {text}")
-
-    for problem in parse_hooks({"hooks": one.hooks}, HookSource(source, SourceKind.AGENT)).problems:
-        yield say(f"{problem.path}: {problem.what}")
-    for pattern in one.disallowed_tools:
-        if "(" in pattern:
-            _, wrong = parse_rule(pattern, Effect.DENY, Source(scope=Scope.AGENT, name=one.name))
-            if wrong is not None:
-                yield say(f"disallowedTools: {wrong.what}")
-    for server in one.mcp_servers:
-        if server.config is not None:
-            parsed = parse_server(
-                server.name, server.config, scope=ServerScope.AGENT, source=source, environ=os.environ
-            )
-            yield from (say(each.text) for each in parsed.diagnostics)
-
-
-def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
-    """Return notes on names that mean nothing here; programs and servers may bring tools and models of their own."""
-    from greenroom.models.choice import INHERIT, family_of
-    from greenroom.permissions import ToolTraits, traits_of
-    from greenroom.tools.builtin import STANDARD_TOOLS
-
-    def say(text: str) -> Diagnostic:
-        return Diagnostic(kind=Kind.NOTE, source=one.origin.source, text=f"{one.name!r} {text}")
-
-    known = {"*", *(each.name for each in STANDARD_TOOLS)}
-    for pattern in one.tools or ():
-        name = pattern.partition("(")[0]
-        if name in _ELSEWHERE:
-            yield say(f"names the tool {name!r}, which no session here has{_INSTEAD.get(name, '')}")
-        elif name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
-            yield say(f"names the tool {name!r}, which is not built in; check its name")
-    if one.model != INHERIT and family_of(one.model) is None:
-        yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
-
-
-_INSTEAD: Final = {
-    "LS": "; use Glob",
-    "NotebookRead": "; use Read",
-    "MultiEdit": "; use Edit",
-    "WebSearch": "; use WebFetch",
-}
-_ELSEWHERE: Final = frozenset((*_INSTEAD, "NotebookEdit", "PowerShell", "EnterPlanMode"))
-"""Tools of other programs that permissions know by name."""
 
 
 def _row(one: AgentDefinition) -> dict[str, Any]:

@@ -59,6 +59,13 @@ _AGENTS_COMMANDS: Final = {
     "check": "Check the files of agents; exit with 1 if one should be changed.",
 }
 
+_GATEWAY_COMMANDS: Final = {
+    "check": """Check the configuration of a gateway; exit with 1 if it cannot be used.
+
+Nothing is started and no file is changed. Secrets are never printed.
+""",
+}
+
 _MCP_COMMANDS: Final = {
     "list": """List the MCP servers of the current folder and their status.
 
@@ -168,6 +175,10 @@ def _make_app() -> App:
     for name in _MCP_COMMANDS:
         mcp.command(f"greenroom.cli._mcp_command:{name}_command", name=name, help=_MCP_COMMANDS[name])
     app.command(mcp)
+    gateway = App(name="gateway", help="Hold many sessions, each the chat of somebody.")
+    for name, text in _GATEWAY_COMMANDS.items():
+        gateway.command(f"greenroom.cli._gateway_{name}_command:{name}_command", name=name, help=text)
+    app.command(gateway)
     return app
 
 

@@ -1,3 +1,3 @@
-"""The gateway: sessions that spawn sessions, each the chat of somebody."""
+"""The gateway: one process that holds many sessions, each the chat of somebody."""
 
 __all__: list[str] = []

@@ -16,7 +16,7 @@ from tests.architecture.source_tree import ROOT
 HEAVY: Final = frozenset({
     *("anthropic", "httpx2", "httpx", "httpcore2", "httpcore", "h11", "pydantic", "pydantic_core", "opentelemetry"),
     *("mcp", "mcp_types", "anyio", "jsonschema", "cryptography", "jwt", "uvicorn", "starlette", "hypercorn", "trio_websocket", "wsproto", "ray", "redis", "coredis", "asyncio"),
-    *("rich", "cyclopts", "yaml", "orjson", "pathspec", "cronsim"),
+    *("rich", "cyclopts", "yaml", "orjson", "pathspec", "cronsim", "json5"),
 })  # fmt: skip
 # Public names that cannot be shown without a heavy library, with a reason each: {name: {library}}. None so far.
 NEEDS: Final[dict[str, set[str]]] = {}

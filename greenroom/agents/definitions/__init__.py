@@ -10,6 +10,7 @@ from greenroom.agents.definitions._builtin_definitions import (
     builtin_definitions,
 )
 from greenroom.agents.definitions._definition_catalog import Definitions, Given, agent_listing, plain_type
+from greenroom.agents.definitions._definition_checks import check_definition
 from greenroom.agents.definitions._definition_fields import facts_of
 from greenroom.agents.definitions._definition_source import DefinitionSource, load_definitions, read_files
 
@@ -23,6 +24,7 @@ __all__ = [
     "Given",
     "agent_listing",
     "builtin_definitions",
+    "check_definition",
     "facts_of",
     "load_definitions",
     "plain_type",

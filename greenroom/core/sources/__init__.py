@@ -13,12 +13,15 @@ from greenroom.core.sources._field_table import (
     one_of,
     positive,
     read_fields,
+    shown,
+    suggestion,
     text,
     thawed,
     words,
 )
 from greenroom.core.sources._frontmatter import BadFrontmatter, FieldEntry, entries_of, read_frontmatter
 from greenroom.core.sources._headers import read_header
+from greenroom.core.sources._json5 import BadJson5, Refused, dotted, read_json5
 from greenroom.core.sources._plugin_folders import MANIFEST, SKILL_FILE, FoundPlugins, Plugin, find_plugins
 from greenroom.core.sources._source_folders import OWN, THEIRS, Places, Scope, SourceLevel, find_places
 from greenroom.core.sources._text_files import (
@@ -41,6 +44,7 @@ __all__ = [
     "SKILL_FILE",
     "THEIRS",
     "BadFrontmatter",
+    "BadJson5",
     "Diagnostic",
     "Field",
     "FieldEntry",
@@ -52,9 +56,11 @@ __all__ = [
     "MissingFile",
     "Places",
     "Plugin",
+    "Refused",
     "Scope",
     "SourceLevel",
     "Unusable",
+    "dotted",
     "effort",
     "entries_of",
     "find_files",
@@ -70,10 +76,13 @@ __all__ = [
     "read_fields",
     "read_frontmatter",
     "read_header",
+    "read_json5",
     "read_start",
     "read_text",
+    "shown",
     "shown_path",
     "stamp_of",
+    "suggestion",
     "text",
     "thawed",
     "too_deep",

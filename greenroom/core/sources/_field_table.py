@@ -74,7 +74,7 @@ def read_fields(
         field = table.get(key)
         if field is None:
             if key not in known:
-                text = f"unknown field {shown(key)}{_meant(key, [*table, *known])}"
+                text = f"unknown field {shown(key)}{suggestion(key, [*table, *known])}"
                 found.append(Diagnostic(kind=Kind.IGNORED, source=source, line=entry.line, text=text))
             continue
         if entry.value is None:
@@ -98,7 +98,9 @@ def shown(value: object) -> str:
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
-def _meant(key: str, keys: Sequence[str]) -> str:
+def suggestion(key: str, keys: Sequence[str]) -> str:
+    """Return the end of a sentence about an unknown key, with the known one that is most like it; or nothing."""
+
     def plain(word: str) -> str:
         return word.lower().replace("-", "").replace("_", "")
 

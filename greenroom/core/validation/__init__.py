@@ -1,6 +1,12 @@
 """Validation of fields and of settings, with errors that name the field."""
 
-from greenroom.core.validation._settings_reader import read_settings, read_switch
+from greenroom.core.validation._settings_reader import (
+    WrongKind,
+    locate_problems,
+    make_converter,
+    read_settings,
+    read_switch,
+)
 from greenroom.core.validation._validators import (
     BadValue,
     as_tuple,
@@ -16,6 +22,7 @@ from greenroom.core.validation._validators import (
 
 __all__ = [
     "BadValue",
+    "WrongKind",
     "as_tuple",
     "as_word",
     "at_least_one",
@@ -23,6 +30,8 @@ __all__ = [
     "finite",
     "fits",
     "in_words",
+    "locate_problems",
+    "make_converter",
     "not_negative",
     "positive",
     "read_settings",

@@ -5,12 +5,12 @@ Unknown keys are refused, and all problems of one source are reported together. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache, partial
 from inspect import isabstract
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, final, get_args, get_origin
 
 import attrs
 import cattrs
@@ -20,7 +20,7 @@ from cattrs.cols import (
     list_structure_factory,
     mapping_structure_factory,
 )
-from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
+from cattrs.errors import BaseValidationError, ClassValidationError, ForbiddenExtraKeysError, IterableValidationError
 
 from greenroom.core._errors import SettingsError
 from greenroom.core.validation._validators import BadValue
@@ -46,13 +46,62 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
         raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
 
 
+def locate_problems(
+    error: BaseException, key_of: Callable[[str], str], *, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], BaseException]]:
+    """Yield each problem of a value that could not be structured, with its path.
+
+    Args:
+        error: What the converter raised.
+        key_of: Returns the key in the file of an attribute of a class.
+        path: Where the value stands.
+    """
+    match error:
+        case ClassValidationError():
+            noted, others = error.group_exceptions()
+            for each, note in noted:
+                yield from locate_problems(each, key_of, path=(*path, key_of(note.name)))
+            for each in others:
+                yield from locate_problems(each, key_of, path=path)
+        case IterableValidationError():
+            placed, others = error.group_exceptions()
+            for each, place in placed:
+                yield from locate_problems(each, key_of, path=(*path, place.index))
+            for each in others:
+                yield from locate_problems(each, key_of, path=path)
+        case ForbiddenExtraKeysError():
+            yield from (((*path, key), error) for key in sorted(error.extra_fields))
+        case _:
+            yield path, error
+
+
+@final
+class WrongKind(TypeError):
+    """A value is not of the wanted type; the text is the complete message.
+
+    Attributes:
+        value: The value.
+        wanted: The type, in words.
+    """
+
+    def __init__(self, value: object, wanted: str) -> None:
+        super().__init__(f"{value!r} is not {wanted}")
+        self.value = value
+        self.wanted = wanted
+
+
 class _Misfit(TypeError):
-    """A value is not of the wanted type; the text is the complete message."""
+    """A value does not fit; the text is the complete message."""
 
 
 @cache
 def _converter() -> cattrs.Converter:
     """Return the converter of all settings; it generates code once for each class."""
+    return make_converter()
+
+
+def make_converter() -> cattrs.Converter:
+    """Return a strict converter: no unknown keys, and no value becomes one of another type."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Decimal, _decimal)
     for plain in (str, bool, int):  # strict: 3 is not text, and "false" is not a switch
@@ -81,7 +130,7 @@ def _mapping(kind: Any, *, converter: cattrs.Converter) -> Callable[[Any, Any], 
 def _exact(wanted: type[Any]) -> Callable[[Any, Any], Any]:
     def structure(value: Any, _: Any) -> Any:
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            raise _Misfit(f"{value!r} is not {_NAMES[wanted]}")
+            raise WrongKind(value, _NAMES[wanted])
         return value
 
     return structure
@@ -93,7 +142,7 @@ _NAMES: Final = {str: "text", bool: "a switch (true or false)", int: "a whole nu
 def _number(value: Any, _: Any) -> float:
     """Return a number; JSON can express infinity only as the text `inf`."""
     if isinstance(value, bool) or not (isinstance(value, int | float) or value == "inf"):
-        raise _Misfit(f"{value!r} is not a number")
+        raise WrongKind(value, "a number")
     return float(value)
 
 
@@ -102,7 +151,7 @@ def _of_object(make: Callable[[Any], Callable[[Any, Any], Any]], kind: Any) -> C
 
     def checked(value: Any, wanted: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise _Misfit(f"{value!r} is not an object")
+            raise WrongKind(value, "an object")
         return structure(value, wanted)
 
     return checked
@@ -125,7 +174,7 @@ def _of_list(make: Callable[[Any], Callable[[Any, Any], Any]], kind: Any) -> Cal
 
     def checked(value: Any, wanted: Any) -> Any:
         if not isinstance(value, list | tuple):  # text is a sequence too: `"Bash"` must not become B, a, s, h
-            raise _Misfit(f"{value!r} is not a list")
+            raise WrongKind(value, "a list")
         return structure(value, wanted)
 
     return checked
@@ -151,7 +200,7 @@ def _word_or_number(value: Any, _: Any) -> str | int | None:
 def _decimal(value: Any, _: type[Decimal]) -> Decimal:
     """Return money exactly as written: `0.1` is a tenth, not the nearest float."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise _Misfit(f"{value!r} is not a number")
+        raise WrongKind(value, "a number")
     try:
         number = Decimal(str(value))
     except InvalidOperation:
@@ -173,7 +222,7 @@ def _describe(error: BaseException, expected: type | None) -> str:
         return "required key is missing"
     if isinstance(error, BadValue):
         return error.problem
-    if isinstance(error, _Misfit):
+    if isinstance(error, _Misfit | WrongKind):
         return str(error)
     name = getattr(expected, "__name__", str(expected))
     return f"{error} (expected {name})" if expected is not None else str(error)

@@ -1,0 +1,3 @@
+"""Routing: session keys."""
+
+__all__: list[str] = []
