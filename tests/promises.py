@@ -104,6 +104,14 @@ PROMISES: Final = {
     # records
     "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
     # delivery
+    "I-56": Promise(
+        "An item is accepted before it is taken and ends once; journal, transcript and store agree about it.",
+        "delivery",
+    ),
+    "R6-b": Promise(
+        "Of two writers and a taker that are killed at random, no acknowledged item is lost and none is taken twice.",
+        "delivery",
+    ),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
     "I-59": Promise(
         "What was accepted and stored is read once, or ends in another way that is on record, wherever the process is killed.",
@@ -213,6 +221,7 @@ NOT_IN_A_JOURNAL: Final = {
     "A23-b": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A23-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A23-d": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
+    "R6-b": Unseen("a store is no actor, and its processes keep no journal", ("store/test_killed_processes.py",)),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),

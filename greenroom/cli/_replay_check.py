@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -10,13 +11,13 @@ import attrs
 from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
 from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.cli._replay_table import rows
+from greenroom.session import check_run
 from greenroom.terminal import printable
 from greenroom.trace import (
     CHECKS,
     Divergence,
     Fold,
     JournalText,
-    check_journal,
     diff_runs,
     find_slowness,
     full_actors,
@@ -38,11 +39,12 @@ _WHY_OPEN: Final = {
 
 
 def checked(
-    journal: JournalText, folds: Iterable[Fold], *, standing: Standing, writer: StandingWriter
+    journal: JournalText, folds: Iterable[Fold], *, folder: Path, standing: Standing, writer: StandingWriter
 ) -> tuple[Page, bool]:
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
-    violations = check_journal(entries, folds=folds)
+    is_still = standing in {Standing.BROKEN_OFF, Standing.ENDED}
+    violations = check_run(None if standing is Standing.CUT else folder, entries, folds, is_running=not is_still)
     last_process = list(split_processes(entries))[-1]
     open_entries = [] if has_ended(entries) else open_spans(last_process)
     actors = paths_of(entries)

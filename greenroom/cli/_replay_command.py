@@ -86,7 +86,7 @@ def replay_command(
     if diff is not None:
         page, is_good = compared(journal, _until(_read(find_run(diff, place)), at), names=(run, diff))
     elif check:
-        page, is_good = checked(journal, FOLDS, standing=standing, writer=writer)
+        page, is_good = checked(journal, FOLDS, folder=path.parent, standing=standing, writer=writer)
     elif recent:
         page = what_led_to(journal, read_recent(path, EVENTS), chosen=_chosen(journal, actor))
     elif at is not None:

@@ -39,6 +39,8 @@ class InboxAccepted(_InboxEvent):
     """Length of its text."""
     is_held: bool = False
     """True if it waits for somebody to release it."""
+    was_stored: bool = False
+    """True if it was in the store before; else it is stored next."""
 
 
 @final

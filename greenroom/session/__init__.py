@@ -30,6 +30,7 @@ from greenroom.session.parts._session_inbox import Interrupted
 from greenroom.session.parts._session_status import AgentStatus, TaskStatus
 from greenroom.session.peers._peer_sessions import SessionMessageError
 from greenroom.session.record._file_rewind import rewind_run
+from greenroom.session.record._inbox_record import check_run
 from greenroom.session.record._resume import Fork, find_session, read_beginning
 from greenroom.session.record._run_sweep import SweepReport, sweep_runs
 from greenroom.session.schedules._schedule_tools import SCHEDULE_TOOLS
@@ -74,6 +75,7 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
+    "check_run",
     "find_session",
     "find_session_plugins",
     "load_settings",

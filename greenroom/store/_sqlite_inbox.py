@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
@@ -366,6 +366,21 @@ async def open_inbox_store(
     store = SqliteInboxStore(path, blocking=blocking, wall=wall, is_power_safe=is_power_safe)
     await store.statistics("")
     return store
+
+
+def stored_ids(path: Path) -> frozenset[str] | None:
+    """Return the ids of all items that are in a store, waiting, held or poisoned; None if there is no file. It blocks.
+
+    Raises:
+        JournalError: It cannot be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as on:
+            return frozenset(row[0] for row in on.execute("SELECT id FROM items WHERE state < 4"))
+    except sqlite3.Error as error:
+        raise _refusal(path, error) from error
 
 
 def _connect(path: Path, *, is_power_safe: bool) -> sqlite3.Connection:

@@ -1,6 +1,17 @@
 """The journal of a run: written by one owner; read, folded, checked and compared by everybody."""
 
-from greenroom.trace._checks import CHECKS, Check, check_journal, end_of, has_ended, split_processes, unchecked
+from greenroom.trace._checks import (
+    CHECKS,
+    Check,
+    Violation,
+    check_inbox,
+    check_journal,
+    end_of,
+    has_ended,
+    split_processes,
+    unchecked,
+)
+from greenroom.trace._checks_inbox import InboxRecord
 from greenroom.trace._codec import Codec, Header, as_json
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
@@ -28,13 +39,16 @@ __all__ = [
     "Entry",
     "Fold",
     "Header",
+    "InboxRecord",
     "Journal",
     "JournalText",
     "LockState",
     "RecentMoment",
     "UnknownEvent",
+    "Violation",
     "World",
     "as_json",
+    "check_inbox",
     "check_journal",
     "chrome_trace",
     "diff_runs",

@@ -24,6 +24,7 @@ from greenroom.trace._checks_ends import (
     rungs_in_order,
     turns_leave_nothing,
 )
+from greenroom.trace._checks_inbox import InboxRecord, balance, items_end_once
 from greenroom.trace._checks_machines import (
     abort_before_kill,
     incarnations_in_turn,
@@ -105,6 +106,7 @@ def _turns_end_what_they_began(entries: Sequence[Entry]) -> Iterator[Finding]:
     yield from linked_end_first(entries)
 
 
+INBOX: Final = "I-56"
 CHECKS: Final = (
     Check("I-1", "machines move along legal edges", legal_edges),
     Check("I-2", "one terminal event per incarnation and per turn", one_terminal_event),
@@ -152,6 +154,7 @@ CHECKS: Final = (
     Check("I-53", "the owner of an item has a turn, mail, or somebody was told of it", owners_go_on),
     Check("I-54", "who is idle or has ended owns no item that nobody was told of", idle_own_nothing_untold),
     Check("I-55", "states, reasons and other words of events exist", known_words),
+    Check(INBOX, "an item is accepted before it is taken, and ends once", items_end_once, is_whole=True),
 )
 WITH_FOLDS: Final = ("I-8", "folding is legal, repeatable, and the same in two halves")
 AT_THE_END: Final = ("I-9", "nothing is open when its session has ended")
@@ -186,6 +189,16 @@ def check_journal(
     if folds:
         found += [Violation(seq, WITH_FOLDS[0], text) for seq, text in _folds_well(entries, folds)]
     return sorted(found)
+
+
+def check_inbox(entries: Sequence[Entry], record: InboxRecord) -> list[Violation]:
+    """Return every item of a run whose journal, transcript and store do not agree (I-56).
+
+    Args:
+        entries: A whole journal.
+        record: What the transcript and the store hold.
+    """
+    return sorted(Violation(seq, INBOX, text) for seq, text in balance(entries, record))
 
 
 def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:

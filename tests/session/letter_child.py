@@ -1,8 +1,9 @@
-"""A session in a process of its own that takes letters and is in a long turn: `python -m tests.session.letter_child CWD RUNS`."""
+"""A session in a process of its own that takes letters and is in a long turn: `python -m tests.session.letter_child CWD RUNS [fire]`."""
 
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trio
@@ -34,6 +35,13 @@ async def run() -> None:
         durable = session.send("and then this", priority="later")
         await session.inbox.wait_durable(durable)
         await session.inbox.accept("push-1", "pushed from outside", origin=PUSHED)
+        if "fire" in sys.argv[3:]:
+            at = datetime.now(UTC) + timedelta(seconds=1.1)
+            events = session.events()
+            await session.schedules.add("woken by the clock", at=at, durable=True, tz="UTC")
+            async for event in events:
+                if event.kind == "schedule.fired":
+                    break
         print("ready", flush=True)
         await trio.sleep_forever()
 

@@ -13,12 +13,13 @@ import trio
 
 from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, SendRefused
 from greenroom.models import AnswerLike, ModelRequest, PlaybookModel
-from greenroom.session import Session, open_session
+from greenroom.session import EVENTS, FOLDS, Session, check_run, open_session
 from greenroom.session.peers._peer_sessions import SessionMessageError
 from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
+from greenroom.trace import JOURNAL, read_journal
 
 ACCEPTS: Final = {"peers": {"inbound": "accept"}}
 HOLDS: Final = {"peers": {"inbound": "hold"}}
@@ -89,3 +90,9 @@ async def told(session: Session, to: str, text: str = "Hello.") -> str:
         return await answer(session, to, text)
     except SendRefused as error:
         return kind_of(error)
+
+
+def unbalanced(run_folder: Path) -> list[str]:
+    """Return what `replay --check` finds about the items of a run that has ended."""
+    entries = read_journal(run_folder / JOURNAL, EVENTS).entries
+    return [violation.text for violation in check_run(run_folder, entries, FOLDS, is_running=False)]

@@ -19,7 +19,7 @@ from greenroom.session import Session
 from greenroom.store import INBOX, open_inbox_store
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
-from tests.session.letters import heard, open_one, told
+from tests.session.letters import heard, open_one, told, unbalanced
 
 TEXT: Final = "Hello from there."
 
@@ -153,6 +153,7 @@ async def test_each_state_of_a_receiver_gets_its_answer_and_the_letter_its_place
         await again.wait_quiet()
     assert len(heard(receiver.run, TEXT)) == 1
     assert await in_store(receiver.run) == ([], [])
+    assert unbalanced(receiver.run) == []
 
 
 async def where_is(run: Path) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -12,15 +15,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents.subagents import PeerState
+from greenroom.agents.subagents import PeerState, SendRefused
 from greenroom.core import SettingsError
 from greenroom.core.validation import read_settings
 from greenroom.inbox import MAX_LETTERS, Origin, OriginKind, StoredItem, peer
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import SessionSettings, open_session
-from greenroom.store import INBOX, MemoryInboxStore
+from greenroom.store import INBOX, MemoryInboxStore, SqliteInboxStore
 from greenroom.testing import virtual_ports
-from tests.session.letters import ACCEPTS, HOLDS, OTHER, answer, heard, noted, open_one, refusal, wait_heard
+from tests.session.letters import ACCEPTS, HOLDS, OTHER, answer, heard, kind_of, noted, open_one, refusal, wait_heard
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -100,6 +103,7 @@ async def test_nothing_is_sent_in_a_circle(tmp_path: Path, autojump_clock: MockC
         assert await refusal(session, f"session:{session.id}") == "refused"
 
 
+@pytest.mark.promise("I-61")
 async def test_refused_letter_counts_as_no_repeat(tmp_path: Path, short: Path, autojump_clock: MockClock) -> None:
     async with open_one(tmp_path) as session:
         for to, problem in ((f"session:{OTHER}", "not_there"), (f"uds:{short / 's'}", "refused")):
@@ -112,8 +116,9 @@ async def test_refused_letter_counts_as_no_repeat(tmp_path: Path, short: Path, a
             assert await refusal(session, to) == "repeated"
 
 
+@pytest.mark.promise("I-61")
 async def test_letter_to_ones_own_socket_is_refused(tmp_path: Path, short: Path, autojump_clock: MockClock) -> None:
-    """RM-02: by the way that its path is written, too."""
+    """RM-02. Mechanism: the door refuses a letter whose sender is its own session, however the path was written."""
     (short / "linked").symlink_to(short)
     async with open_one(tmp_path, {"peers": {"inbound": "accept", "socket": str(short / "s")}}) as session:
         for path in (short / "s", short / "linked" / "s"):
@@ -213,6 +218,47 @@ async def test_too_many_letters_and_too_long_ones_are_refused_and_nothing_is_los
     async with open_one(tmp_path, resume=there.run_folder) as again:
         await again.wait_quiet()
     assert [len(heard(there.run_folder, f"letter {number}.")) for number in range(MAX_LETTERS)] == [1] * MAX_LETTERS
+
+
+def newer(file: Path, _: pytest.MonkeyPatch) -> None:
+    with closing(sqlite3.connect(file)) as on:
+        on.execute("PRAGMA user_version = 99")
+
+
+def damaged(file: Path, _: pytest.MonkeyPatch) -> None:
+    for path in file.parent.glob(f"{INBOX}*"):
+        path.unlink()
+    file.write_bytes(b"not a database at all, but long enough to be read as one" * 20)
+
+
+def full(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(SqliteInboxStore, "_put", refuse)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"), [(newer, "a newer greenroom wrote it"), (damaged, "it is damaged"), (full, "disk is full")]
+)
+async def test_store_that_cannot_be_used_refuses_a_letter_and_is_left_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    autojump_clock: MockClock,
+    spoil: Callable[[Path, pytest.MonkeyPatch], None],
+    words: str,
+) -> None:
+    async with open_one(tmp_path, ACCEPTS) as there:
+        await there.run("begin")
+    file = there.run_folder / INBOX
+    async with open_one(tmp_path) as session:
+        to = f"session:{there.id}"
+        spoil(file, monkeypatch)
+        before = file.read_bytes()
+        with pytest.raises(SendRefused, match=words) as caught:
+            await answer(session, to)
+        assert kind_of(caught.value) == "broken"
+        assert file.read_bytes() == before
 
 
 async def test_letters_over_a_socket_are_stored_as_those_to_a_run(

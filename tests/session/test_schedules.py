@@ -276,7 +276,7 @@ def test_spent_budget_pauses_prompts_and_says_so(scene: Scene) -> None:
 
 
 def test_durable_schedule_catches_up_once_and_names_its_misses(scene: Scene) -> None:
-    """RM-04, RM-05: closed for three days, one prompt that names three times; then it goes on."""
+    """RM-04, RM-05. Mechanism: the planner makes one item for the latest of the times that passed, which names the others."""
 
     async def before() -> None:
         async with scene.open() as session:
@@ -421,7 +421,7 @@ def test_schedule_that_can_be_planned_no_more_is_deleted_with_the_reason(scene: 
 
 
 def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
-    """RM-05: the inbox knows an item by its name, also where the journal was cut before it."""
+    """RM-05. Mechanism: the item is named after the planned time, and the store takes a name once."""
 
     async def before() -> None:
         async with scene.open() as session:
@@ -540,7 +540,7 @@ def test_bounds_of_schedules_and_prompts(scene: Scene) -> None:
     ("settings", "part"), [({"durable": False}, "durable must be false here"), ({"enabled": False}, "switched off")]
 )
 def test_durable_is_refused_where_it_cannot_be_kept(scene: Scene, settings: dict[str, Any], part: str) -> None:
-    """RM-04: never silently turned into the other."""
+    """RM-04. Mechanism: `add` refuses `durable` where the run is not kept; it is never turned into the other."""
 
     async def go() -> None:
         async with scene.open(settings={"schedules": settings}) as session:

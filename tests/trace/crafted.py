@@ -8,6 +8,7 @@ import attrs
 
 from greenroom.actors import ActorBegan, ActorCreated, TurnBegan, TurnEnded
 from greenroom.core import Cause, Event
+from greenroom.inbox import InboxAccepted, InboxTaken
 from greenroom.mailbox import MessageAcked, MessageLeased, MessagePut
 from tests.trace.planting import Entries, Mutation, insert, move, numbered, place, run, same
 
@@ -120,3 +121,11 @@ def turn(actor: str, number: int) -> list[Event]:
         MessageAcked(**about, lane="next"),
         TurnEnded(**about, turn=number, state="completed", by="", cause=None, error="", **FLAGS),
     ]
+
+
+def accepted(item: str, *, origin: str = "peer") -> Event:
+    return InboxAccepted(item=item, origin=origin, lane="later", entry="prompt", chars=1, was_stored=True)
+
+
+def taken(item: str) -> Event:
+    return InboxTaken(item=item)

@@ -37,7 +37,7 @@ from greenroom.trace import (
     split_processes,
 )
 from greenroom.trace._checks import AT_THE_END, WITH_FOLDS
-from tests.trace.crafted import crowd_out, stop_the_oldest_first, with_grace
+from tests.trace.crafted import accepted, crowd_out, stop_the_oldest_first, taken, with_grace
 from tests.trace.planting import (
     BEGIN,
     END,
@@ -54,6 +54,7 @@ from tests.trace.planting import (
     numbered,
     place,
     repeat,
+    run,
     same,
 )
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, edges, run_entries, states, together, work
@@ -190,6 +191,7 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-48": (work, drop("turn.begin")),
     "I-49": (work, drop("actor.gone")),
     "I-55": (work, change("turn.end", to={"by": "somebody"})),
+    "I-56": (work, lambda _: run(accepted("1"), taken("1"), taken("1"))),
     "I-51": (work, at("actor.begin", t=lambda one: one.t - 0.05, inc=2)),
     "I-53": (work, lambda _: abandoned()),
     "I-54": (work, lambda _: idle_beside_its_item()),

@@ -7,6 +7,8 @@ from typing import Final
 from tools.mutants.catalogue import Mutant
 
 _KIT: Final = ("I-57",)
+_BALANCE: Final = "greenroom.trace._checks_inbox"
+_BALANCE_TESTS: Final = ("tests/trace/test_checks_inbox.py",)
 _KIT_TESTS: Final = ("tests/store/test_inbox_stores.py",)
 _SESSION_TESTS: Final = ("tests/session/test_stored_inbox.py",)
 _MEMORY: Final = "greenroom.store._memory_inbox"
@@ -220,6 +222,78 @@ DELIVERY: Final = (
         "                if policy is LetterPolicy.REFUSE:\n",
         "                if not text:\n",
         tests=_PEER_TESTS,
+    ),
+    Mutant(
+        "a session reads its own letters",
+        ("I-61",),
+        _PEERS,
+        "        if letter.sender == own:\n",
+        "        if not own:\n",
+        tests=_PEER_TESTS,
+    ),
+    Mutant(
+        "a refused letter counts as a repeat",
+        ("I-61",),
+        _PEERS,
+        'if error.kind != "unknown" and sent in self._recent:',
+        "if not to:",
+        tests=_PEER_TESTS,
+    ),
+    Mutant(
+        "a letter that may have arrived is called refused",
+        ("I-61",),
+        _PEERS,
+        '    "broken": "unknown",\n',
+        '    "broken": "refused",\n',
+        tests=("tests/session/test_peer_matrix.py",),
+    ),
+    Mutant(
+        "a socket that was closed is waited for",
+        (),
+        "greenroom.remote._letters",
+        "        if not received:\n            self._scope.cancel()\n",
+        "",
+        tests=("tests/remote/test_letters.py",),
+    ),
+    Mutant(
+        "a put is acknowledged and rolled back",
+        ("R6-b",),
+        _SQLITE,
+        '                on.execute("COMMIT")\n            except',
+        '                on.execute("ROLLBACK")\n            except',
+        tests=("tests/store/test_killed_processes.py",),
+    ),
+    Mutant(
+        "an item may end twice",
+        ("I-56",),
+        _BALANCE,
+        '    if item.end:\n        yield entry.seq, f"item {name} ends',
+        '    if not name:\n        yield entry.seq, f"item {name} ends',
+        tests=_BALANCE_TESTS,
+    ),
+    Mutant(
+        "an item that is lost balances",
+        ("I-56",),
+        _BALANCE,
+        "record.stored is not None and not is_stored:\n            yield",
+        "not name:\n            yield",
+        tests=_BALANCE_TESTS,
+    ),
+    Mutant(
+        "an item that was withdrawn may be read",
+        ("I-56",),
+        _BALANCE,
+        "        if lines and item.end in _WITHOUT_LINE:\n",
+        "        if not name:\n",
+        tests=_BALANCE_TESTS,
+    ),
+    Mutant(
+        "a durable schedule is kept in memory",
+        (),
+        "greenroom.session.parts._session_schedules",
+        "        if durable and not self._settings.durable:\n",
+        "        if not prompt and durable:\n",
+        tests=("tests/session/test_schedules.py",),
     ),
 )
 """At least one for each rule of a store, and for each promise of delivery."""

@@ -17,7 +17,6 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.agents import ITEMS
 from greenroom.core import GreenroomError, JournalError, Recorder, is_uuid
 from greenroom.core.ports import Ports
 from greenroom.inbox import (
@@ -33,8 +32,8 @@ from greenroom.inbox import (
     peer,
 )
 from greenroom.permissions import Mode
+from greenroom.session.record._inbox_record import count_items
 from greenroom.session.record._json_lines import objects_of
-from greenroom.session.record._resume import MAIN_FILE, TRANSCRIPTS
 from greenroom.store import INBOX, new_uuid, open_inbox_store
 from greenroom.trace import JOURNAL, Journal
 
@@ -69,6 +68,8 @@ class _Known:
 
     ended: frozenset[str]
     """Ids of items whose end the journal has."""
+    accepted: frozenset[str]
+    """Ids of items that the journal tells of as accepted."""
     read: frozenset[str]
     """Ids in the transcript."""
     users: frozenset[str]
@@ -163,7 +164,7 @@ class StoredInbox:
             permission_mode=_limit_of(item),
             expires_s=math.inf if math.isinf(left_s) else clock() + left_s,
         )
-        self._tell_accepted(entry)
+        self._tell_accepted(entry, was_stored=True)
         return entry
 
     def _stored(self, item: InboxItem) -> StoredItem:
@@ -182,7 +183,7 @@ class StoredInbox:
             expires_at=now + left_s,
         )
 
-    def _tell_accepted(self, item: InboxItem) -> None:
+    def _tell_accepted(self, item: InboxItem, *, was_stored: bool = False) -> None:
         self._recorder.emit(
             InboxAccepted(
                 item=item.id,
@@ -191,6 +192,7 @@ class StoredInbox:
                 lane=item.lane.value,
                 entry=item.kind.value,
                 chars=len(item.text),
+                was_stored=was_stored,
             )
         )
 
@@ -313,6 +315,8 @@ class StoredInbox:
             if known is not None and item.id in known.ended:
                 self._end(item.id)
             elif known is not None and item.id in known.read:
+                if item.id not in known.accepted:  # the journal was cut before it
+                    self._received(item)
                 self.note_taken(item.id)
             else:
                 is_known = known is not None and item.id in known.users
@@ -373,16 +377,14 @@ def _not_the_users(item: StoredItem) -> StoredItem:
 
 
 def _read_known(run_folder: Path) -> _Known:
-    ended, users = set(), set()
+    ended, accepted, users = set(), set(), set()
     for values in objects_of(run_folder / JOURNAL, b'"inbox.'):
         item = str(values.get("item"))
         if values.get("ev") in _ENDS:
             ended.add(item)
-        elif values.get("ev") == InboxAccepted.kind and values.get("origin") == OriginKind.HUMAN.value:
-            users.add(item)
-    read = set()
-    for values in objects_of(run_folder / TRANSCRIPTS / MAIN_FILE, b'"type":"user"', f'"{ITEMS}":'.encode()):
-        read.add(str(values.get("uuid")))
-        items = values.get(ITEMS)
-        read.update(map(str, items) if isinstance(items, list) else ())
-    return _Known(ended=frozenset(ended), read=frozenset(read), users=frozenset(users))
+        elif values.get("ev") == InboxAccepted.kind:
+            accepted.add(item)
+            if values.get("origin") == OriginKind.HUMAN.value:
+                users.add(item)
+    read = frozenset(count_items(run_folder))
+    return _Known(ended=frozenset(ended), accepted=frozenset(accepted), read=read, users=frozenset(users))
