@@ -101,6 +101,15 @@ PROMISES: Final = {
         "Whenever a process is killed, each time of a schedule is one item; several that were missed are one, which names them.",
         "schedules",
     ),
+    # monitors
+    "R12-b": Promise("A command that is monitored never keeps the user's next message from the agent.", "monitors"),
+    "R12-c": Promise(
+        "Each line of a monitored command is reported in order, or counted; at most 20 reports come in a minute.",
+        "monitors",
+    ),
+    "R12-d": Promise(
+        "The end of a monitor is told once, wherever a process is killed; none is started again.", "monitors"
+    ),
     # records
     "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
     # delivery
@@ -222,6 +231,12 @@ NOT_IN_A_JOURNAL: Final = {
     "A23-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A23-d": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "R6-b": Unseen("a store is no actor, and its processes keep no journal", ("store/test_killed_processes.py",)),
+    "R12-b": Unseen("what waits, and for how long, is not on record", ("session/test_monitors.py",)),
+    "R12-c": Unseen(
+        "lines are not on record, only their reports are",
+        ("tools/builtin/test_line_batches.py", "tools/builtin/test_monitor.py", "session/test_monitors.py"),
+    ),
+    "R12-d": Unseen("a killed process records nothing", ("session/test_killed_monitors.py",)),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),

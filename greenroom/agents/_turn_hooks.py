@@ -189,6 +189,7 @@ _KINDS: Final = {
     "in_process_teammate": "teammate",
     "remote_agent": "cloud session",
     "mcp_task": "MCP task",
+    "monitor": "monitor",
 }
 _GOES_ON: Final = frozenset(("clear", "compact"))
 """Beginnings at which a session has its title already."""

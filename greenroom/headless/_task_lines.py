@@ -21,7 +21,7 @@ from greenroom.agents.events import (
     ToolBegan,
 )
 from greenroom.core import Event
-from greenroom.tasks import AGENT, Progress, TaskBegan, TaskEnded, TaskMoved, TaskState, describe_end
+from greenroom.tasks import AGENT, MONITOR, SHELL, Progress, TaskBegan, TaskEnded, TaskMoved, TaskState, describe_end
 
 Line: TypeAlias = dict[str, Any]
 
@@ -42,6 +42,11 @@ class _Running:
     def about(self) -> Line:
         """Return what names it in each line."""
         return {"task_id": self.began.task, **({"tool_use_id": self.began.call} if self.began.call else {})}
+
+    @property
+    def type(self) -> str:
+        """Its type; to readers of the stream, a monitor is a shell."""
+        return SHELL if self.began.type == MONITOR else self.began.type
 
     def usage(self, now_s: float) -> Line:
         """Return what it has used so far."""
@@ -102,7 +107,7 @@ class TaskLines:
     def live(self) -> list[Line]:
         """Return what runs in the background now."""
         return [
-            {"task_id": running.began.task, "task_type": running.began.type, "description": running.began.description}
+            {"task_id": running.began.task, "task_type": running.type, "description": running.began.description}
             for running in self._running.values()
             if running.is_background
         ]
@@ -185,7 +190,7 @@ class TaskLines:
             "task_started",
             **running.about(),
             description=began.description,
-            task_type=began.type,
+            task_type=running.type,
             is_backgrounded=running.is_background,
         )
         if began.type == AGENT:

@@ -1,7 +1,7 @@
 """Matchers: the subjects (tool names, agent types, sources) that a group of handlers applies to.
 
 Text of plain characters names its subjects exactly; anything else is a regular expression that may match anywhere.
-`Task` is an alias of the tool `Agent`.
+`Task` is an alias of the tool `Agent`. What guards the commands of `Bash` guards those of `Monitor`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLAIN_WITH_FEWER: Final = re.compile(r"[A-Za-z0-9_|]*")
 _FEWER: Final = frozenset({HookEvent.FILE_CHANGED, HookEvent.STOP_FAILURE})
 _MAX_CHARS: Final = 1_000
 _JS_NAMED_GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z_$])")
-_OTHER_NAMES: Final = {"Agent": ("Agent", "Task")}
+_OTHER_NAMES: Final = {"Agent": ("Agent", "Task"), "Monitor": ("Monitor", "Bash")}
 
 
 @final

@@ -62,6 +62,7 @@ _NAME_KEY: Final = {OriginKind.CHANNEL: "server", OriginKind.PEER: "from"}
 HUMAN: Final = Origin(OriginKind.HUMAN)
 COORDINATOR: Final = Origin(OriginKind.COORDINATOR)
 TASK_NOTIFICATION: Final = Origin(OriginKind.TASK_NOTIFICATION)
+MONITOR: Final = Origin(OriginKind.TASK_NOTIFICATION, subkind="monitor")
 AUTO_CONTINUATION: Final = Origin(OriginKind.AUTO_CONTINUATION)
 SCHEDULE: Final = Origin(OriginKind.AUTO_CONTINUATION, subkind="schedule")
 HOOK: Final = Origin(OriginKind.AUTO_CONTINUATION, subkind="hook")

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.inbox._inbox_items import EntryKind
-from greenroom.inbox._origin import AUTO_CONTINUATION, HUMAN, SCHEDULE, TASK_NOTIFICATION, Origin, OriginKind
+from greenroom.inbox._origin import AUTO_CONTINUATION, HUMAN, MONITOR, SCHEDULE, TASK_NOTIFICATION, Origin, OriginKind
 from greenroom.mailbox import Lane
 
 
@@ -44,7 +44,7 @@ ROUTES: Final = {
     InboxSource.USER: Route(EntryKind.PROMPT, Lane.NEXT, HUMAN),
     InboxSource.USER_BASH: Route(EntryKind.BASH, Lane.NEXT, HUMAN),
     InboxSource.SHELL: Route(EntryKind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
-    InboxSource.MONITOR: Route(EntryKind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
+    InboxSource.MONITOR: Route(EntryKind.TASK_NOTIFICATION, Lane.LATER, MONITOR),
     InboxSource.AGENT: Route(EntryKind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
     InboxSource.REMOTE: Route(EntryKind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
     InboxSource.STOP_HOOK: Route(

@@ -11,7 +11,7 @@ from typing import Final
 
 from greenroom.permissions._rules import Rule
 
-_SHELLS: Final = frozenset(("Bash", "PowerShell"))
+_SHELLS: Final = frozenset(("Bash", "Monitor", "PowerShell"))
 _WRAPPERS: Final = ("env", "xargs", "sudo", "doas", "nohup", "nice", "ionice", "setsid", "stdbuf", "timeout")
 """Programs that run another one, after options of their own."""
 _INTERPRETERS: Final = """

@@ -18,7 +18,7 @@ import attrs
 from greenroom.core.validation import checked
 from greenroom.permissions._path_patterns import path_problem
 from greenroom.permissions._text_patterns import TextPattern
-from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, PARAMETERS, READ_TOOLS, canonical_name
+from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, PARAMETERS, READ_TOOLS, SHELL_TOOLS, canonical_name
 
 
 class Effect(StrEnum):
@@ -110,6 +110,8 @@ _NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]+")
 _LEADING_NAME: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)")
 _MCP_ALLOW_PATTERN: Final = re.compile(r"mcp__(?:(?!__)[A-Za-z0-9_.-])+__[A-Za-z0-9_.*-]*")
 _DOMAIN: Final = re.compile(r"domain:(?:\*\.)?[A-Za-z0-9_.-]+|domain:(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+)|domain:\*")
+_SHELL: Final = "Bash"
+_FAMILIES: Final = {"Edit": EDIT_TOOLS, "Read": READ_TOOLS, _SHELL: SHELL_TOOLS}
 PARAMETER: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 
@@ -196,10 +198,13 @@ def is_parameter(tool: str, content: str) -> bool:
 
 
 def names_tool(rule: Rule, tool: str) -> bool:
-    """True if a rule applies to a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`)."""
+    """True if a rule applies to a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`, `Bash` covers
+    `Monitor`).
+    """
     name = rule.tool
-    if name == tool or (name == "Edit" and tool in EDIT_TOOLS) or (name == "Read" and tool in READ_TOOLS):
+    if name == tool or tool in _FAMILIES.get(name, ()):
         return True
     if "*" in name:
-        return TextPattern(name).matches(tool)
+        pattern = TextPattern(name)
+        return pattern.matches(tool) or (tool in SHELL_TOOLS and pattern.matches(_SHELL))
     return name.startswith("mcp__") and name.count("__") == 1 and tool.startswith(name + "__")

@@ -47,6 +47,7 @@ MAX_SUGGESTED: Final = 5
 MAX_PIECES: Final = 100
 """Maximum number of pieces of an unparsable script that are treated as commands."""
 
+_MONITOR: Final = "Monitor"
 _SEPARATORS: Final = re.compile(r"[;&|\n\r(){}`]+|\$\(")
 _TERMINAL: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """Sequences that a terminal obeys."""
@@ -95,6 +96,8 @@ _HAVE_SUBCOMMANDS: Final = frozenset(
 def shell_findings(request: Request, place: Place) -> Findings:
     """Find out about a call of a shell."""
     found = Findings()
+    if request.tool == _MONITOR:  # it always runs in the background, which rules may speak about
+        request = attrs.evolve(request, input={**request.input, "run_in_background": True})
     for effect in (Effect.DENY, Effect.ASK):
         found.note(effect, request.tool, whole_tool_rule(request, effect))
     script = request.input.get(request.traits.subject)
@@ -261,7 +264,7 @@ class _Finder:
                 is_edit=is_home and use is not None and use.is_edit,
                 rule=rule,
                 blocked_path=blocked,
-                updates=_suggest(forms[-1]),
+                updates=_suggest(forms[-1], self.request.tool),
                 why=_untrusted(programs) or (f"it would run {own}, which lies in a working directory" if own else ""),
             )
         )
@@ -435,13 +438,13 @@ def _covers(pattern: TextPattern, forms: Sequence[Sequence[Word]]) -> bool:
     return False
 
 
-def _suggest(words: Sequence[Word]) -> tuple[Update, ...]:
+def _suggest(words: Sequence[Word], tool: str) -> tuple[Update, ...]:
     """Return the rule that would allow a command permanently: a prefix if the program has subcommands, else the exact
     text.
     """
     text = raw_text(words)
     if len(words) > 1 and words[0].raw in _HAVE_SUBCOMMANDS and _SUBCOMMAND.fullmatch(words[1].raw):
         text = f"{words[0].raw} {words[1].raw} *"
-    elif not text or "*" in text or "\n" in text or text.endswith((":", " ")) or is_parameter("Bash", text):
+    elif not text or "*" in text or "\n" in text or text.endswith((":", " ")) or is_parameter(tool, text):
         return ()
-    return (Update(kind="addRules", destination=Scope.LOCAL, rules=(f"Bash({text})",)),)
+    return (Update(kind="addRules", destination=Scope.LOCAL, rules=(f"{tool}({text})",)),)

@@ -55,6 +55,7 @@ def _table() -> dict[str, ToolTraits]:
         **dict.fromkeys(("Edit", "MultiEdit", "Write"), edit),
         "NotebookEdit": ToolTraits(kind=ToolKind.EDIT, subject="notebook_path"),
         "Bash": ToolTraits(kind=ToolKind.SHELL, subject="command"),
+        "Monitor": ToolTraits(kind=ToolKind.SHELL, subject="command"),
         "PowerShell": ToolTraits(subject="command"),
         "WebFetch": ToolTraits(kind=ToolKind.NETWORK, subject="url"),
         "WebSearch": ToolTraits(kind=ToolKind.NETWORK, subject="query"),
@@ -75,11 +76,13 @@ def _table() -> dict[str, ToolTraits]:
 KNOWN_TOOLS: Final = _table()
 READ_TOOLS: Final = frozenset(name for name, traits in KNOWN_TOOLS.items() if traits.kind is ToolKind.READ)
 EDIT_TOOLS: Final = frozenset(name for name, traits in KNOWN_TOOLS.items() if traits.kind is ToolKind.EDIT)
+SHELL_TOOLS: Final = frozenset(name for name, traits in KNOWN_TOOLS.items() if traits.kind is ToolKind.SHELL)
 FILE_TOOLS: Final = READ_TOOLS | EDIT_TOOLS | {"Cd"}
 """Tools whose specifier is a path; `Cd` stands for a change of folder in a shell."""
 PARAMETERS: Final = {
     "Agent": frozenset(("model", "name", "run_in_background", "isolation", "mode", "team_name", "description")),
     "Bash": frozenset(("run_in_background", "timeout", "dangerouslyDisableSandbox")),
+    "Monitor": frozenset(("persistent", "timeout_ms")),
     "Grep": frozenset(("output_mode", "multiline", "type", "glob")),
     "Edit": frozenset(("replace_all",)),
     "NotebookEdit": frozenset(("edit_mode", "cell_type")),

@@ -2,13 +2,15 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._notice import TaskNotice, TaskUsage
+from greenroom.tasks._notice import TaskNotice, TaskReport, TaskUsage
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import Tasks, open_tasks
 from greenroom.tasks._task import (
     AGENT,
+    COMMANDS,
     LOST,
     MCP_CALL,
+    MONITOR,
     SHELL,
     TEAMMATE,
     EndReport,
@@ -37,10 +39,12 @@ from greenroom.tasks._task_view import FOLDS, TaskView, lost
 
 __all__ = [
     "AGENT",
+    "COMMANDS",
     "EVENTS",
     "FOLDS",
     "LOST",
     "MCP_CALL",
+    "MONITOR",
     "SHELL",
     "TEAMMATE",
     "TERMINAL",
@@ -59,6 +63,7 @@ __all__ = [
     "TaskMoved",
     "TaskNotice",
     "TaskRegistered",
+    "TaskReport",
     "TaskSettled",
     "TaskState",
     "TaskUndelivered",

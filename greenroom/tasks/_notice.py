@@ -88,6 +88,38 @@ class TaskNotice:
         return fields({key: text for key, text in texts.items() if text}, inside=_FIELDS, keeps_marks=keeps_marks)
 
 
+@final
+@attrs.frozen(kw_only=True)
+class TaskReport:
+    """Lines that a running task has printed, for the agent that owns it."""
+
+    task_id: str
+    number: int
+    """From 1, in the order of the lines."""
+    description: str
+    owner: str
+    """Id of the agent to notify; not part of the text."""
+    lines: tuple[str, ...]
+    suppressed: int = 0
+    """Number of lines since the previous report that are in none."""
+
+    @property
+    def id(self) -> str:
+        """Id of the report in a store: `<task id>.<number>`."""
+        return f"{self.task_id}.{self.number}"
+
+    @property
+    def xml(self) -> str:
+        """The text for the model."""
+        told = {
+            "task-id": self.task_id,
+            "summary": f'Monitor event: "{self.description}"'
+            + (f" ({self.suppressed} suppressed)" if self.suppressed else ""),
+            "event": "\n".join(self.lines),
+        }
+        return wrap(TAG, "\n".join(fields(told, inside=_FIELDS)))
+
+
 _FIELDS: Final = (
     *("task-id", "tool-use-id", "output-file", "status", "summary", "result", "usage", "worktree", "worktree-branch"),
 )

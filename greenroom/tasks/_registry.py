@@ -9,7 +9,7 @@ same.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ from greenroom.actors import Edge
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause, InternalError, open_bare_nursery
 from greenroom.core.texts import message_of
-from greenroom.tasks._notice import TaskNotice
-from greenroom.tasks._task import MCP_CALL, SHELL, EndReport, Task, TaskInfo
+from greenroom.tasks._notice import TaskNotice, TaskReport
+from greenroom.tasks._task import MCP_CALL, MONITOR, SHELL, EndReport, Task, TaskInfo
 
 MAX_FINISHED: Final = 1_000
 """Maximum number of finished tasks that are remembered; the oldest are forgotten first."""
@@ -39,6 +39,12 @@ failure.
 """
 Watch: TypeAlias = Callable[[Task, Edge | None], None]
 """Called with each edge that a task takes, and with None for a move to the background, in the same step."""
+Report: TypeAlias = Callable[[TaskReport], Awaitable[bool]]
+"""Delivers what a running task has printed; returns False if nobody can take it now."""
+
+
+async def _report_to_nobody(_: TaskReport) -> bool:
+    return False
 
 
 class TaskOwner(Protocol):
@@ -86,15 +92,25 @@ class Tasks:
         self._is_releasing = False
         self._sweeping = trio.CancelScope()
         self._owners: list[TaskOwner] = []
+        self._report: Report = _report_to_nobody
 
-    def join(self, owner: TaskOwner, *, deliver: Callable[[TaskNotice], None] | None = None) -> None:
+    def join(
+        self,
+        owner: TaskOwner,
+        *,
+        deliver: Callable[[TaskNotice], None] | None = None,
+        report: Report | None = None,
+    ) -> None:
         """Register an owner of tasks; those that joined later are asked first.
 
         Args:
             owner: The owner. It is asked for the tasks of names, and about each task that is to be released.
             deliver: Takes the notices of ends from now on; None leaves them with their present recipient.
+            report: The same for what running tasks have printed.
         """
         self._owners.insert(0, owner)
+        if report is not None:
+            self._report = report
         if deliver is not None:
             self._deliver = deliver
 
@@ -111,6 +127,7 @@ class Tasks:
         server: str = "",
         tool: str = "",
         is_background: bool,
+        is_monitor: bool = False,
     ) -> Task:
         """Start a command, or a call of an MCP server, and return its task; it is `pending` until its work begins.
 
@@ -125,12 +142,13 @@ class Tasks:
             server: The server of a call; empty for a command.
             tool: The server's name of the tool of a call.
             is_background: True if a notice reports its end, because no call waits for it.
+            is_monitor: True for a command whose lines are reported while it runs.
         """
         if id in self._tasks:
             raise InternalError(f"duplicate task id {id!r}")
         info = TaskInfo(
             id=id,
-            kind=MCP_CALL if server else SHELL,
+            kind=MCP_CALL if server else MONITOR if is_monitor else SHELL,
             description=description,
             owner=owner,
             tool_use_id=tool_use_id,
@@ -142,6 +160,20 @@ class Tasks:
         task = self._add(info, is_background=is_background)
         self._nursery.start_soon(_run, task, work, name=f"task {id}")
         return task
+
+    async def report(self, task_id: str, number: int, lines: Sequence[str], *, suppressed: int) -> bool:
+        """Report lines that a running task has printed to its owner; return False if nobody can take them now."""
+        info = self._tasks[task_id].info
+        return await self._report(
+            TaskReport(
+                task_id=task_id,
+                number=number,
+                description=info.description,
+                owner=info.owner,
+                lines=tuple(lines),
+                suppressed=suppressed,
+            )
+        )
 
     def open(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object]) -> Task:
         """Register a task whose work is done elsewhere, and return it, `pending`; `begin` and `end` report its

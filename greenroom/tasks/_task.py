@@ -27,6 +27,9 @@ SHELL: Final = "local_bash"
 AGENT: Final = "local_agent"
 TEAMMATE: Final = "in_process_teammate"
 MCP_CALL: Final = "mcp_task"
+MONITOR: Final = "monitor"
+COMMANDS: Final = frozenset((SHELL, MONITOR))
+"""Kinds of tasks that are processes."""
 LOST: Final = "lost"
 """Requester of the end of a task whose process was gone before it had ended."""
 
@@ -70,8 +73,8 @@ class TaskInfo:
     """Description of a task, known before it begins."""
 
     id: str
-    """`b` and 8 of `[0-9a-z]` for a shell, `m` and 8 of these for a call of an MCP server, `a` and 16 hex digits for an
-    agent, `name@team` for a teammate.
+    """`b` and 8 of `[0-9a-z]` for a shell, `m` and 8 of these for a monitor and for a call of an MCP server, `a` and 16 hex
+    digits for an agent, `name@team` for a teammate.
     """
     kind: str = SHELL
     description: str
@@ -314,7 +317,7 @@ def _name(kind: str, description: str) -> str:
     return f'{_WORDS.get(kind, "Background command")} "{description}"'
 
 
-_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate", MCP_CALL: "MCP call"}
+_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate", MCP_CALL: "MCP call", MONITOR: "Monitor"}
 
 
 def _ending(state: TaskState, exit_code: int | None, error: str) -> str:

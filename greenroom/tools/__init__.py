@@ -4,7 +4,8 @@ from greenroom.tools._background import Background, BackgroundTask, wait_linked
 from greenroom.tools._file_changes import FileChanges
 from greenroom.tools._function_tools import FunctionTool, ToolFunction, tool
 from greenroom.tools._input_reader import validate
-from greenroom.tools._process_groups import MAX_OUTPUT_BYTES, PipedProcess, Processes, SystemProcesses, open_processes
+from greenroom.tools._process_groups import MAX_OUTPUT_BYTES, PipedProcess, SystemProcesses, open_processes
+from greenroom.tools._processes import Processes
 from greenroom.tools._questions import AskUser, Option, Question, QuestionAnswers, QuestionRequest
 from greenroom.tools._schemas import Arg
 from greenroom.tools._tool import SIDE_BY_SIDE, Tool, ToolSchema, ToolSet, acts_on_session, plan_batches, records_itself

@@ -169,8 +169,20 @@ class Background(Protocol):
         server: str = "",
         tool: str = "",
         is_background: bool,
+        is_monitor: bool = False,
     ) -> BackgroundTask:
         """Start a task; it can be found by its id before this returns."""
+        ...
+
+    async def report(self, task_id: str, number: int, lines: Sequence[str], *, suppressed: int) -> bool:
+        """Report lines that a running task has printed to the agent that owns it; return False if nobody can take them now.
+
+        Args:
+            task_id: The task.
+            number: The number of the report, from 1; a second report with the same number changes nothing.
+            lines: The lines.
+            suppressed: Number of lines since the previous report that are in none.
+        """
         ...
 
     def running(self, owner: str | None = None) -> Sequence[BackgroundTask]:

@@ -13,9 +13,9 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final, Protocol, final
+from typing import Final, final
 
 import attrs
 import trio
@@ -23,7 +23,8 @@ import trio
 from greenroom.containment import ChildKind, Secrets, child_environment
 from greenroom.core import make_private_folder, open_private, task_id, whole_path
 from greenroom.core.ports import Blocking, Ids
-from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
+from greenroom.tools._outputs import read_tail
+from greenroom.tools._processes import ProcessEnd
 from greenroom.tools._reaper import Reaper
 from greenroom.tools._tool_errors import ToolError
 
@@ -47,58 +48,6 @@ _UNATTENDED: Final = {
     "GIT_TERMINAL_PROMPT": "0",
     "PAGER": "cat",
 }
-
-
-@attrs.frozen
-class ProcessEnd:
-    """The end of a process."""
-
-    exit_code: int
-    """0 to 255, or minus the number of the signal that ended it."""
-    left_others: bool = False
-    """True if processes that it had started were still running, and were ended."""
-
-
-@attrs.frozen(kw_only=True)
-class ProcessResult:
-    """The result of `ToolContext.run_process`."""
-
-    exit_code: int | None
-    """0 to 255, or minus the number of the signal that ended it; None after a timeout."""
-    output: Output
-    output_file: Path | None
-    """The whole output, if it is too long to be shown."""
-
-    @property
-    def has_timed_out(self) -> bool:
-        """True if it was ended by the timeout."""
-        return self.exit_code is None
-
-
-class Processes(Protocol):
-    """The port through which tools start processes."""
-
-    def new_output(self) -> Path:
-        """Return a name for a file of output that no other one has; the stem is the id of a shell task."""
-        ...
-
-    async def run(
-        self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
-    ) -> ProcessEnd:
-        """Run a program to its end, and everything it started to theirs.
-
-        Cancelled, it ends the whole group before it lets go, which takes a grace of some seconds at most.
-
-        Args:
-            command: The program and its arguments.
-            cwd: An absolute folder.
-            output: What it prints is appended to this file, which is made.
-            env: Variables beside those of this program that hold no secret.
-
-        Raises:
-            ToolError: It cannot be started, or printed too much and was ended.
-        """
-        ...
 
 
 @final
@@ -174,11 +123,13 @@ async def _wait_a_moment(group: _ProcessGroup, look_s: float = _LOOK_S) -> None:
             await trio.sleep_forever()
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:  # the file was removed
-        return 0
+def _size(*paths: Path) -> int:
+    """Return how much is in these files; one that was removed is empty."""
+    size = 0
+    for path in paths:
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
 
 
 def _shorten(path: Path, limit: int) -> None:
@@ -214,26 +165,34 @@ class SystemProcesses:
         self._grace_s = grace_s
         self._max_output_bytes = max_output_bytes
 
-    def new_output(self) -> Path:
+    def new_output(self, letter: str = "b") -> Path:
         """Return `<folder>/b........output`."""
-        return self._folder / f"{task_id(self._ids, 'b')}.output"
+        return self._folder / f"{task_id(self._ids, letter)}.output"
 
     async def run(
-        self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        output: Path,
+        env: Mapping[str, str] | None = None,
+        errors: Path | None = None,
     ) -> ProcessEnd:
         """Run a program to its end; see `Processes.run`."""
-        group = await self._started(command, cwd, output, env, is_piped=False)
+        files = (output,) if errors is None else (output, errors)
+        group = await self._started(command, cwd, files, env, is_piped=False)
         left_others = False
         try:
-            await self._wait_first(group, output)
+            await self._wait_first(group, *files)
             left_others = await self._blocking.run(group.is_alive)
         finally:
             # Not under the caller's deadline, and bounded by our own.
             with trio.CancelScope(shield=True):
                 exit_code = await self._end(group)
-                await self._blocking.run(_shorten, output, self._max_output_bytes)
-                if self._secrets:
-                    await self._blocking.run(self._secrets.mask_file, output)
+                for file in files:
+                    await self._blocking.run(_shorten, file, self._max_output_bytes)
+                    if self._secrets:
+                        await self._blocking.run(self._secrets.mask_file, file)
         return ProcessEnd(exit_code, left_others)
 
     @asynccontextmanager
@@ -254,7 +213,7 @@ class SystemProcesses:
         Raises:
             ToolError: It cannot be started.
         """
-        group = await self._started(command, cwd, complaints, env, is_piped=True)
+        group = await self._started(command, cwd, (complaints,), env, is_piped=True)
         process = None
         try:
             assert group.first.stdin is not None
@@ -290,37 +249,38 @@ class SystemProcesses:
                     await self._end(group)
 
     async def _started(
-        self, command: Sequence[str], cwd: Path, output: Path, env: Mapping[str, str] | None, *, is_piped: bool
+        self, command: Sequence[str], cwd: Path, files: Sequence[Path], env: Mapping[str, str] | None, *, is_piped: bool
     ) -> _ProcessGroup:
         kind = ChildKind.SERVER if is_piped else ChildKind.COMMAND
         named = {**self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
         variables = child_environment(kind, named=named, passed=self._pass_env)
         try:
-            return await self._blocking.run(self._start, list(command), cwd, output, variables, is_piped=is_piped)
+            return await self._blocking.run(self._start, list(command), cwd, files, variables, is_piped=is_piped)
         except OSError as error:
             where = f" in {cwd}" if str(error.filename) == str(cwd) else ""
             why = (error.strerror or str(error)).lower()
             raise ToolError(f"{command[0]} cannot be started{where}: {why}") from error
 
     def _start(
-        self, command: list[str], cwd: Path, output: Path, env: dict[str, str], *, is_piped: bool
+        self, command: list[str], cwd: Path, files: Sequence[Path], env: dict[str, str], *, is_piped: bool
     ) -> _ProcessGroup:
         self._reaper.be_ready()
-        make_private_folder(output.parent)
-        descriptor = open_private(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
-        try:
+        make_private_folder(files[0].parent)
+        with ExitStack() as opened:
+            descriptors = []
+            for file in files:
+                descriptors.append(open_private(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW))
+                opened.callback(os.close, descriptors[-1])
             first = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE if is_piped else subprocess.DEVNULL,
-                stdout=subprocess.PIPE if is_piped else descriptor,
-                stderr=descriptor,
+                stdout=subprocess.PIPE if is_piped else descriptors[0],
+                stderr=descriptors[-1],
                 bufsize=0,
                 cwd=cwd,
                 env=env,
                 start_new_session=True,
             )
-        finally:
-            os.close(descriptor)
         try:
             self._reaper.watch(first.pid)
             return _ProcessGroup(first, os.pidfd_open(first.pid) if hasattr(os, "pidfd_open") else None)
@@ -331,7 +291,7 @@ class SystemProcesses:
                 pipe.close()
             raise
 
-    async def _wait_first(self, group: _ProcessGroup, output: Path) -> None:
+    async def _wait_first(self, group: _ProcessGroup, *files: Path) -> None:
         """Wait until the first process has ended.
 
         The output is looked at often as long as it grows fast, or a second of it could be more than all that is allowed.
@@ -339,22 +299,23 @@ class SystemProcesses:
         Raises:
             ToolError: It printed more than the limit; the group was killed.
         """
-        limit, size, masked, look_s = self._max_output_bytes, 0, 0, _FIRST_LOOK_S
+        limit, size, look_s = self._max_output_bytes, 0, _FIRST_LOOK_S
+        masked = dict.fromkeys(files, 0)
         while not group.has_first_ended():
             await _wait_a_moment(group, look_s)
-            if self._secrets:
-                masked = await self._blocking.run(self._secrets.mask_file, output, masked)
-            before, size = size, await self._blocking.run(_size, output)
+            for file in files if self._secrets else ():
+                masked[file] = await self._blocking.run(self._secrets.mask_file, file, masked[file])
+            before, size = size, await self._blocking.run(_size, *files)
             look_s = _FIRST_LOOK_S if size - before > limit // 64 else min(2 * look_s, _LOOK_S)
             if size > limit:
                 break
         else:
-            size = await self._blocking.run(_size, output)
+            size = await self._blocking.run(_size, *files)
         if size > limit:
             group.send(signal.SIGKILL)  # asked to end, it would continue to print during the whole grace period
             raise ToolError(
                 f"the command was ended because it printed more than {limit} bytes (the setting "
-                f"limits.command_output_bytes); the start is in {output}. Print less, or write to a file of your own."
+                f"limits.command_output_bytes); the start is in {files[0]}. Print less, or write to a file of your own."
             )
 
     async def _end(self, group: _ProcessGroup) -> int:
@@ -421,28 +382,3 @@ async def open_processes(
     finally:
         with trio.CancelScope(shield=True):
             await blocking.run(reaper.close)
-
-
-async def run_process(
-    processes: Processes,
-    blocking: Blocking,
-    command: Sequence[str],
-    *,
-    cwd: Path,
-    timeout_s: float,
-    env: Mapping[str, str] | None = None,
-    most: int = INLINE_CHARACTERS,
-) -> ProcessResult:
-    """Run a program and return what it printed; see `ToolContext.run_process`."""
-    output = processes.new_output()
-    end = None
-    with trio.move_on_after(timeout_s):
-        end = await processes.run(command, cwd=cwd, output=output, env=env)
-    shown = await blocking.run(read_output, output, most)
-    if not shown.is_cut:
-        await blocking.run(output.unlink, missing_ok=True)
-    return ProcessResult(
-        exit_code=None if end is None else end.exit_code,
-        output=shown,
-        output_file=output if shown.is_cut else None,
-    )

@@ -21,7 +21,7 @@ from greenroom.core import Image
 from greenroom.core.ports import Blocking
 from greenroom.tools._background import Background, BackgroundTask
 from greenroom.tools._file_changes import FileChange, FileChanges
-from greenroom.tools._process_groups import ProcessEnd, Processes, ProcessResult, run_process
+from greenroom.tools._processes import ProcessEnd, Processes, ProcessResult, run_process
 from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
 from greenroom.tools._tool_errors import OutsideRoots, ToolError
 from greenroom.tools._workspace import Workspace
@@ -272,12 +272,18 @@ class SandboxedProcesses:
     _roots: tuple[Path, ...]
     _blocking: Blocking
 
-    def new_output(self) -> Path:
+    def new_output(self, letter: str = "b") -> Path:
         """Return a name for a file of output that no other one has."""
-        return self._processes.new_output()
+        return self._processes.new_output(letter)
 
     async def run(
-        self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        output: Path,
+        env: Mapping[str, str] | None = None,
+        errors: Path | None = None,
     ) -> ProcessEnd:
         """Run a program to its end; see `Processes.run`.
 
@@ -290,4 +296,4 @@ class SandboxedProcesses:
         # Where the shell notes the folder in which it ended; it lies in the run folder.
         files = [path for path in (output.with_suffix(".cwd"),) if path.is_file()]
         wrapped = self._sandbox.command(command, cwd=cwd, roots=self._roots, files=files)
-        return await self._processes.run(wrapped, cwd=cwd, output=output, env=env)
+        return await self._processes.run(wrapped, cwd=cwd, output=output, env=env, errors=errors)

@@ -196,6 +196,9 @@ class Crew:
     def living(self) -> list[AgentState]:
         return [home for ref, home in self.known.values() if home.profile.is_child and not ref.is_gone]
 
+    async def report_to_main(self, report_id: str, text: str) -> bool:
+        return False
+
     def has_budget(self) -> bool:
         return self.may_spend
 

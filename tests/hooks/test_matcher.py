@@ -42,6 +42,10 @@ def matches(text: str, subject: str, event: HookEvent = TOOL) -> bool:
         (r"^\w+$", "Édit", False),  # JavaScript's classes are ASCII
         ("Task", "Agent", True),
         ("^Task$", "Agent", True),
+        ("Edit|Bash", "Monitor", True),
+        ("^Bash$", "Monitor", True),
+        ("Monitor", "Monitor", True),
+        ("Monitor", "Bash", False),
         ("Agent", "Agent", True),
         ("Task", "TaskCreate", False),
     ],

@@ -100,12 +100,12 @@ async def test_version_of_a_trusted_environment_is_told_unasked(project: Path, m
 
 
 def test_shell_is_not_that_of_the_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from greenroom.tools.builtin._bash import _program
+    from greenroom.tools.builtin._bash import shell_program
 
     make_program(project / "bash")
     monkeypatch.chdir(project)
     for search in (".", "", "./bin"):
         monkeypatch.setenv("PATH", f"{search}{os.pathsep}{SYSTEM}")
-        _program.cache_clear()
-        assert Path(_program()).is_relative_to("/usr/bin") or Path(_program()).is_relative_to("/bin")
-    _program.cache_clear()
+        shell_program.cache_clear()
+        assert Path(shell_program()).is_relative_to("/usr/bin") or Path(shell_program()).is_relative_to("/bin")
+    shell_program.cache_clear()

@@ -18,7 +18,7 @@ import trio
 from greenroom.core.ports import SystemIds, ThreadBlocking
 from greenroom.testing import CancelAt
 from greenroom.tools import PipedProcess, Processes, SystemProcesses, ToolContext, ToolError, open_processes
-from greenroom.tools._process_groups import ProcessResult
+from greenroom.tools._processes import ProcessResult
 from greenroom.tools._reaper import Reaper
 from tests.tools.processes import end, is_running, marked, members, numbers_in, system_processes, tree_program, until
 

@@ -19,7 +19,7 @@ import trio
 from greenroom.agents._state import AgentState
 from greenroom.agents._worktree_session import WorktreeSession
 from greenroom.core import Event, JournalError, UsageError
-from greenroom.tasks import SHELL, Tasks
+from greenroom.tasks import COMMANDS, Tasks
 from greenroom.worktrees import (
     Fate,
     Hold,
@@ -232,7 +232,7 @@ class EnteredWorktrees:
         shells = [
             task.info.id
             for task in self.tasks.running(home.profile.id)
-            if task.info.kind == SHELL and task.is_background and (task.began_s or 0) >= stay.began_s
+            if task.info.kind in COMMANDS and task.is_background and (task.began_s or 0) >= stay.began_s
         ]
         if shells:
             raise WorktreeBusy(

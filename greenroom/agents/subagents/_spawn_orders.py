@@ -81,6 +81,10 @@ class SubagentHost(Protocol):
         """Return whether anything may still be spent."""
         ...
 
+    async def report_to_main(self, report_id: str, text: str) -> bool:
+        """Deliver what a running task has printed to the main agent; return False if it cannot take it now."""
+        ...
+
 
 @final
 @attrs.frozen(kw_only=True)

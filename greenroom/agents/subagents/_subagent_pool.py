@@ -40,7 +40,7 @@ from greenroom.core import Cause, Event, JournalError, Stopping, actor_id
 from greenroom.core.ports import Ports
 from greenroom.core.texts import escape_text, message_of
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import SHELL, NoticeMode, Task, TaskNotice, Tasks, TaskUsage
+from greenroom.tasks import COMMANDS, NoticeMode, Task, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
@@ -104,9 +104,9 @@ class SubagentPool:
             run_aside=tasks.beside,
             wait_durable=wait_durable,
         )
-        self._router = NoticeRouter(tasks, ground, self.subagents)
+        self._router = NoticeRouter(tasks, ground, self.subagents, main)
         self._reviews = HandoffReviews(self.find_home)
-        tasks.join(self, deliver=self.deliver)
+        tasks.join(self, deliver=self.deliver, report=self._router.report)
 
     def __repr__(self) -> str:
         return f"<SubagentPool: {self.running} of {len(self.subagents)} run>"
@@ -386,7 +386,7 @@ class SubagentPool:
         is_looked_after = review is not None or subagent.hold is not None or home.worktree is not None
         after_care = partial(self._look_after, subagent, task, review) if is_looked_after else None
         self.tasks.end(task, EDGE_TO[state], after_care)
-        self._router.forward(home, self._main.started)
+        self._router.forward(home)
         self._queue.start_next()
 
     def report_of(self, text: str, output_file: Path) -> str:
@@ -396,7 +396,7 @@ class SubagentPool:
     def _end_shells(self, subagent: Subagent, task: Task, state: State) -> None:
         """End the commands that an agent left running, or limit their time."""
         for shell in self.tasks.running(subagent.id):
-            if shell.info.kind != SHELL:
+            if shell.info.kind not in COMMANDS:
                 continue
             if state is State.KILLED or not task.is_background:
                 shell.kill(Cause(subagent.id, "the agent that started it has ended"))
@@ -430,7 +430,7 @@ class SubagentPool:
 
     def deliver(self, notice: TaskNotice) -> None:
         """Deliver the notice of an end, in the step in which the task ended."""
-        self._router.deliver(notice, self._main.started)
+        self._router.deliver(notice)
 
     def _note_move(self, home: AgentState) -> None:
         subagent = self.subagents.get(home.profile.id)

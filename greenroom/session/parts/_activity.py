@@ -13,7 +13,7 @@ from greenroom.agents.subagents import SubagentPool
 from greenroom.core import Recorder
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_teams import SessionTeams
-from greenroom.tasks import AGENT, MCP_CALL, SHELL
+from greenroom.tasks import AGENT, COMMANDS, MCP_CALL
 
 
 @final
@@ -28,7 +28,7 @@ class Activity:
     calls: int
     """Number of calls of MCP servers that run as tasks."""
     commands: int
-    """Number of commands that run as tasks."""
+    """Number of commands that run as tasks, monitors included."""
 
 
 def observe(main: Ref[Any], inbox: SessionInbox, pool: SubagentPool, teams: SessionTeams) -> Activity:
@@ -39,7 +39,7 @@ def observe(main: Ref[Any], inbox: SessionInbox, pool: SubagentPool, teams: Sess
         is_busy=is_reporting or not are_at_rest((main, inbox.ref)),
         agents=kinds.count(AGENT) + teams.working,
         calls=kinds.count(MCP_CALL),
-        commands=kinds.count(SHELL),
+        commands=sum(kind in COMMANDS for kind in kinds),
     )
 
 

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import attrs
+import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import AgentState, Loaded
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.subagents import SubagentSpec
-from greenroom.core import UsageError
+from greenroom.core import ActorEnded, JournalError, Undelivered, UsageError
 from greenroom.core.ports import Blocking
+from greenroom.inbox import MONITOR, BoxFull
+from greenroom.mailbox import Lane
 from greenroom.models.budgets import Budget
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._known_agents import KnownAgents
+from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.record._recovery import read_record
 from greenroom.session.record._resume import load_agent
+
+MAX_REPORTS: Final = 50
+"""Maximum number of reports of running tasks that wait for the main agent, so that there is room for everybody else."""
+FORWARD_S: Final = 1.0
+"""Maximum seconds that a report waits to be forwarded."""
 
 
 @final
@@ -29,12 +39,14 @@ class SessionGround:
         composition: Makes their records.
         known: The agents of the session, teammates included.
         budget: The session's.
+        inbox: The messages that wait for the main agent.
     """
 
-    def __init__(self, composition: Composition, known: KnownAgents, budget: Budget) -> None:
+    def __init__(self, composition: Composition, known: KnownAgents, budget: Budget, inbox: SessionInbox) -> None:
         self._composition = composition
         self._known = known
         self._budget = budget
+        self._inbox = inbox
 
     def adopt(self, ref: Ref[Any], home: AgentState) -> None:
         """Add an agent that was started; lasting answers apply to it too."""
@@ -68,6 +80,22 @@ class SessionGround:
     def has_budget(self) -> bool:
         """True if the session may still spend something."""
         return self._budget.exceeded is None
+
+    async def report_to_main(self, report_id: str, text: str) -> bool:
+        """Accept what a running task has printed for the main agent, and return when it is in that one's own inbox.
+
+        Returns:
+            False if too many reports wait, or it cannot be stored.
+        """
+        if sum(item.origin == MONITOR for item in self._inbox.queued()) >= MAX_REPORTS:
+            return False
+        try:
+            await self._inbox.accept(report_id, text, origin=MONITOR)
+        except (BoxFull, JournalError, UsageError):
+            return False
+        with trio.move_on_after(FORWARD_S), suppress(ActorEnded, Undelivered):
+            await self._inbox.wait_passed(Lane.LATER)  # so that the end of the task comes behind it
+        return True
 
 
 @final

@@ -69,7 +69,7 @@ class SessionAgents:
         self.pool = SubagentPool(
             tasks=services.tasks,
             open_branch=self._open_branch,
-            ground=SessionGround(self.composition, self.known, services.budget),
+            ground=SessionGround(self.composition, self.known, services.budget, self.inbox),
             main=self.main,
             settings=scalars.delegation,
             ports=services.ports,

@@ -388,9 +388,9 @@ class SessionInbox:
         waiting = self.ref.statistics()
         return bool(waiting.now or waiting.next or waiting.later) or self.ref.is_busy
 
-    async def wait_passed(self) -> None:
-        """Wait until what was handed in so far has been forwarded; what is `later` is not waited for."""
-        await self.ref.ask(Passed(), timeout_s=math.inf)
+    async def wait_passed(self, lane: Lane = Lane.NEXT) -> None:
+        """Wait until what was handed in so far in this lane, and in more urgent ones, has been forwarded."""
+        await self.ref.ask(Passed(), timeout_s=math.inf, lane=lane)
 
     def note_begun(self, uuid: str) -> None:
         """Count that a turn begins with an item."""

@@ -38,7 +38,7 @@ class TaskStatus:
 
     id: str
     kind: str
-    """`local_agent`, `local_bash`, `mcp_task` or `in_process_teammate`."""
+    """`local_agent`, `local_bash`, `monitor`, `mcp_task` or `in_process_teammate`."""
     state: TaskState
     description: str
     agent_type: str

@@ -11,7 +11,7 @@ from greenroom.core import Cause, UsageError
 from greenroom.models.budgets import Budget
 from greenroom.session.parts._host_agents import TaskHandle
 from greenroom.session.parts._session_status import TaskStatus, status_of
-from greenroom.tasks import MCP_CALL, SHELL, TEAMMATE, NoticeMode, Tasks
+from greenroom.tasks import COMMANDS, MCP_CALL, TEAMMATE, NoticeMode, Tasks
 from greenroom.trace import Journal
 
 
@@ -106,7 +106,7 @@ class SessionTasks:
     def kill_programs(self, cause: Cause) -> None:
         """Kill the commands and MCP calls that run; a session does that when it is killed."""
         for task in self.table.running():
-            if task.info.kind in {SHELL, MCP_CALL}:
+            if task.info.kind in {*COMMANDS, MCP_CALL}:
                 task.kill(cause)
 
     def end_calls(self, cause: Cause) -> None:
@@ -127,4 +127,4 @@ class SessionTasks:
     @property
     def has_commands(self) -> bool:
         """True if a command or an MCP call runs in the background, or its end has not been processed yet."""
-        return any(task.info.kind in {SHELL, MCP_CALL} and not task.is_settled for task in self.table.all())
+        return any(task.info.kind in {*COMMANDS, MCP_CALL} and not task.is_settled for task in self.table.all())

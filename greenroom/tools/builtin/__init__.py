@@ -5,6 +5,7 @@ from greenroom.tools.builtin._bash import BashLimits, CommandFailed, bash_tool, 
 from greenroom.tools.builtin._edit import edit_tool
 from greenroom.tools.builtin._glob import glob_tool
 from greenroom.tools.builtin._grep import grep_tool
+from greenroom.tools.builtin._monitor import monitor_tool
 from greenroom.tools.builtin._read import read_tool
 from greenroom.tools.builtin._read_only import READ_ONLY_TOOLS
 from greenroom.tools.builtin._standard import STANDARD_TOOLS
@@ -28,6 +29,7 @@ __all__ = [
     "glob_tool",
     "grep_tool",
     "make_web_fetch_tool",
+    "monitor_tool",
     "read_tool",
     "task_output_tool",
     "task_stop_tool",

@@ -22,7 +22,7 @@ import attrs
 from greenroom.core import make_private_folder, open_private
 from greenroom.tools import Arg, Background, BackgroundTask, FunctionTool, ToolContext, ToolError, tool, wait_linked
 from greenroom.tools._outputs import INLINE_CHARACTERS, read_output
-from greenroom.tools._process_groups import ProcessEnd
+from greenroom.tools._processes import ProcessEnd
 from greenroom.tools.builtin._file_reader import on_one_line
 
 DEFAULT_TIMEOUT_MS: Final = 120_000
@@ -94,10 +94,9 @@ async def _bash(
     is_aside: bool,
     characters: int = INLINE_CHARACTERS,
 ) -> str:
-    if "\0" in command or not command.strip():
-        raise ToolError("the command is empty, or holds a NUL character")
+    check_command(command)
     shell = _ShellState(ctx, command, description, characters)
-    await ctx.blocking(shell.refuse_lost_folder)
+    await ctx.blocking(refuse_lost_folder, ctx)
     ctx.progress(f"Running {shell.description}")
     is_aside = is_aside and ctx.background.is_on
     task = shell.start(ctx.background, is_background=is_aside)
@@ -150,8 +149,37 @@ def may_move(command: str) -> bool:
     return bool(words) and words[0] != "sleep"
 
 
+def check_command(command: str) -> None:
+    """Refuse a command that no shell can run.
+
+    Raises:
+        ToolError: It is refused.
+    """
+    if "\0" in command or not command.strip():
+        raise ToolError("the command is empty, or holds a NUL character")
+
+
+def refuse_lost_folder(ctx: ToolContext) -> None:
+    """Refuse a call whose current directory is gone; the next one starts where its agent began.
+
+    Raises:
+        ToolError: It is refused.
+    """
+    lost = ctx.real_cwd
+    if not lost.is_dir():
+        ctx.workspace.cwd = None
+        raise ToolError(f"the current directory {lost} is gone; the next command starts where this agent began")
+
+
+def short_description(text: str) -> str:
+    """Return the description of a command on one line of at most `DESCRIPTION_CHARACTERS`."""
+    line = on_one_line(" ".join(text.split()))
+    return line if len(line) <= DESCRIPTION_CHARACTERS else f"{line[: DESCRIPTION_CHARACTERS - 1]}…"
+
+
 @cache
-def _program() -> str:
+def shell_program() -> str:
+    """Return the shell that runs commands."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     # Not through a relative folder: the shell would be that of the project, whatever it is.
     return shutil.which("bash", path=os.pathsep.join(entry for entry in entries if entry.startswith("/"))) or "/bin/sh"
@@ -171,18 +199,11 @@ class _ShellState:
 
     @property
     def description(self) -> str:
-        line = on_one_line(" ".join(self._description.split()))
-        return line if len(line) <= DESCRIPTION_CHARACTERS else f"{line[: DESCRIPTION_CHARACTERS - 1]}…"
+        return short_description(self._description)
 
     @property
     def _folder_file(self) -> Path:
         return self.output.with_suffix(".cwd")
-
-    def refuse_lost_folder(self) -> None:
-        lost = self.ctx.real_cwd
-        if not lost.is_dir():
-            self.ctx.workspace.cwd = None
-            raise ToolError(f"the current directory {lost} is gone; the next command starts where this agent began")
 
     def start(self, background: Background, *, is_background: bool) -> BackgroundTask:
         return background.start(
@@ -198,12 +219,12 @@ class _ShellState:
 
     async def _run(self) -> int:
         await self.ctx.blocking(_make_empty, self._folder_file)  # by us: the umask of the shell may be any
-        arguments = [_program(), "-c", _SCRIPT, "bash", str(self._folder_file), self.command]
+        arguments = [shell_program(), "-c", _SCRIPT, "bash", str(self._folder_file), self.command]
         self._end = await self._execute(arguments)
         return self._end.exit_code
 
     async def _run_aside(self) -> int:
-        arguments = [_program(), "-c", self.command]
+        arguments = [shell_program(), "-c", self.command]
         return (await self._execute(arguments)).exit_code
 
     async def _execute(self, arguments: Sequence[str]) -> ProcessEnd:

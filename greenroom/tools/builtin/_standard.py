@@ -8,6 +8,7 @@ from greenroom.tools import FunctionTool
 from greenroom.tools.builtin._ask import ask_user_question_tool
 from greenroom.tools.builtin._bash import bash_tool
 from greenroom.tools.builtin._edit import edit_tool
+from greenroom.tools.builtin._monitor import monitor_tool
 from greenroom.tools.builtin._read_only import READ_ONLY_TOOLS
 from greenroom.tools.builtin._tasks import task_output_tool, task_stop_tool
 from greenroom.tools.builtin._todo import todo_write_tool
@@ -18,6 +19,7 @@ STANDARD_TOOLS: Final[tuple[FunctionTool, ...]] = (
     write_tool,
     edit_tool,
     bash_tool,
+    monitor_tool,
     task_output_tool,
     task_stop_tool,
     todo_write_tool,

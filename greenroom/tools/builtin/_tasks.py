@@ -48,7 +48,7 @@ async def task_output_tool(
             status = "not_ready"
         is_finished = task.is_finished
         output = task.result
-        if output is None:
+        if output is None or task.info.command:  # what was noted of a command is for the notice of its end
             output = (await ctx.blocking(read_output, task.info.output_file)).text
         told = {
             "retrieval_status": status,
