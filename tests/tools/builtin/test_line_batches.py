@@ -20,8 +20,10 @@ from greenroom.tools.builtin._line_batches import (
     LineSplitter,
 )
 
-GAPS_S = st.one_of(st.floats(0, 0.5), st.floats(0, 5), st.sampled_from([0.0, BATCH_S, PAUSE_S, FLOOD_S, WINDOW_S]))
-READS = st.lists(st.tuples(GAPS_S, st.integers(0, 150), st.integers(0, 3), st.booleans()), max_size=120)
+GAPS_S = st.one_of(
+    st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 5), st.sampled_from([0.0, BATCH_S, PAUSE_S, FLOOD_S, WINDOW_S])
+)
+READS = st.lists(st.tuples(GAPS_S, st.integers(0, 150), st.integers(0, 3), st.booleans()), min_size=40, max_size=90)
 """Reads: seconds after the one before, lines, further lines that are only counted, and whether its batch is refused."""
 
 
@@ -65,7 +67,7 @@ def test_lines_are_batched_in_order_or_counted_within_the_rate(reads: list[tuple
 
 
 @pytest.mark.promise("R12-c")
-@given(st.lists(st.floats(BATCH_S, 2 * PAUSE_S), max_size=300))
+@given(st.lists(st.one_of(st.floats(BATCH_S, 1.5), st.floats(1, PAUSE_S + 0.5)), min_size=60, max_size=120))
 def test_a_flood_is_suppression_without_pause_for_half_a_minute(gaps_s: list[float]) -> None:
     """The flag is what a plain statement over the whole history says."""
     machine, now_s = LineBatches(), 0.0
@@ -76,6 +78,20 @@ def test_a_flood_is_suppression_without_pause_for_half_a_minute(gaps_s: list[flo
         history.append((now_s, machine.close(now_s) is None))
 
     assert machine.is_flooding == floods(history)
+
+
+@pytest.mark.promise("R12-c")
+def test_a_pause_begins_a_flood_anew() -> None:
+    def flooded(pause_s: float) -> bool:
+        machine, now_s = LineBatches(), 0.0
+        for number in range(55):  # 20 batches, then 35 lines that are suppressed, with a pause among them
+            now_s += pause_s if number == 40 else 0.9
+            machine.add(["x"], now_s)
+            machine.close(now_s)
+        return machine.is_flooding
+
+    assert flooded(PAUSE_S - 0.125)
+    assert not flooded(PAUSE_S)
 
 
 def floods(history: list[tuple[float, bool]]) -> bool:
@@ -91,6 +107,7 @@ def floods(history: list[tuple[float, bool]]) -> bool:
     return False
 
 
+@pytest.mark.promise("R12-c")
 def test_lines_within_200_ms_are_one_batch_and_no_more() -> None:
     machine = LineBatches()
 
@@ -101,6 +118,7 @@ def test_lines_within_200_ms_are_one_batch_and_no_more() -> None:
     assert machine.tick(1.5) == LineBatch(number=2, lines=("c",))
 
 
+@pytest.mark.promise("R12-c")
 def test_a_batch_tells_how_many_lines_were_suppressed_before_it() -> None:
     machine = LineBatches()
     for second in range(57):
