@@ -101,6 +101,11 @@ PROMISES: Final = {
         "Whenever a process is killed, each time of a schedule is one item; several that were missed are one, which names them.",
         "schedules",
     ),
+    # channels
+    "R12-a": Promise(
+        "What a channel pushes is bounded, its rest is counted and told; nothing in it closes or forges a tag, or is anybody's consent.",
+        "channels",
+    ),
     # records
     "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
     # delivery
@@ -150,6 +155,10 @@ NOT_IN_A_JOURNAL: Final = {
     "I-41": Unseen("which children are significant is not on record", ("supervisor/test_significant.py",)),
     "R11-a": Unseen("the clock's changes are not on record", ("inbox/test_cron_times.py",)),
     "R11-b": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
+    "R12-a": Unseen(
+        "what a model reads is not on record",
+        ("inbox/test_channel_pushes.py", "mcp/test_channels.py", "session/test_channels.py"),
+    ),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
