@@ -110,6 +110,11 @@ PROMISES: Final = {
     "R12-d": Promise(
         "The end of a monitor is told once, wherever a process is killed; none is started again.", "monitors"
     ),
+    # channels
+    "R12-a": Promise(
+        "What a channel pushes is bounded, its rest is counted and told; nothing in it closes or forges a tag, or is anybody's consent.",
+        "channels",
+    ),
     # records
     "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
     # delivery
@@ -237,6 +242,10 @@ NOT_IN_A_JOURNAL: Final = {
         ("tools/builtin/test_line_batches.py", "tools/builtin/test_monitor.py", "session/test_monitors.py"),
     ),
     "R12-d": Unseen("a killed process records nothing", ("session/test_killed_monitors.py",)),
+    "R12-a": Unseen(
+        "what a model reads is not on record",
+        ("inbox/test_channel_pushes.py", "mcp/test_channels.py", "session/test_channels.py"),
+    ),
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),

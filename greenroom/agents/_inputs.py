@@ -10,7 +10,7 @@ import attrs
 from greenroom.actors import Request
 from greenroom.agents.compaction._compaction import Compact
 from greenroom.core.texts import frame
-from greenroom.inbox import HUMAN, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
+from greenroom.inbox import HUMAN, SOURCE, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
 from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
 
@@ -141,6 +141,6 @@ def render(message: Note | Work | Prompt | InboxItem) -> str:
     if not name:
         return message.text
     if isinstance(message, InboxItem) and message.origin.kind is OriginKind.CHANNEL:
-        return frame("channel", message.text, {"source": name})
+        return frame("channel", message.text, {SOURCE: name, **dict(message.attributes)})
     about = message.about if isinstance(message, Note) else {}
     return frame("teammate-message", message.text, {"teammate_id": name, **about})

@@ -1,5 +1,6 @@
 """Entries that wait for a conversation's next turn: kinds, origins, lanes, plans of what a turn takes, the port of a store, schedules."""
 
+from greenroom.inbox._channel_pushes import SOURCE, Attributes, PushRate, attributes_of, is_text
 from greenroom.inbox._cron_times import CronTimes, read_cron, read_time, read_zone
 from greenroom.inbox._inbox_events import EVENTS, InboxAccepted, InboxExpired, InboxPoisoned, InboxTaken, InboxWithdrawn
 from greenroom.inbox._inbox_items import ALONE, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
@@ -54,8 +55,10 @@ __all__ = [
     "MAX_LETTERS",
     "MONITOR",
     "SCHEDULE",
+    "SOURCE",
     "TASK_NOTIFICATION",
     "UNCLASSIFIED",
+    "Attributes",
     "BoxFull",
     "BoxStatistics",
     "CronTimes",
@@ -72,14 +75,17 @@ __all__ = [
     "Origin",
     "OriginKind",
     "Place",
+    "PushRate",
     "Schedule",
     "StoredItem",
     "Taken",
     "WaitingEntry",
     "aborts",
+    "attributes_of",
     "channel",
     "check_item",
     "check_room",
+    "is_text",
     "late_answer",
     "make_item",
     "peer",

@@ -15,6 +15,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.inbox._channel_pushes import Attributes
 from greenroom.inbox._origin import HUMAN, UNCLASSIFIED, Origin, OriginKind
 from greenroom.mailbox import Lane
 
@@ -102,6 +103,8 @@ class InboxItem(WaitingEntry):
     """True if it is a command by `/name`."""
     permission_mode: str = ""
     """The permission mode that its turn must not exceed; empty for that of the session. It then needs a turn of its own."""
+    attributes: Attributes = ()
+    """Attributes that a channel gave its message; the model reads them in the tag."""
     answer: object = None
     """The person's answer, for a late answer."""
     id: str = attrs.field(default=attrs.Factory(lambda self: self.uuid, takes_self=True))

@@ -1,6 +1,8 @@
 """MCP servers: found in configuration, each connected by an actor of its own, their tools offered as tools of agents."""
 
 from greenroom.mcp._browser import LoggedIn, Show, log_in, log_out
+from greenroom.mcp._channel_settings import ChannelSettings
+from greenroom.mcp._channels import Channels
 from greenroom.mcp._configs import Http, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._elicitations import Elicit, Elicitation, ElicitationAction, ElicitationAnswer, misfit
 from greenroom.mcp._entry_parser import host_server, parse_server
@@ -40,6 +42,8 @@ __all__ = [
     "BadTokens",
     "CallFailed",
     "Change",
+    "ChannelSettings",
+    "Channels",
     "Elicit",
     "Elicitation",
     "ElicitationAction",

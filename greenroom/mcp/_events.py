@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.core import Event, OneOf
 
 
 @attrs.frozen(kw_only=True)
@@ -136,7 +137,45 @@ class McpClosed(McpEvent):
     """Why the host has gone; empty if it was closed from this side."""
 
 
-EVENTS: Final = (
+class PushRefusal(StrEnum):
+    """Why messages that a server pushed are not handed in."""
+
+    UNLISTED = "unlisted"
+    """The settings do not list the server as a channel."""
+    OF_AGENT = "of-agent"
+    """The server belongs to one agent."""
+    UNDECLARED = "undeclared"
+    """The server does not declare that it pushes."""
+    MALFORMED = "malformed"
+    """The notification has no usable content."""
+    META = "meta"
+    """Entries of its `meta` were left out; the message itself was handed in."""
+    RATE = "rate"
+    """More came than the channel may push."""
+    UNREAD = "unread"
+    """Too many of its messages wait to be read."""
+    UNSTORED = "unstored"
+    """The store of the inbox did not take it."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class McpPushIgnored(Event):
+    """Messages that a server pushed were ignored or dropped: the first one of its kind, or a sum of dropped ones."""
+
+    kind: ClassVar[str] = "mcp.push_ignored"
+
+    server: str
+    """Its name."""
+    reason: Annotated[str, OneOf(*PushRefusal)]
+    """The reason."""
+    count: int
+    """Number of messages since the last such event."""
+    why: str = ""
+    """The fault of a malformed one."""
+
+
+STATUS_EVENTS: Final = (
     McpStarted,
     McpConnected,
     McpToolsChanged,
@@ -147,4 +186,6 @@ EVENTS: Final = (
     McpAuthNeeded,
     McpClosed,
 )
+"""Events of the status of a server."""
+EVENTS: Final = (*STATUS_EVENTS, McpPushIgnored)
 """All events of this folder."""

@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from greenroom.core.ports import Ports
+from greenroom.mcp._channel_messages import ChannelPush
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._mcp_settings import McpSettings
 from greenroom.mcp._peer import OpenPeer
@@ -42,6 +43,8 @@ class McpServices:
     """Shows a server's question in the middle of a call to a person; None: questions are declined."""
     on_elicited: Callable[[str, str], object] = lambda *_: None
     """Called with a server's name and a question's id when the action at a URL is done."""
+    on_push: Callable[[str, ChannelPush], object] = lambda *_: None
+    """Called with a server's name and a message that it pushes."""
     open_peer: OpenPeer | None = None
     """Opens connections; by default with the official SDK, which is imported at the first connection."""
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import attrs
 
+from greenroom.mcp._channel_messages import PUSH
+
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
@@ -142,6 +144,8 @@ def _call(value: Mapping[str, Any], number: int | str | None) -> Iterator[Said]:
             yield mcp_types.JSONRPCRequest.model_validate(said | {"id": number})
     elif number is not None:
         yield MalformedMessage("its params are not an object", number, is_request=True)
+    elif value["method"] == PUSH:  # it is counted
+        yield mcp_types.JSONRPCNotification(jsonrpc="2.0", method=PUSH)
 
 
 def _answer(value: Mapping[str, Any], number: int | str | None) -> Said:

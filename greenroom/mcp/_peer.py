@@ -28,6 +28,8 @@ class PeerInfo:
     """Instructions for a model that uses its tools."""
     has_resources: bool = False
     """True if it declares resources."""
+    is_channel: bool = False
+    """True if it declares that it pushes messages."""
 
 
 @final

@@ -10,12 +10,13 @@ Must not know: how messages travel.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, final
 
 import trio
 
+from greenroom.mcp._channel_messages import PUSH, ChannelPush, declares_channel, read_push
 from greenroom.mcp._message_decoder import MalformedMessage, shown
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _INVALID: Final = -32600
 _WAITING: Final = 64
 """Maximum number of queued refusals of a server's requests, and of cancellations; more are dropped."""
 _LISTS: Final = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}
+_HANDSHAKES: Final = frozenset({"initialize", "server/discover"})
 _CANCELLED: Final = "notifications/cancelled"
 _NAME_CHARS: Final = 60
 _MAX_NAMED: Final = 1_000
@@ -37,9 +39,16 @@ MAX_THEIRS: Final = 100
 
 @final
 class Answers:
-    """The pending requests of one connection."""
+    """The pending requests of one connection.
 
-    def __init__(self) -> None:
+    Args:
+        on_push: Called with each message that the server pushes of its own accord.
+    """
+
+    def __init__(self, on_push: Callable[[ChannelPush], object] = lambda _: None) -> None:
+        self._on_push = on_push
+        self.is_channel = False
+        """True if the server declares that it pushes messages."""
         self.version = ""
         """Protocol version, once both sides have agreed."""
         self.left_out: dict[str, list[str]] = {}
@@ -82,6 +91,9 @@ class Answers:
         if isinstance(said, MalformedMessage | ValueError):
             why = said.why if isinstance(said, MalformedMessage) else why_malformed(said)
             return self._fail(said.id if isinstance(said, MalformedMessage) else None, why), []
+        if isinstance(said, mcp_types.JSONRPCNotification) and said.method == PUSH:  # the SDK does not know it
+            self._on_push(read_push(said.params, is_declared=self.is_channel))
+            return [], []
         if isinstance(said, mcp_types.JSONRPCRequest):
             if self._theirs >= MAX_THEIRS:
                 return [], [_error(said.id, _INVALID, f"more than {MAX_THEIRS} requests are open; wait for an answer")]
@@ -96,6 +108,8 @@ class Answers:
             if not self._is_ours(number):
                 return self._fail(None, f"its id {shown(said.id)} belongs to no request"), []
             method = self._open.pop(number, "")
+            if isinstance(said, mcp_types.JSONRPCResponse) and method in _HANDSHAKES:
+                self.is_channel = declares_channel(said.result)
             if isinstance(said, mcp_types.JSONRPCResponse) and method in _LISTS:
                 said.result = self._sifted(method, said.result)
         return [said], []

@@ -21,6 +21,7 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.core.ports import Ports
+from greenroom.mcp._channel_messages import ChannelPush
 from greenroom.mcp._configs import HostedServer, Http, ServerConfig, Stdio
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._header_helper import run_helper
@@ -65,6 +66,7 @@ class SdkPeers:
         open_login: Returns logins; by default with what is known, without a person.
         elicit: Shows the servers' questions to a person; None: questions are declined.
         on_elicited: Called when a server reports that the action at a URL is done.
+        on_push: Called with the name of a server and a message that it pushes.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class SdkPeers:
         open_login: OpenLogin = open_login,
         elicit: Elicit | None = None,
         on_elicited: Callable[[str, str], object] = lambda *_: None,
+        on_push: Callable[[str, ChannelPush], object] = lambda *_: None,
     ) -> None:
+        self._on_push = on_push
         self._elicit = elicit
         self._on_elicited = on_elicited
         self._cwd = cwd
@@ -113,7 +117,7 @@ class SdkPeers:
                 pages.note_done(asked)
             self._on_elicited(config.name, asked)
 
-        changes, answers = ChangeNotices(note_done), Answers()
+        changes, answers = ChangeNotices(note_done), Answers(partial(self._on_push, config.name))
         async with (
             opened as transport,
             self._make_client(config, with_answers(transport, answers), changes) as client,

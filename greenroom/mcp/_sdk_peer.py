@@ -118,6 +118,7 @@ class SdkPeer:
             protocol=client.protocol_version,
             instructions=client.instructions or "",
             has_resources=client.server_capabilities.resources is not None,
+            is_channel=answers.is_channel,
         )
 
     async def wait_changed(self) -> frozenset[Change]:

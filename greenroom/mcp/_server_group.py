@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar, final
 
+import attrs
 import trio
 
 from greenroom.actors import Ref, Subscription
@@ -64,6 +65,7 @@ class McpServers:
             tokens=services.tokens,
             elicit=None if services.elicit is None else self.ask_person,
             on_elicited=services.on_elicited,
+            on_push=services.on_push,
         )
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}
@@ -103,7 +105,11 @@ class McpServers:
             owner: The agent, if it exists already; otherwise call `end_with` as soon as it does, or `close` if it never
                 will.
         """
-        more = McpServers(self._branch, self._services)
+        on_push = self._services.on_push
+        services = attrs.evolve(
+            self._services, on_push=lambda name, push: on_push(name, attrs.evolve(push, is_of_agent=True))
+        )
+        more = McpServers(self._branch, services)
         try:
             await more.start(configs)
         except BaseException:

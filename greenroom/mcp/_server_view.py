@@ -7,7 +7,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.mcp._events import (
-    EVENTS,
+    STATUS_EVENTS,
     McpAuthNeeded,
     McpConnected,
     McpEvent,
@@ -48,5 +48,5 @@ def moved(before: McpView | None, event: McpEvent) -> McpView:
     return McpView(server=event.server, status=status, tools=tools if is_there else 0, error=error)
 
 
-FOLDS: Final = tuple(("mcp", event_class, "actor", moved) for event_class in EVENTS)
+FOLDS: Final = tuple(("mcp", event_class, "actor", moved) for event_class in STATUS_EVENTS)
 """`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

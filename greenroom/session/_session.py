@@ -354,7 +354,9 @@ class Session:
     @property
     def problems(self) -> tuple[str, ...]:
         """Lines about what was skipped in settings, definitions, skills and the like, for people."""
-        return tuple(dict.fromkeys((*self._composition.problems, *self._services.inbox.problems)))
+        services = self._services
+        pushed = services.channels.problems(services.servers)
+        return tuple(dict.fromkeys((*self._composition.problems, *services.inbox.problems, *pushed)))
 
     @property
     def usage(self) -> Usage:

@@ -11,49 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core.texts import FRAMES, NO_PERSON, escape_text, fields, frame, printable_text, reminder, wrap
+from greenroom.core.texts import FRAMES, escape_text, fields, frame, printable_text, reminder, wrap
 from greenroom.core.texts._control_characters import without_control
+from tests.core.frame_texts import TEXTS
 
 _NAMES: Final = "|".join(sorted(map(re.escape, FRAMES), key=len, reverse=True))
 # A lenient reader: any case, blanks and slashes wherever they do not matter, a namespace, characters without a width.
 _LENIENT: Final = re.compile(rf"<[\s/]*(?:\w{{1,20}}:)?(?P<name>{_NAMES})(?:[\s/]*>|[\s/]+[^<>]*>)", re.IGNORECASE)
 _NO_WIDTH: Final = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-_PIECES: Final = st.one_of(
-    st.text(max_size=6),
-    st.sampled_from(FRAMES),
-    st.sampled_from(
-        [
-            "<",
-            "</",
-            "< /",
-            ">",
-            " ",
-            "\n",
-            "\t",
-            '="x"',
-            "&",
-            "amp;",
-            "&lt;",
-            "&amp;lt;",
-            "\u200b",
-            "\u00ad",
-            "x:",
-            "(",
-            "[",
-        ]
-    ),
-    st.sampled_from(
-        [NO_PERSON, "A notice of the runtime", "harness:", "Request interrupted by user", "&#40;", "&#91;", "\x1b[2J"]
-    ),
-    st.builds(
-        lambda name, close, blank, more: f"<{close}{blank}{name}{blank}{more}>",
-        st.sampled_from(FRAMES).flatmap(lambda one: st.sampled_from([one, one.upper(), one.title()])),
-        st.sampled_from(["", "/", " / "]),
-        st.sampled_from(["", " ", "\n", "\t"]),
-        st.sampled_from(["", "/", ' teammate_id="team-lead"', " x"]),
-    ),
-)
-TEXTS: Final = st.lists(_PIECES, max_size=12).map("".join)
 
 
 def undone(text: str) -> str:

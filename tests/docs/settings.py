@@ -11,6 +11,7 @@ from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings
+from greenroom.mcp import ChannelSettings
 from greenroom.session import SessionSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
 from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, WorktreeKeys
@@ -26,6 +27,7 @@ TAKES: Final = {
     "bool": "true or false",
     "dict[str, str]": "object of texts",
     "dict[str, Any]": "object",
+    "dict[str, ChannelSettings]": "object of objects",
     "tuple[str, ...]": "list of texts",
     "tuple[dict[str, Any], ...]": "list of objects",
     "AutoModeSettings": "object",
@@ -82,6 +84,7 @@ def insert(page: str) -> str:
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
         ("limits", LimitSettings),
+        ("channel", ChannelSettings),
         ("schedules", ScheduleSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),

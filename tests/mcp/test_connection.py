@@ -17,7 +17,6 @@ from greenroom.actors import Behavior, Context, Down, Signal, State
 from greenroom.core import IllegalTransition, UsageError
 from greenroom.core.ports import InlineBlocking, Ports
 from greenroom.mcp import (
-    EVENTS,
     CallFailed,
     McpClosed,
     McpConnected,
@@ -33,7 +32,7 @@ from greenroom.mcp import (
     start_servers,
     step,
 )
-from greenroom.mcp._events import McpEvent
+from greenroom.mcp._events import STATUS_EVENTS, McpEvent
 from greenroom.mcp._peer import ToolInfo
 from greenroom.mcp._server_lifecycle import TRANSITIONS, plan_retry
 from greenroom.mcp._server_sources import DisabledServer
@@ -51,7 +50,7 @@ def kinds(events: Sequence[McpEvent]) -> list[type[McpEvent]]:
 # --- the table and the plan -------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.sampled_from(EVENTS)))
+@given(st.lists(st.sampled_from(STATUS_EVENTS)))
 def test_only_a_start_leads_out_of_a_status_that_is_settled(classes: list[type[McpEvent]]) -> None:
     status = S.DISABLED
     for event_class in classes:
@@ -69,7 +68,7 @@ def test_the_table_has_a_row_forevery_status_and_a_way_in_and_out() -> None:
     assert set(TRANSITIONS) == set(S)
     reached = {status for row in TRANSITIONS.values() for status in row.values()}
     assert reached == set(S)
-    assert {event for row in TRANSITIONS.values() for event in row} == set(EVENTS)
+    assert {event for row in TRANSITIONS.values() for event in row} == set(STATUS_EVENTS)
 
 
 async def test_servers_are_switched_off_and_on(virtual_time: None) -> None:

@@ -1,10 +1,16 @@
-"""A session in a process of its own that takes letters and is in a long turn: `python -m tests.session.letter_child CWD RUNS [fire]`."""
+"""A session in a process of its own that takes letters and is in a long turn.
+
+    python -m tests.session.letter_child CWD RUNS [fire] [channel]
+
+With `fire`, its clock wakes it; with `channel`, it has an MCP server, which pushes a message.
+"""
 
 from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, Final
 
 import trio
 
@@ -19,16 +25,21 @@ def main(_: ModelRequest) -> AnswerLike:
 
 
 PUSHED = channel("ci")
+SERVER: Final = Path(__file__).parents[1] / "mcp" / "channel_server.py"
 
 
 async def run() -> None:
     cwd, runs = map(Path, sys.argv[1:3])
+    settings: dict[str, Any] = {"peers": {"inbound": "accept"}}
+    if has_channel := "channel" in sys.argv[3:]:
+        settings["mcpServers"] = {"ci": {"command": sys.executable, "args": [str(SERVER), "late"]}}
+        settings["channels"] = {"ci": {}}
     async with open_session(
         model=PlaybookModel({"main": main}, wait_s=600.0),
         cwd=cwd,
         runs=runs,
         tools=AGENT_TOOLS,
-        settings={"peers": {"inbound": "accept"}},
+        settings=settings,
     ) as session:
         await session.inbox.wait_durable(session.send("work"))
         print(session.id, flush=True)
@@ -42,6 +53,10 @@ async def run() -> None:
             async for event in events:
                 if event.kind == "schedule.fired":
                     break
+        if has_channel:
+            (cwd / "push").touch()
+        while has_channel and not any(item.text == "the build is red" for item in session.inbox.queued()):  # noqa: ASYNC110 - the server has no event here
+            await trio.sleep(0.01)
         print("ready", flush=True)
         await trio.sleep_forever()
 

@@ -26,6 +26,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 TEXTS: Final = {
     "send": "and then this",
     "push": "pushed from outside",
+    "server": "the build is red",
     "letter": "written to you",
     "fire": "woken by the clock",
 }
@@ -34,7 +35,7 @@ TEXTS: Final = {
 async def kill_once(folder: Path, wait_s: float) -> dict[str, int]:
     """Kill a session that was written to, go on with its run twice, and count each text in its transcript."""
     runs, model = folder / "runs", PlaybookModel({"main": lambda _: "Read."})
-    command = [sys.executable, "-m", "tests.session.letter_child", str(folder), str(runs), "fire"]
+    command = [sys.executable, "-m", "tests.session.letter_child", str(folder), str(runs), "fire", "channel"]
     child = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, cwd=ROOT)
     try:
         assert child.stdout is not None

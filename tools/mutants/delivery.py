@@ -17,6 +17,14 @@ _PEER_TESTS: Final = ("tests/session/test_peers.py",)
 _PORT: Final = "greenroom.inbox._inbox_store"
 _ROWS: Final = "greenroom.store._inbox_rows"
 _SQLITE: Final = "greenroom.store._sqlite_inbox"
+_CHANNELS: Final = "greenroom.mcp._channels"
+_PUSHES: Final = "greenroom.inbox._channel_pushes"
+_CHANNEL: Final = ("R12-a",)
+_CHANNEL_TESTS: Final = (
+    "tests/inbox/test_channel_pushes.py",
+    "tests/mcp/test_channels.py",
+    "tests/session/test_channels.py",
+)
 _STORED: Final = "greenroom.session.parts._stored_inbox"
 
 DELIVERY: Final = (
@@ -294,6 +302,70 @@ DELIVERY: Final = (
         "        if durable and not self._settings.durable:\n",
         "        if not prompt and durable:\n",
         tests=("tests/session/test_schedules.py",),
+    ),
+    Mutant(
+        "a server that nobody listed is heard",
+        _CHANNEL,
+        _CHANNELS,
+        "        if not channel.is_listed:\n",
+        "        if not server:\n",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "a server pushes without declaring it",
+        _CHANNEL,
+        _CHANNELS,
+        "        elif not push.is_declared:\n",
+        "        elif not server:\n",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "a channel has no rate",
+        _CHANNEL,
+        _PUSHES,
+        "        if self._left < 1.0:\n",
+        "        if self._left < -1e9:\n",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "unread messages of a channel pile up",
+        _CHANNEL,
+        _CHANNELS,
+        ">= MAX_UNREAD",
+        "< 0",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "notes about dropped messages pile up",
+        _CHANNEL,
+        _CHANNELS,
+        "        if any(item.id == channel.note for item in self._queued()):\n",
+        "        if not server:\n",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "dropped messages are told one by one",
+        _CHANNEL,
+        _CHANNELS,
+        "        channel.quiet_at_s = now_s + QUIET_S\n",
+        "        channel.quiet_at_s = now_s\n",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "a channel writes the name of its source",
+        _CHANNEL,
+        _PUSHES,
+        " and name.lower() != SOURCE",
+        "",
+        tests=_CHANNEL_TESTS,
+    ),
+    Mutant(
+        "any text is the name of an attribute",
+        _CHANNEL,
+        _PUSHES,
+        "_NAME.fullmatch(name)",
+        "_NAME.pattern",
+        tests=_CHANNEL_TESTS,
     ),
 )
 """At least one for each rule of a store, and for each promise of delivery."""

@@ -100,9 +100,13 @@ def escape_text(text: str, more: tuple[str, ...] = (), *, keeps_marks: bool = Fa
 
 
 def escape_attribute(text: str) -> str:
-    """Return text as it is written between the quotes of an attribute."""
+    """Return text as it is written between the quotes of an attribute; sentences of the runtime are escaped there too."""
     plain = without_control(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return plain.replace('"', "&quot;").replace("\r", " ").replace("\n", " ")
+    plain = plain.replace('"', "&quot;").replace("\r", " ").replace("\n", " ")
+    if "(" not in plain and "[" not in plain:
+        return plain
+    is_broken = not plain.isascii() and _INVISIBLE.search(plain) is not None
+    return _sentences(is_broken=is_broken).sub(_escaped, plain)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -123,15 +127,29 @@ def _imitations(more: tuple[str, ...], *, keeps_marks: bool, is_broken: bool) ->
     words = "|".join(_spelled(name, skipped) for name in names if name.isalpha())
     tag = rf"[\s/{skipped}]*+(?:\w{{1,20}}:)?(?:(?:{certain})(?![\w-])|(?:{words})(?![\w-])[\w\s:./-]*+(?:>|\Z|=(?!=)))"
     found = [_beginning("<", "lt", tag)]
-    for bracket, sentences in _SENTENCES.items():
-        kept = (_HARNESS,) if keeps_marks else ()
-        said = "|".join(
-            rf"[\s{skipped}]++".join(_spelled(word, skipped) for word in sentence)
-            for sentence in sentences
-            if sentence not in kept
-        )
-        found.append(_beginning(bracket, f"#{ord(bracket)}", rf"[\s{skipped}]*+(?:{said})"))
+    kept = (_HARNESS,) if keeps_marks else ()
+    found += [
+        _beginning(bracket, f"#{ord(bracket)}", _said(sentences, skipped, kept))
+        for bracket, sentences in _SENTENCES.items()
+    ]
     return re.compile("|".join(found), re.IGNORECASE)
+
+
+@functools.cache
+def _sentences(*, is_broken: bool) -> re.Pattern[str]:
+    """Return the pattern of the bracket that opens a sentence of the runtime, in text without entities."""
+    skipped = _NO_WIDTH if is_broken else ""
+    found = (f"{re.escape(bracket)}(?={_said(sentences, skipped)})" for bracket, sentences in _SENTENCES.items())
+    return re.compile("|".join(found), re.IGNORECASE)
+
+
+def _said(sentences: tuple[tuple[str, ...], ...], skipped: str, kept: tuple[tuple[str, ...], ...] = ()) -> str:
+    said = "|".join(
+        rf"[\s{skipped}]++".join(_spelled(word, skipped) for word in sentence)
+        for sentence in sentences
+        if sentence not in kept
+    )
+    return rf"[\s{skipped}]*+(?:{said})"
 
 
 def _beginning(character: str, entity: str, behind: str) -> str:

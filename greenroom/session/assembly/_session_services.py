@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -12,10 +12,10 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.agents.subagents import MainAgent
+from greenroom.agents.subagents import DelegationSettings, MainAgent
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.ports import Ports
-from greenroom.mcp import TOKENS_FOLDER, McpServers, McpServices, start_servers
+from greenroom.mcp import TOKENS_FOLDER, Channels, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
 from greenroom.session._events import SessionTitled
@@ -60,6 +60,8 @@ class Services:
     inbox: StoredInbox
     """Keeps what waits for the main agent."""
     servers: McpServers
+    channels: Channels
+    """Receives what MCP servers push."""
     elicitations: Elicitations
     title: Title
     checkpoints: FileCheckpoints | None
@@ -100,21 +102,16 @@ async def open_services(
         ) as processes,
         open_stored_inbox(plan.spec.host.store, plan.spec.host.box, journal=journal, ports=ports) as inbox,
         _open_background() as nursery,  # what follows the inbox ends before it
-        open_tasks(
-            watch=partial(record_task, recorder),
-            note_new=partial(record_new, recorder),
-            note_settled=partial(record_settled, recorder),
-            note_undelivered=partial(record_undelivered, recorder),
-            release_s=scalars.delegation.release_s,
-            is_on=scalars.delegation.background,
-        ) as tasks,
+        _open_tasks(recorder, scalars.delegation) as tasks,
         open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
     ):
         main = MainAgent()
         branch = await runtime.spawn_supervisor("session", SupervisorSpec())
         elicitations = Elicitations(host=host.elicit, recorder=recorder, main=main, on_elicited=host.watch.on_elicited)
-        earlier = folder if plan.run.is_resumed else None
-        model, budget = await layered(scalars, plan.model, journal, ports, earlier=earlier)
+        model, budget = await layered(
+            scalars, plan.model, journal, ports, earlier=folder if plan.run.is_resumed else None
+        )
+        channels = Channels(scalars.channels, recorder, ports.ids)
         yield Services(
             plan=plan,
             ports=ports,
@@ -130,7 +127,8 @@ async def open_services(
             model=model,
             budget=budget,
             inbox=inbox,
-            servers=await _start_servers(plan, processes, elicitations, branch, folder=folder, ports=ports),
+            servers=await _start_servers(plan, processes, elicitations, channels, branch, folder=folder, ports=ports),
+            channels=channels,
             elicitations=elicitations,
             title=Title(plan.run.beginning.title, recorder, main),
             checkpoints=await open_checkpoints(
@@ -138,6 +136,17 @@ async def open_services(
             ),
             scratchpad=await make_scratchpad(plan, folder, ports),
         )
+
+
+def _open_tasks(recorder: Recorder, settings: DelegationSettings) -> AbstractAsyncContextManager[Tasks]:
+    return open_tasks(
+        watch=partial(record_task, recorder),
+        note_new=partial(record_new, recorder),
+        note_settled=partial(record_settled, recorder),
+        note_undelivered=partial(record_undelivered, recorder),
+        release_s=settings.release_s,
+        is_on=settings.background,
+    )
 
 
 @asynccontextmanager
@@ -153,6 +162,7 @@ async def _start_servers(
     plan: Plan,
     processes: SystemProcesses,
     elicitations: Elicitations,
+    channels: Channels,
     branch: Supervisor,
     *,
     folder: Path,
@@ -169,6 +179,7 @@ async def _start_servers(
         tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
         elicit=elicitations.ask,
         on_elicited=elicitations.completed,
+        on_push=channels.receive,
     )
     return await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
 

@@ -45,6 +45,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
     if left.due and not home.start.keeps_open:
         agents.inbox.note_waiting()
+    nursery.start_soon(services.channels.run, session.inbox.accept, session.inbox.queued)
     await session.schedules.restore()
     nursery.start_soon(session.schedules.run)
     nursery.start_soon(_watch_settings, services, agents.composition, home)

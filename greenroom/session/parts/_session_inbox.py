@@ -23,12 +23,23 @@ from greenroom.agents import AgentState, open_calls
 from greenroom.agents.subagents import MainAgent
 from greenroom.core import ActorEnded, JournalError, Level, Undelivered, UsageError
 from greenroom.core.ports import Ports
-from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, StoredItem, aborts, late_answer, make_item
+from greenroom.inbox import (
+    AUTO_CONTINUATION,
+    HUMAN,
+    Attributes,
+    InboxItem,
+    Origin,
+    StoredItem,
+    aborts,
+    attributes_of,
+    late_answer,
+    make_item,
+)
 from greenroom.inbox import channel as channel_origin
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
-from greenroom.session.parts._stored_inbox import StoredInbox
+from greenroom.session.parts._stored_inbox import ATTRIBUTES, StoredInbox
 from greenroom.store import new_uuid
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 
@@ -203,6 +214,7 @@ class SessionInbox:
         is_meta: bool | None = None,
         expires_s: float = math.inf,
         route: Mapping[str, Any] | None = None,
+        attributes: Attributes = (),
     ) -> bool:
         """Accept a message of a sender outside; when this returns, it survives the end of the process.
 
@@ -215,6 +227,7 @@ class SessionInbox:
             is_meta: True if it is for the model only; by default True for the runtime's own texts.
             expires_s: Seconds from now after which it is dropped.
             route: A small JSON object that is kept with it.
+            attributes: Those of the tag in which the model reads a channel's message.
 
         Returns:
             False if it was accepted before.
@@ -237,7 +250,7 @@ class SessionInbox:
                 lane=made.lane,
                 kind=made.kind,
                 is_meta=made.is_meta,
-                route=route or {},
+                route={**(route or {}), ATTRIBUTES: dict(attributes)} if attributes else route or {},
                 created_at=now,
                 expires_at=now + expires_s,
             )
@@ -246,7 +259,9 @@ class SessionInbox:
             self.hand_in(item)
         return item is not None
 
-    async def push(self, text: str, *, channel: str, message_id: str = "") -> bool:
+    async def push(
+        self, text: str, *, channel: str, message_id: str = "", attributes: Mapping[str, str] | None = None
+    ) -> bool:
         """Accept a message that a channel pushes, such as a build server's; when this returns, it survives the end of the process.
 
         The model reads it as that channel's words behind what waits: never as the user's, never as a command.
@@ -255,17 +270,25 @@ class SessionInbox:
             text: The text.
             channel: Its name: 1 to 64 letters, digits, dots, hyphens and underscores.
             message_id: The sender's id of it, as of `accept`; empty for a new one.
+            attributes: Attributes of the tag in which the model reads it; their names are identifiers.
 
         Returns:
             False if it was accepted before.
 
         Raises:
-            UsageError: The text is blank or too long, or the name is none.
+            UsageError: The text is blank or too long, the name is none, or an attribute cannot be used.
             BoxFull, JournalError: It cannot be taken.
         """
         if not _CHANNEL.fullmatch(channel):
             raise UsageError(f"a channel's name has 1 to 64 letters, digits, '.', '-' and '_', got {channel!r}")
-        return await self.accept(message_id or new_uuid(self._ids), text, origin=channel_origin(channel))
+        usable = attributes_of(attributes)
+        if len(usable) < len(attributes or {}):
+            unusable = sorted(set(attributes or {}) - set(dict(usable)))
+            raise UsageError(
+                f"names of attributes must be identifiers other than 'source', and values text, got {unusable}"
+            )
+        item_id = message_id or new_uuid(self._ids)
+        return await self.accept(item_id, text, origin=channel_origin(channel), attributes=usable)
 
     async def wait_durable(self, message_id: str) -> None:
         """Wait until a message that was sent survives the end of the process.

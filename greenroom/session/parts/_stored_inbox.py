@@ -29,6 +29,7 @@ from greenroom.inbox import (
     InboxWithdrawn,
     OriginKind,
     StoredItem,
+    attributes_of,
     peer,
 )
 from greenroom.permissions import Mode
@@ -44,6 +45,8 @@ ANOTHER_PROCESS: Final = "another process"
 DISPLACED: Final = "newer held items took its place"
 MODE: Final = "permission_mode"
 """The key of a route that names the permission mode which the turn of the item must not exceed."""
+ATTRIBUTES: Final = "attributes"
+"""The key of a route that has the attributes of a channel's message."""
 _ENDS: Final = frozenset({InboxTaken.kind, InboxWithdrawn.kind, InboxExpired.kind})
 
 
@@ -162,6 +165,7 @@ class StoredInbox:
             is_meta=item.is_meta,
             is_command=item.is_command,
             permission_mode=_limit_of(item),
+            attributes=attributes_of(item.route.get(ATTRIBUTES)),
             expires_s=math.inf if math.isinf(left_s) else clock() + left_s,
         )
         self._tell_accepted(entry, was_stored=True)

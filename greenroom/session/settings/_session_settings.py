@@ -27,7 +27,7 @@ from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.core.validation import checked, read_settings
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
-from greenroom.mcp import McpSettings, ServerRules, read_server_rules
+from greenroom.mcp import ChannelSettings, McpSettings, ServerRules, read_server_rules
 from greenroom.models import ModelSettings
 from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
@@ -182,6 +182,9 @@ class SessionSettings:
     """Limits of agents: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     peers: PeerSettings = attrs.field(factory=PeerSettings)
     """Other sessions: `listen` lets their main agents write to the main agent of this session; off by default."""
+    channels: dict[str, ChannelSettings] = attrs.field(factory=dict)
+    """MCP servers that may push messages to the main agent, by their names; `{}` for the defaults. A project's files cannot
+    list any, even if it is trusted."""
     schedules: ScheduleSettings = attrs.field(factory=ScheduleSettings)
     """Scheduled prompts: `enabled`, `durable`, `tz`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
@@ -207,6 +210,8 @@ class SessionSettings:
 _MERGED: Final = frozenset(
     ("permissions", "hooks", "env", "mcpServers", "plugins", "allowedMcpServers", "deniedMcpServers")
 )
+_NOT_OF_PROJECTS: Final = frozenset(("channels",))
+"""Keys that a project's files cannot set, even if it is trusted."""
 _SWITCHES: Final = frozenset(("disableAllHooks", "allowManagedHooksOnly", "allowManagedPermissionRulesOnly"))
 AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES
 """The keys that apply within seconds after a file was edited; the rest applies from the next session on."""
@@ -376,8 +381,9 @@ def combined_settings(
         counts = is_trusted or file.source not in OF_PROJECT
         is_strict = file.is_own and counts and not (is_lenient and file.source in OF_PROJECT)
         sound = _sound_keys(file, diagnostics, is_strict=is_strict)
-        if not counts:
-            diagnostics += _without_effect(file, sound)
+        if file.source in OF_PROJECT:
+            diagnostics += _without_effect(file, sound, is_trusted=is_trusted)
+            sound -= _NOT_OF_PROJECTS
         for field in attrs.fields(SessionSettings):
             value = file.values.get(field.name) if counts and field.name in sound - _MERGED else None
             before = scalars.get(field.name)
@@ -422,10 +428,13 @@ def _with_sandbox(file: SettingsFile, diagnostics: list[Diagnostic]) -> Settings
     return attrs.evolve(file, values={**file.values, "sandbox": made})
 
 
-def _without_effect(file: SettingsFile, sound: frozenset[str]) -> Iterator[Diagnostic]:
-    """Say what an untrusted project's file would set if it could."""
-    keys = sorted(sound - _SAID_ELSEWHERE)
-    if keys:
+def _without_effect(file: SettingsFile, sound: frozenset[str], *, is_trusted: bool) -> Iterator[Diagnostic]:
+    """Say what a project's file would set if it could."""
+    for name in sorted(sound & _NOT_OF_PROJECTS):
+        text = f"{name}: this has no effect in a project's files; set it in ~/.greenroom/settings.json"
+        yield Diagnostic(kind=Kind.IGNORED, source=file.name, text=text)
+    keys = sorted(sound - _SAID_ELSEWHERE - _NOT_OF_PROJECTS)
+    if keys and not is_trusted:
         text = f"{', '.join(keys)}: this has no effect until the project is trusted (--trust, is_trusted=True)"
         yield Diagnostic(kind=Kind.IGNORED, source=file.name, text=text)
 
