@@ -111,6 +111,15 @@ PROMISES: Final = {
     ),
     "I-61": Promise("A sender of letters is told where each of them is, and nothing is sent in a circle.", "delivery"),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
+    # serving
+    "A25-a": Promise(
+        "Only a request with the right host, an allowed origin or none, and the right credential reaches an application.",
+        "serving",
+    ),
+    "A25-h": Promise(
+        "A right credential gets in within a second, however many wrong ones and silent connections there are.",
+        "serving",
+    ),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -154,5 +163,7 @@ NOT_IN_A_JOURNAL: Final = {
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
+    "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
+    "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

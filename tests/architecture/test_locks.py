@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from importlib import metadata
 from typing import Final
 
 import pytest
@@ -33,8 +34,15 @@ def locked(text: str) -> dict[str, tuple[str, int]]:
             found[name] = version, hashes + 1
         elif line and not line.lstrip().startswith("#"):
             name, _, rest = line.partition("==")
+            name, _, _ = name.partition("[")
             found[name] = rest.split()[0], 0
     return found
+
+
+def extras(text: str) -> dict[str, set[str]]:
+    """Return the extras that a lock names, by package."""
+    asked = (Requirement(line.split()[0]) for line in text.splitlines() if line[:1].isalnum())
+    return {requirement.name: set(requirement.extras) for requirement in asked}
 
 
 @pytest.mark.parametrize("lock", ASKED)
@@ -60,3 +68,20 @@ def test_the_locks_agree() -> None:
 def test_a_lock_names_no_place(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if "://" in line or line.startswith("-") or " @ " in line] == []
+
+
+@pytest.mark.parametrize("lock", ASKED)
+def test_a_lock_names_the_extras_that_its_packages_ask_for(lock: str) -> None:
+    """pip takes `coverage[toml]` for another requirement than `coverage==...`, and picks a newer, unpinned release for it."""
+    named = extras((ROOT / lock).read_text(encoding="utf-8"))
+
+    missing = []
+    for distribution in metadata.distributions():
+        if canonicalize_name(distribution.name) in named:
+            for requirement in map(Requirement, distribution.requires or ()):
+                is_asked = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+                name = canonicalize_name(requirement.name)
+                if is_asked and name in named and not requirement.extras <= named[name]:
+                    missing.append(f"{distribution.name} asks for {requirement}")
+
+    assert missing == []
