@@ -216,6 +216,8 @@ _NOT_YET: Final = frozenset(("BlockingIOError", "WouldBlock", "SSLWantReadError"
 
 def masked_error(error: BaseException) -> str:
     """Return what an exception hides: the error behind a `Cancelled`, or `Cancelled` behind an error; else empty."""
+    if error.__context__ is None and not isinstance(error, BaseExceptionGroup):
+        return ""  # as nearly always: a restart pays for what follows
     leaves = list(_leaves(error))
     behind = [context for leaf in leaves for context in _contexts(leaf)]
     if all(isinstance(leaf, trio.Cancelled) for leaf in leaves):
@@ -244,4 +246,6 @@ def _contexts(error: BaseException) -> Iterator[BaseException]:
 
 
 def _holds(error: BaseException, *kinds: type[BaseException]) -> bool:
+    if not isinstance(error, BaseExceptionGroup):
+        return isinstance(error, kinds)
     return any(isinstance(leaf, kinds) for leaf in _leaves(error))

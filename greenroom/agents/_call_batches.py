@@ -83,7 +83,14 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     state, error = KILLED, ""
     text = ""
     try:
-        text = await _run_tool(call, turn)
+        tool = home.profile.tools.find(call.name)
+        context = turn.tool_context.for_call(call.id)
+        if turn.guard is not None:
+            text = await _run_guarded(call, tool, context, turn.guard, turn)
+        else:
+            if home.services.wait_durable is not None:
+                await _make_durable(call, tool, home.services.wait_durable)
+            text = await tool.call(call.input, context)
         state = COMPLETED
         if home.run.progress is not None and call.name in _CHANGING:
             home.run.progress.note_change(call.input)
@@ -109,17 +116,6 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     if state is FAILED:
         return ToolResultBlock(call.id, text or "(no output)", is_error=True)
     return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
-
-
-async def _run_tool(call: ToolUseBlock, turn: AgentTurn) -> str:
-    home = turn.home
-    tool = home.profile.tools.find(call.name)
-    context = turn.tool_context.for_call(call.id)
-    if turn.guard is not None:
-        return await _run_guarded(call, tool, context, turn.guard, turn)
-    if home.services.wait_durable is not None:
-        await _make_durable(call, tool, home.services.wait_durable)
-    return await tool.call(call.input, context)
 
 
 def _taken(call: ToolUseBlock, home: AgentState, text: str, error: str) -> tuple[str, str, Sequence[Image]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import is_
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -192,15 +193,17 @@ class Conversation:
 
         Providers before which a gateway stands give an id again, or one that they do not take back.
         """
-        if not response.tool_uses:
+        calls = response.tool_uses
+        if not calls:
             return response
         if self._call_ids is None:
             self._call_ids = {call.id for message in self._messages for call in message.tool_uses}
-        taken = self._call_ids
-        content = tuple(
-            [acceptable_call(block, taken) if isinstance(block, ToolUseBlock) else block for block in response.content]
-        )
-        return response if content == response.content else attrs.evolve(response, content=content)
+        admitted = [acceptable_call(call, self._call_ids) for call in calls]
+        if all(map(is_, admitted, calls)):
+            return response
+        rest = iter(admitted)
+        content = [next(rest) if isinstance(block, ToolUseBlock) else block for block in response.content]
+        return attrs.evolve(response, content=tuple(content))
 
     def answer(self, response: ModelResponse, *, is_shown_later: bool = False) -> Appended | None:
         """Append what the model said, and return what is told of it; an empty message is left out: no provider accepts it.

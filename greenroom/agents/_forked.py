@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._model_request import Asker
-from greenroom.agents._repair import is_sound, repair
+from greenroom.agents._repair import repair
 from greenroom.agents._state import AgentState
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.core import PeerError
@@ -68,7 +68,7 @@ def make_request(home: AgentState, messages: tuple[Message, ...], *, max_tokens:
     """
     definition = home.profile.definition
     return ModelRequest(
-        messages=messages if is_sound(messages) else repair(messages).messages,
+        messages=messages if home.soundness.is_sound(messages) else repair(messages).messages,
         system=definition.system_prompt,
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,

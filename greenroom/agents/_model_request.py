@@ -23,13 +23,11 @@ from greenroom.models import (
     ModelRequest,
     ModelResponse,
     ModelStream,
-    Next,
     Notice,
     StreamRestarted,
     Usage,
     UsageDelta,
     fault_of,
-    next_after,
 )
 
 Renew: TypeAlias = Callable[[ModelRequest, StreamRestarted], Awaitable[ModelRequest | None]]
@@ -103,7 +101,7 @@ async def ask_model(
                         response = await stream.wait_response(note)
                     else:
                         response = await read_moving(stream, note, limit_s=limit_s)
-                if next_after(response) is Next.REFUSE:
+                if response.is_refused:
                     fault = fault_of(response)
                     response = attrs.evolve(response, content=())
                     raise fault

@@ -31,58 +31,92 @@ class Repaired:
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
     """Return what a provider would refuse in a conversation at rest, each in one sentence."""
-    return [f"message {number}: {fault}" for number, fault in _faults(messages)]
+    return _faults_from(0, messages, set())
 
 
-def is_sound(messages: Sequence[Message]) -> bool:
-    """True if a provider takes a conversation as it is."""
-    return next(_faults(messages), None) is None
+@final
+class SoundnessCheck:
+    """Checks one conversation again and again as it grows; each check reads only what is new since the last one."""
+
+    __slots__ = ("_ids", "_sound")
+
+    def __init__(self) -> None:
+        self._sound: tuple[Message, ...] = ()
+        self._ids: set[str] = set()
+        """Of the calls in it."""
+
+    def is_sound(self, messages: tuple[Message, ...]) -> bool:
+        """True if a provider takes a conversation as it is."""
+        known = len(self._sound)
+        if messages[:known] != self._sound:
+            known, self._ids = 0, set()
+        is_sound = not _faults_from(known, messages, self._ids)
+        self._sound = messages if is_sound else ()
+        if not is_sound:
+            self._ids = set()
+        return is_sound
 
 
-def _faults(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
-    seen: set[str] = set()
-    calls: tuple[ToolUseBlock, ...] = ()
-    for number, message in enumerate(messages):
+def _faults_from(first: int, messages: Sequence[Message], seen: set[str]) -> list[str]:
+    """Return the faults of messages from a number on; those before are sound and at rest.
+
+    Args:
+        first: The number.
+        messages: The conversation.
+        seen: The ids of the calls before; gets those of the others.
+    """
+    faults: list[str] = []
+    asked: list[str] = []
+    for number in range(first, len(messages)):
+        message = messages[number]
         expected = "assistant" if number % 2 else "user"
         if message.role != expected:
-            yield number, f"it is the {message.role}'s and should be the {expected}'s"
+            faults.append(f"message {number}: it is the {message.role}'s and should be the {expected}'s")
         if not message.content:
-            yield number, "it is empty"
-        for fault in _misplaced(message):
-            yield number, fault
-        results = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
-        if (results or calls) and sorted(results) != sorted([call.id for call in calls]):
-            yield number, f"it holds the results {results}, and {[call.id for call in calls]} were asked for"
-        calls = message.tool_uses
+            faults.append(f"message {number}: it is empty")
+        results: list[str] = []
+        calls: list[ToolUseBlock] = []
+        faults += [f"message {number}: {fault}" for fault in _misplaced(message, results, calls)]
+        if results != asked and sorted(results) != sorted(asked):
+            faults.append(f"message {number}: it holds the results {results}, and {asked} were asked for")
+        asked = []
         for call in calls:
+            asked.append(call.id)
             if call.id in seen:
-                yield number, f"two calls have the id {call.id!r}"
+                faults.append(f"message {number}: two calls have the id {call.id!r}")
             if not is_acceptable_call(call):
-                yield (
-                    number,
-                    f"the call {call.id!r} of {call.name!r} has an id or a name with characters that are not allowed",
-                )
+                what = "an id or a name with characters that are not allowed"
+                faults.append(f"message {number}: the call {call.id!r} of {call.name!r} has {what}")
             seen.add(call.id)
-    if calls:
-        yield len(messages) - 1, f"its calls {[call.id for call in calls]} have no results"
+    if asked:
+        faults.append(f"message {len(messages) - 1}: its calls {asked} have no results")
+    return faults
 
 
-def _misplaced(message: Message) -> Iterator[str]:
+def _misplaced(message: Message, results: list[str], calls: list[ToolUseBlock]) -> Sequence[str]:
+    """Return the faults of a message by itself; `results` and `calls` get what it has of them."""
+    faults: list[str] = []
     is_user, was_text = message.role == "user", False
     for block in message.content:
         if isinstance(block, TextBlock):
             was_text = True
             if not block.text.strip():
-                yield "a text is blank"
+                faults.append("a text is blank")
             continue
-        if not _belongs(block, message.role):
-            yield f"a {type(block).__name__} is not the {message.role}'s"
-        if is_user and was_text and isinstance(block, ToolResultBlock):
-            yield "a result stands behind text"
-        if isinstance(block, ThinkingBlock) and not block.signature:
-            yield "thinking has no signature"
+        is_result = isinstance(block, ToolResultBlock)
+        if is_result is not is_user:
+            faults.append(f"a {type(block).__name__} is not the {message.role}'s")
+        if isinstance(block, ToolResultBlock):
+            results.append(block.tool_use_id)
+            if is_user and was_text:
+                faults.append("a result stands behind text")
+        elif isinstance(block, ToolUseBlock):
+            calls.append(block)
+        elif not block.signature:
+            faults.append("thinking has no signature")
     if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
-        yield "it ends with thinking"
+        faults.append("it ends with thinking")
+    return faults
 
 
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:

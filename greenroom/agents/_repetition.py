@@ -7,7 +7,7 @@ ends only where that did not help.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final, final
 
 import attrs
@@ -67,19 +67,20 @@ class Repetition:
         self._failed: Counter[tuple[str, str, int]] = Counter()
 
     def note(
-        self, done: Iterable[tuple[ToolUseBlock, ToolResultBlock]], limits: RepetitionLimits
+        self, calls: Sequence[ToolUseBlock], results: Sequence[ToolResultBlock], limits: RepetitionLimits
     ) -> tuple[str, RepeatedCall | None]:
         """Count the calls of a batch; return a reminder for the model, or nothing, and why the turn has to end, or None."""
-        done = list(done)
-        if not all(result.is_error for _, result in done):
+        failed = [(call, result) for call, result in zip(calls, results, strict=True) if result.is_error]
+        if len(failed) < len(calls):
             self._failed.clear()
+            if not failed:
+                return "", None
         worst: tuple[int, ToolUseBlock, str] | None = None
-        for call, result in done:
-            if result.is_error:
-                key = (call.name, repr(sorted(call.input.items())), hash(result.content))
-                self._failed[key] += 1
-                if worst is None or self._failed[key] > worst[0]:
-                    worst = (self._failed[key], call, result.content)
+        for call, result in failed:
+            key = (call.name, repr(sorted(call.input.items())), hash(result.content))
+            self._failed[key] += 1
+            if worst is None or self._failed[key] > worst[0]:
+                worst = (self._failed[key], call, result.content)
         if worst is None or worst[0] < limits.noted_after:
             return "", None
         times, call, error = worst

@@ -412,14 +412,15 @@ class Rounds:
     # --- the tools -------------------------------------------------------------------------------------------------
 
     async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> None:
-        turn, results = self._turn, dict[str, ToolResultBlock]()
-        home, hooking = turn.home, turn.hooking
+        turn, home, hooking = self._turn, self._turn.home, self._turn.hooking
+        results: dict[str, ToolResultBlock] = {}
         if turn.guard is not None:
             turn.guard.expect(calls)
         try:
             await run_calls(calls, turn, results)
-            done = [call for call in calls if not results[call.id].is_error]
-            turn.state.remind(await home.ports.follow(done))
+            reminders = await home.ports.follow([call for call in calls if not results[call.id].is_error])
+            if reminders:
+                turn.state.remind(reminders)
         except Deferred:
             raise
         except BaseException:
@@ -428,7 +429,7 @@ class Rounds:
         in_order = [results[call.id] for call in calls]
         if hooking.has(HookEvent.POST_TOOL_BATCH):
             await self._tell_of_batch(calls, in_order)
-        text, too_often = turn.repetition.note(zip(calls, in_order, strict=True), home.services.settings.repetition)
+        text, too_often = turn.repetition.note(calls, in_order, home.services.settings.repetition)
         if text:
             turn.state.remind([text])
         if turn.ctx.has_mail:

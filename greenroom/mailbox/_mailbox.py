@@ -24,7 +24,7 @@ from greenroom.mailbox._events import (
 from greenroom.mailbox._lanes import Lanes
 from greenroom.mailbox._lease import Lease
 from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
-from greenroom.mailbox._room import Room
+from greenroom.mailbox._producers import Producers
 from greenroom.waiting import ParkingSpot, ReplySlot, sleep, wake
 
 BUDGET: Final = 64
@@ -36,29 +36,19 @@ _new_envelope: Final[Any] = object.__new__
 
 
 @final
-class Mailbox(Generic[M]):
+class Mailbox(ParkingSpot, Generic[M]):
     """Three lanes with one consumer and any number of producers.
 
     It belongs to the actor `owner`. `recorder` gets its dead letters, and if it `is_traced` every put, lease and
     acknowledgement. `on_dead` is called with every dead letter, in the same step.
     """
 
+    # The parking spot and the capacity are no objects of their own: each put and each acknowledgement reads both.
     __slots__ = (
-        "_closed",
-        "_died",
-        "_number",
-        "_on_dead",
-        "_recorder",
-        "_refused",
-        "_room",
-        "_since_yield",
-        "_spot",
-        "incarnation",
-        "is_draining",
-        "lanes",
-        "owner",
-        "trace",
-    )
+        "_capacity", "_closed", "_died", "_held", "_high_water", "_number", "_on_dead", "_policy", "_producers",
+        "_recorder", "_refused", "_reserved", "_since_yield", "_size_bytes", "incarnation", "is_draining", "lanes",
+        "owner", "trace",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -72,15 +62,17 @@ class Mailbox(Generic[M]):
         self.owner = owner
         self.incarnation = 1
         self.lanes: Lanes[M] = Lanes()
-        policy = policy or _DEFAULT_POLICY
-        self._room = Room(policy, policy.capacity)
+        self.callback = self.task = self.trap = None
+        self._policy = policy = policy or _DEFAULT_POLICY
+        self._capacity = policy.capacity
+        self._producers: Producers | None = None
         self._recorder = recorder
         self.trace = recorder if is_traced else None
         self._on_dead = on_dead
-        self._spot: ParkingSpot | None = None  # created on first use: actors without a task never park
         self._closed = ""  # the reason; empty while it is open
         self.is_draining = False
         """True if new messages are refused, and queued ones are still handed out."""
+        self._held = self._high_water = self._reserved = self._size_bytes = 0  # places, and bytes in them
         self._since_yield = self._number = self._refused = self._died = 0
 
     def __repr__(self) -> str:
@@ -108,20 +100,20 @@ class Mailbox(Generic[M]):
 
     def statistics(self) -> MailboxStatistics:
         """Return the current state and counters."""
-        lanes, room, policy = self.lanes, self._room, self._room.policy
+        lanes, policy = self.lanes, self._policy
         leased, postponed = len(lanes.leased), len(lanes.stash or ())
         return MailboxStatistics(
             now=lanes.depth(Lane.NOW),
             next=lanes.depth(Lane.NEXT),
             later=lanes.depth(Lane.LATER),
             leased=leased,
-            reserved=room.reserved,
+            reserved=self._reserved,
             postponed=postponed,
-            waiting_producers=len(room.producers or ()),
-            size_bytes=room.size_bytes,
+            waiting_producers=len(self._producers or ()),
+            size_bytes=self._size_bytes,
             capacity=policy.capacity,
             capacity_bytes=policy.capacity_bytes,
-            high_water=room.high_water,
+            high_water=self._high_water,
             accepted=self._number,
             refused=self._refused,
             acked=self._number - self._died - len(lanes) - leased - postponed,
@@ -157,14 +149,16 @@ class Mailbox(Generic[M]):
         if self._closed and not (is_system and self.is_draining):
             return self._refuse(Delivery.CLOSED)
         is_counted = lane is not NOW and not is_system
-        room = self._room
-        if is_counted and not size_bytes and not room.producers and room.held < room.capacity:
-            # Room.take(), inlined for messages without a size: this is the hot path (15 % of a send).
-            room.held = held = room.held + 1
-            if held > room.high_water:
-                room.high_water = held
-        elif is_counted and not room.take(size_bytes):
-            return self._refuse(Delivery.FULL, size_bytes)
+        if is_counted:
+            held = self._held
+            if size_bytes or self._producers or held >= self._capacity:
+                if self._producers or not self._has_room(size_bytes):
+                    return self._refuse(Delivery.FULL, size_bytes)
+                self._hold(size_bytes)
+            else:  # _hold(), inlined for messages without a size: this is the hot path (15 % of a send)
+                self._held = held = held + 1
+                if held > self._high_water:
+                    self._high_water = held
         # Attribute by attribute: half the cost of a constructor, once per message.
         envelope: Envelope[M] = _new_envelope(Envelope)
         envelope.message = message
@@ -183,23 +177,30 @@ class Mailbox(Generic[M]):
         queue.append(envelope)
         if self.trace is not None:
             self._record(MessagePut, envelope, parent, type(message).__name__, is_counted)
-        spot = self._spot
-        if spot is not None:
-            task = spot.task
-            if task is not None:  # ParkingSpot.unpark(), inlined
-                spot.task = None
-                wake(task)
-            elif spot.callback is not None:
-                spot.callback()
+        task = self.task
+        if task is not None:  # unpark(), inlined
+            self.task = None
+            wake(task)
+        elif self.callback is not None:
+            self.callback()
         return _ACCEPTED
 
     def _refuse(self, delivery: Delivery, size_bytes: int = 0) -> Delivery:
         """Count a refused message; raise an error if it could never be accepted."""
-        if size_bytes > self._room.policy.capacity_bytes:
-            limit = f"capacity {self._room.policy.capacity_bytes} bytes"
+        if size_bytes > self._policy.capacity_bytes:
+            limit = f"capacity {self._policy.capacity_bytes} bytes"
             raise UsageError(f"message too large for the mailbox of {self.owner!r}: {size_bytes} bytes, {limit}")
         self._refused += 1
         return delivery
+
+    def _has_room(self, size_bytes: int) -> bool:
+        return self._held < self._capacity and self._size_bytes + size_bytes <= self._policy.capacity_bytes
+
+    def _hold(self, size_bytes: int) -> None:
+        """Take a place."""
+        self._held += 1
+        self._high_water = max(self._high_water, self._held)
+        self._size_bytes += size_bytes
 
     async def put(self, message: M, lane: Lane = NEXT, *, size_bytes: int = 0, parent: int = 0) -> None:
         """Put a message; if the mailbox is full, wait in line. It yields only then; cancelled, it leaves no trace.
@@ -216,8 +217,10 @@ class Mailbox(Generic[M]):
             return
         if delivery is Delivery.FULL:
             self._refused -= 1  # it waits instead
+            self._producers = self._producers or Producers()
+            envelope = Envelope(message, lane, 0, parent, None, size_bytes, is_counted=True)
             try:
-                if await self._room.wait(Envelope(message, lane, 0, parent, None, size_bytes, is_counted=True)):
+                if await self._producers.wait(envelope):
                     return
             finally:
                 self._admit_producers()  # if this one was cancelled, those behind it may fit
@@ -228,9 +231,10 @@ class Mailbox(Generic[M]):
         if self._closed:
             return self._refuse(Delivery.CLOSED)
         if lane is not NOW:
-            if not self._room.take(size_bytes):
+            if self._producers or not self._has_room(size_bytes):
                 return self._refuse(Delivery.FULL, size_bytes)
-            self._room.reserved += 1
+            self._hold(size_bytes)
+            self._reserved += 1
         return _ACCEPTED
 
     def put_reserved(self, message: M, lane: Lane, *, size_bytes: int = 0, parent: int = 0) -> Delivery:
@@ -239,32 +243,33 @@ class Mailbox(Generic[M]):
             self.unreserve(lane, size_bytes=size_bytes)
             return self._refuse(Delivery.CLOSED)
         is_counted = lane is not NOW
-        self._room.reserved -= is_counted
+        self._reserved -= is_counted
         self._admit(Envelope(message, lane, 0, parent, None, size_bytes, is_counted))
         return _ACCEPTED
 
     def unreserve(self, lane: Lane, *, size_bytes: int = 0) -> None:
         """Release a reserved place."""
         if lane is not NOW:
-            self._room.reserved -= 1
+            self._reserved -= 1
             self._free(size_bytes)
 
     def _free(self, size_bytes: int) -> None:
         """Free a place and admit producers."""
-        self._room.held -= 1
-        self._room.size_bytes -= size_bytes
-        if self._room.producers:
+        self._held -= 1
+        self._size_bytes -= size_bytes
+        if self._producers:
             self._admit_producers()
 
     def _admit_producers(self) -> None:
-        for envelope in self._room.admitted():
+        for envelope in self._producers.admitted(self._has_room) if self._producers else ():
+            self._hold(envelope.size_bytes)
             self._admit(envelope)
 
     def _admit(self, envelope: Envelope[M]) -> None:
         self._number = envelope.number = self._number + 1
         queue = self.lanes.of(envelope.lane)
         queue.append(envelope)
-        if envelope.lane is NOW and len(queue) > self._room.policy.now_capacity:
+        if envelope.lane is NOW and len(queue) > self._policy.now_capacity:
             self.lanes.overflows += 1
         self._record(MessagePut, envelope, envelope.parent, type(envelope.message).__name__, envelope.is_counted)
         self.nudge()
@@ -281,7 +286,7 @@ class Mailbox(Generic[M]):
     def take(self, among: frozenset[Lane] | None = None) -> Envelope[M] | None:
         """Lease the next message, of some lanes only if `among` is given; never waits, returns None if none is there."""
         envelope = self.lanes.take(among)
-        if envelope is not None:
+        if self.trace is not None and envelope is not None:
             self._record(MessageLeased, envelope, envelope.parent, False)  # noqa: FBT003 - the value of a field
         return envelope
 
@@ -350,31 +355,27 @@ class Mailbox(Generic[M]):
 
     def parked(self, task: Task) -> Awaitable[None]:
         """Return the awaitable of `park`, to be awaited at once by `task`; saves a frame that every wait goes through."""
-        spot = self._spot
-        if spot is None:
-            spot = self._spot = ParkingSpot()
-        elif spot.task is not None:
+        if self.task is not None:
             raise Busy(f"cannot wait on the mailbox of {self.owner!r}: another task is already waiting")
-        if spot.trap is None:
-            return spot.parked(task)
-        spot.task = task  # ParkingSpot.parked(), inlined: once per message of an actor that is often idle
-        return sleep(spot.trap)
+        if self.trap is None:
+            return super().parked(task)
+        self.task = task  # as there, inlined: once per message of an actor that is often idle
+        return sleep(self.trap)
 
     def nudge(self) -> None:
         """Wake the consumer, also without a new message, so that it checks its flags."""
-        if self._spot is not None:
-            self._spot.unpark()
+        self.unpark()
 
     def notify(self, callback: Callable[[], None]) -> None:
         """Call `callback` after each put while no task is parked; for owners without a task."""
-        self._spot = ParkingSpot(callback)
+        self.callback = callback
 
     # --- leases ----------------------------------------------------------------------------------------------------
 
     def ack(self, envelope: Envelope[M]) -> None:
         """Acknowledge a leased message; raises `UsageError` if it is not leased, such as the second time."""
         # _release() and _free(), inlined: this is the hot path.
-        lanes, room = self.lanes, self._room
+        lanes = self.lanes
         if envelope is lanes.lease:
             lanes.lease = None
         else:
@@ -382,10 +383,10 @@ class Mailbox(Generic[M]):
         if self.trace is not None:
             self._record(MessageAcked, envelope, 0)
         if envelope.is_counted:
-            room.held -= 1
+            self._held -= 1
             if envelope.size_bytes:
-                room.size_bytes -= envelope.size_bytes
-            if room.producers:
+                self._size_bytes -= envelope.size_bytes
+            if self._producers:
                 self._admit_producers()
 
     def nack(self, envelope: Envelope[M], *, counts: bool = True, parent: int = 0) -> None:
@@ -416,7 +417,7 @@ class Mailbox(Generic[M]):
     @property
     def can_postpone(self) -> bool:
         """True if there is room for one more postponed message."""
-        return len(self.lanes.stash or ()) < self._room.policy.stash_capacity
+        return len(self.lanes.stash or ()) < self._policy.stash_capacity
 
     def postpone(self, envelope: Envelope[M], *, counts: bool = False) -> None:
         """Set a leased message aside until `recall`; without room for it, it is a dead letter `stash_overflow`.
@@ -493,6 +494,6 @@ class Mailbox(Generic[M]):
 
     def _close(self, reason: str, *, is_draining: bool) -> None:
         self._closed, self.is_draining = reason, is_draining
-        if self._room.producers:
-            self._room.dismiss()
+        if self._producers:
+            self._producers.dismiss()
         self.nudge()

@@ -274,6 +274,11 @@ class ModelResponse:
     id: str = ""
 
     @property
+    def is_refused(self) -> bool:
+        """True if the model declined to answer; what it said may not be passed back."""
+        return self.stop_reason == "refusal"
+
+    @property
     def message(self) -> Message:
         """The entry for the conversation."""
         return Message("assistant", self.content)

@@ -152,7 +152,10 @@ def test_each_answer_has_its_row_in_the_table(reason: str | None, content: str) 
             answer_of(content, reason)
         return
 
-    assert next_after(answer_of(content, reason)) is EXPECTED[reason][HOLDS.get(content, HeldContent.NOTHING)]
+    response = answer_of(content, reason)
+
+    assert next_after(response) is EXPECTED[reason][HOLDS.get(content, HeldContent.NOTHING)]
+    assert response.is_refused is (next_after(response) is Next.REFUSE)
 
 
 @pytest.mark.parametrize(("reason", "content"), [*product(REASONS, CONTENTS)])

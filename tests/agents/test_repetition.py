@@ -23,7 +23,7 @@ def ended_after(
     """Return after how many batches the model was reminded first, and the turn ended; 0 for never."""
     repetition, noted = Repetition(), 0
     for number, batch in enumerate(batches, 1):
-        text, error = repetition.note(batch, limits)
+        text, error = repetition.note([call for call, _ in batch], [result for _, result in batch], limits)
         noted = noted or (number if text else 0)
         if error is not None:
             return noted, number

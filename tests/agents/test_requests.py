@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState
 from greenroom.agents._forked import make_request
-from greenroom.agents._repair import faults_of, repair
+from greenroom.agents._repair import SoundnessCheck, faults_of, repair
 from greenroom.core import Image
 from greenroom.core.ports import InlineBlocking
 from greenroom.models import (
@@ -87,6 +87,36 @@ def test_a_valid_history_is_sent_byte_for_byte_as_before(messages: list[Message]
 
     assert all(mine is theirs for mine, theirs in zip(request.messages, messages, strict=True))
     assert violations(request_body(request)) == []
+
+
+@given(st.lists(sound_conversations() | damaged_conversations() | odd_rounds(), min_size=1, max_size=3), st.data())
+def test_check_that_reads_only_what_is_new_finds_what_a_full_one_finds(
+    parts: list[list[Message]], data: st.DataObject
+) -> None:
+    """Also where the conversation loses messages between two checks, or gets others in their place."""
+    check = SoundnessCheck()
+    for part in parts:
+        grown = list(repair(part).messages[: data.draw(st.integers(0, 2))])
+        for message in part:
+            grown.append(message)
+            if message is part[-1] or not data.draw(st.integers(0, 3)):
+                assert check.is_sound(tuple(grown)) is not bool(faults_of(grown))
+        cut = grown[: data.draw(st.integers(0, len(grown)))]
+        assert check.is_sound(tuple(cut)) is not bool(faults_of(cut))
+
+
+def test_conversation_that_lost_its_end_is_as_sound_as_before() -> None:
+    messages = (
+        Message.user("Go."),
+        Message("assistant", (ToolUseBlock("a", "Look", {}),)),
+        Message("user", (ToolResultBlock("a", "seen"),)),
+        Message("assistant", (TextBlock("Done."),)),
+    )
+    check = SoundnessCheck()
+
+    assert check.is_sound(messages)
+    assert check.is_sound(messages[:3])
+    assert check.is_sound(messages)
 
 
 @given(sound_conversations(), sound_conversations())

@@ -169,14 +169,21 @@ MUTANTS: Final = (
     Mutant(
         "one more than the capacity",
         ("I-14",),
-        "greenroom.mailbox._room",
-        "or self.held >= self.capacity or self.producers",
-        "or self.held > self.capacity or self.producers",
+        _MAILBOX,
+        "        return self._held < self._capacity and",
+        "        return self._held <= self._capacity and",
+    ),
+    Mutant(
+        "a message without a size needs no room",
+        ("I-14",),
+        _MAILBOX,
+        "            if size_bytes or self._producers or held >= self._capacity:",
+        "            if size_bytes or self._producers:",
     ),
     Mutant(
         "a cancelled producer stays in the queue",
         ("I-15",),
-        "greenroom.mailbox._room",
+        "greenroom.mailbox._producers",
         "            del waiting[task]\n",
         "            pass\n",
     ),
@@ -237,8 +244,8 @@ MUTANTS: Final = (
         "nobody tells the producers",
         ("I-20",),
         _MAILBOX,
-        "        self._room.dismiss()\n",
-        "        pass\n",
+        "            self._producers.dismiss()\n",
+        "            pass\n",
     ),
     # --- abort and kill --------------------------------------------------------------------------------------------
     Mutant(
@@ -562,8 +569,8 @@ MUTANTS: Final = (
         "a place that was reserved is never free again",
         (),
         _MAILBOX,
-        "            self._room.reserved -= 1\n            self._free(size_bytes)\n",
-        "            self._room.reserved -= 1\n",
+        "            self._reserved -= 1\n            self._free(size_bytes)\n",
+        "            self._reserved -= 1\n",
         tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from copy import copy
 from linecache import getline
-from types import FrameType, TracebackType
-from typing import Final
+from types import CodeType, FrameType, TracebackType
+from typing import Final, TypeAlias
 
 MAX_ERROR_CHARACTERS: Final = 4_000
 """Maximum number of characters kept of an error's text or traceback."""
 _DEPTH: Final = 5
 _FRAMES: Final = 20
+_PLACES: Final = 1_000
+"""Maximum number of places in code whose text is kept for the next error."""
 _PACKAGE: Final = __name__.partition(".")[0] + "."
 
 
@@ -65,25 +67,35 @@ def _stand_in(error: BaseException, depth: int) -> BaseException:
 def _frames(trace: TracebackType | None) -> list[str]:
     """Return the last frames of a traceback as text, from the first one outside of greenroom on.
 
-    It takes a tenth of what `traceback.format_tb` takes, which marks columns too: a restart pays for it.
+    It takes a hundredth of what `traceback.format_tb` takes, which marks columns too and reads each line again: a restart
+    pays for it, and an actor that is restarted often fails in the same places.
     """
-    frames: list[tuple[FrameType, int]] = []
+    ours: list[str] = []
+    others: list[str] = []
     while trace is not None:
-        frames.append((trace.tb_frame, trace.tb_lineno))
+        place = (trace.tb_frame.f_code, trace.tb_lineno)
+        text, is_ours = _texts.get(place) or _read(trace.tb_frame, place)
+        (ours if is_ours and not others else others).append(text)
         trace = trace.tb_next
-    outside = (at for at, (frame, _) in enumerate(frames) if not _is_ours(frame))
-    lines = []
-    for frame, line in frames[next(outside, 0) :][-_FRAMES:]:
-        code = frame.f_code
-        lines.append(f'  File "{code.co_filename}", line {line}, in {code.co_name}')
-        source = getline(code.co_filename, line, frame.f_globals).strip()
-        if source:
-            lines.append(f"    {source}")
-    return lines
+    return (others or ours)[-_FRAMES:]
 
 
-def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
+_Place: TypeAlias = tuple[CodeType, int]
+_texts: Final[dict[_Place, tuple[str, bool]]] = {}
+"""By its code and line, the text of a frame, and whether it is of this package; code keeps no frames alive."""
+
+
+def _read(frame: FrameType, place: _Place) -> tuple[str, bool]:
+    """Return the text of a frame, and keep it for the next time."""
+    code, line = place
+    text = f'  File "{code.co_filename}", line {line}, in {code.co_name}'
+    source = getline(code.co_filename, line, frame.f_globals).strip()
+    if source:
+        text += f"\n    {source}"
+    if len(_texts) >= _PLACES:
+        _texts.clear()
+    _texts[place] = text, str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
+    return _texts[place]
 
 
 def _copied(error: BaseException, depth: int) -> BaseException:
