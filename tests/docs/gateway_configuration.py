@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import attrs
 
-from greenroom.gateway.config import GatewayConfig
+from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._reader import rule_of
 from greenroom.gateway.config._values import Secret, Short

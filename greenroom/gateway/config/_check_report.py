@@ -11,8 +11,8 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._effective import effective_values
-from greenroom.gateway.config._problems import Severity
-from greenroom.gateway.config._reader import FILE, ConfigReading, read_config
+from greenroom.gateway.config._problems import FILE, Severity
+from greenroom.gateway.config._reader import ConfigReading, read_config
 
 CONFIG_VARIABLE: Final = "GREENROOM_GATEWAY_CONFIG"
 """The variable that names the configuration file."""

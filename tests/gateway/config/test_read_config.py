@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.cli import main
-from greenroom.gateway.config import GatewayConfig
+from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of
 from greenroom.gateway.config._effective import effective_values
