@@ -18,6 +18,7 @@ from greenroom.agents._forked import ForkFailed, run_forked
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work
 from greenroom.agents._profile import AgentProfile, Lineage
 from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
+from greenroom.agents._resumption import Resumption
 from greenroom.agents._rounds import TOOL_UNAVAILABLE, OutOfTurns
 from greenroom.agents._servers import AgentServers, open_agent_servers
 from greenroom.agents._services import AgentServices, CanUseTool, Listeners, OnStream, PermissionQuestion, TurnSettings
@@ -69,6 +70,7 @@ __all__ = [
     "PromptBlocked",
     "RepeatedCall",
     "RepetitionLimits",
+    "Resumption",
     "SkillTool",
     "StoppedByHook",
     "TurnSettings",

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from greenroom.actors import Request
+from greenroom.agents._resumption import Resumption
 from greenroom.agents.compaction._compaction import Compact
 from greenroom.core.texts import frame
 from greenroom.inbox import HUMAN, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
@@ -58,6 +59,8 @@ class Note(WaitingEntry):
     delivered."""
     on_read: Callable[[], None] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     """Called in the step in which it has become part of the conversation; never before, and never twice."""
+    resumption: Resumption | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
+    """Takes the answer of the turn that it begins, if that is one of an earlier process."""
     about: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     """Attributes that the model reads besides its text and its sender, such as `color` and `summary`."""
 

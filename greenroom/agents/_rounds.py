@@ -22,7 +22,7 @@ from greenroom.agents._blocks import open_calls
 from greenroom.agents._call_batches import run_calls
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred
-from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
+from greenroom.agents._inputs import Answer, Input, Note, Prompt, origin_of, prompt_id_of
 from greenroom.agents._intake import (
     WAITS_CUT,
     carry_out,
@@ -125,6 +125,8 @@ class Rounds:
                         answer = self._put_off(put_off.call, TOOL_DEFERRED)
                     if isinstance(message, Prompt):
                         turn.ctx.reply(answer)
+                    elif isinstance(message, Note) and message.resumption is not None:
+                        message.resumption.settle(answer)
                 except ProviderError as error:
                     failure = error
                 finally:

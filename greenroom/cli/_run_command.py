@@ -129,6 +129,7 @@ def run_command(
         "sources": sources_of(flags),
         "is_trusted": flags.trust,
         "permission_mode": flags.permission_mode,
+        "durability": flags.durability,
         "tools": tools,
         "cwd": flags.cwd,
         "worktree": flags.worktree,
@@ -215,6 +216,9 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
     if flags.no_session_persistence:
         said = given.get("schedules")
         given = {**given, "schedules": {**(said if isinstance(said, dict) else {}), "durable": False}}
+    said = given.get("recovery")
+    # The command resumes a cut turn itself: after the first lines were printed, or not where a prompt takes its place.
+    given = {**given, "recovery": {**(said if isinstance(said, dict) else {}), "cut_turns": "leave"}}
     if flags.disable_slash_commands:
         given = given | {"slash_commands": False}
     if flags.coordinator:

@@ -13,6 +13,7 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.core import UsageError
+from greenroom.trace import Durability
 
 MAX_AGENTS: Final = 1_000
 DONE: Final = 0
@@ -47,6 +48,10 @@ class SwarmFlags:
         _flag(
             "The folder for run folders; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder."
         ),
+    ] = None
+    durability: Annotated[
+        Durability | None,
+        _flag('What the record survives: "process" (kill -9; the default), or "power" (a power cut too).'),
     ] = None
     json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False
     latency: Annotated[float, _flag("Seconds that the playbook waits before each answer, to watch it work.")] = 0.0
@@ -101,6 +106,7 @@ def swarm_command(
         agents=flags.agents,
         model=(flags.model or "").strip(),
         runs=flags.runs,
+        durability=flags.durability,
         is_json=flags.json,
         latency_s=flags.latency,
         recipe=flags.recipe or DEFAULT_RECIPE,

@@ -29,6 +29,7 @@ from greenroom.session import (
     MessageShown,
     PromptTaken,
     Session,
+    find_unfinished,
     open_session,
 )
 from greenroom.terminal import Ladder, LogNotes, climbing, complain, note, program, typed
@@ -81,6 +82,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
         notes: Printer of what the runtime logs.
     """
     ports = Ports()
+    await _check_work(options, runs, ports)
     writer = Writer(ports)
     began_s = trio.current_time()
     host = Host(writer, ports) if options.talks else None
@@ -190,6 +192,20 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
     """Return who decides about calls, if anybody does."""
     name = options.approver
     return host if name == STDIO else ToolApprover(name) if name is not None else None
+
+
+async def _check_work(options: HeadlessOptions, runs: Path, ports: Ports) -> None:
+    """Check that a run that is resumed without a prompt has something to do, before anything of it is touched.
+
+    Raises:
+        UsageError: There is no prompt, no turn that was cut, and nothing that waits to be read.
+    """
+    run = options.open_with.get("resume")
+    if run is None or options.prompt or options.talks or options.is_only_set_up:
+        return
+    unfinished = await find_unfinished(run, runs, ports)
+    if not unfinished.is_any:
+        raise UsageError(f"the last turn of {unfinished.run} was completed; give a prompt to continue with")
 
 
 def _has_work(run: _Begun, session: Session, options: HeadlessOptions) -> bool:

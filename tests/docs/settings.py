@@ -13,6 +13,7 @@ from greenroom.agents.subagents import DelegationSettings
 from greenroom.containment import SandboxSettings
 from greenroom.session import SessionSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
+from greenroom.session.settings._recovery_settings import RecoverySettings
 from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, WorktreeKeys
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
@@ -33,6 +34,7 @@ TAKES: Final = {
     "DelegationSettings": "object",
     "LimitSettings": "object",
     "PeerSettings": "object",
+    "RecoverySettings": "object",
     "ScheduleSettings": "object",
     "TeamSettings": "object",
     "SandboxSettings": "object",
@@ -82,6 +84,7 @@ def insert(page: str) -> str:
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
         ("limits", LimitSettings),
+        ("recovery", RecoverySettings),
         ("schedules", ScheduleSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),

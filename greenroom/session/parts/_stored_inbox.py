@@ -64,7 +64,7 @@ class _Work:
 
 @final
 @attrs.frozen(kw_only=True)
-class _Known:
+class KnownItems:
     """What the journal and the transcript tell of items."""
 
     ended: frozenset[str]
@@ -294,7 +294,7 @@ class StoredInbox:
         await self.store.reopen(self.box)
         if not (await self.store.statistics(self.box)).waiting:
             return await self._take(None)
-        return await self._take(await self._ports.blocking.run(_read_known, run_folder))
+        return await self._take(await self._ports.blocking.run(read_known, run_folder))
 
     async def read_news(self) -> list[InboxItem]:
         """Return what others have put since the last call.
@@ -304,7 +304,7 @@ class StoredInbox:
         """
         return await self._take(None)
 
-    async def _take(self, known: _Known | None) -> list[InboxItem]:
+    async def _take(self, known: KnownItems | None) -> list[InboxItem]:
         taken = await self.store.take(self.box)
         items = []
         for item in taken.items:
@@ -372,7 +372,8 @@ def _not_the_users(item: StoredItem) -> StoredItem:
     return attrs.evolve(item, origin=peer(ANOTHER_PROCESS), is_command=False)
 
 
-def _read_known(run_folder: Path) -> _Known:
+def read_known(run_folder: Path) -> KnownItems:
+    """Return what the journal and the transcript of a run tell of items. It looks at the disk."""
     ended, users = set(), set()
     for values in objects_of(run_folder / JOURNAL, b'"inbox.'):
         item = str(values.get("item"))
@@ -385,4 +386,4 @@ def _read_known(run_folder: Path) -> _Known:
         read.add(str(values.get("uuid")))
         items = values.get(ITEMS)
         read.update(map(str, items) if isinstance(items, list) else ())
-    return _Known(ended=frozenset(ended), read=frozenset(read), users=frozenset(users))
+    return KnownItems(ended=frozenset(ended), read=frozenset(read), users=frozenset(users))
