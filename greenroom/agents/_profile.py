@@ -8,9 +8,9 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.agents._answers import Resumption
 from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._definition import MAIN_NAME, AgentDefinition
-from greenroom.agents._resumption import Resumption
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import InstructionFile, MemoryFolder
 from greenroom.hooks import HookRunner

@@ -12,12 +12,12 @@ import attrs
 
 from greenroom.actors import Context, Ref
 from greenroom.agents._agent_run import AgentRun
+from greenroom.agents._answers import Resumption
 from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._pending import PendingTexts
 from greenroom.agents._profile import EMPTY_START, AgentProfile, ConversationStart
-from greenroom.agents._resumption import Resumption
 from greenroom.agents._services import AgentServices
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents._turn_state import TurnState

@@ -21,7 +21,7 @@ import trio
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
-from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.cli._rewind_command import rewind_command
 from greenroom.cli._run_arguments import (
     read_object,
@@ -71,6 +71,7 @@ async def _permit(address: str, ctx: ToolContext) -> None:
 TOOLS: Final = (
     *(tool for tool in STANDARD_TOOLS if tool is not ask_user_question_tool),
     *AGENT_TOOLS,
+    *PEER_TOOLS,
     *WORKTREE_TOOLS,
     make_web_fetch_tool(HttpFetcher(), permit=_permit),
 )
@@ -216,9 +217,6 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
     if flags.no_session_persistence:
         said = given.get("schedules")
         given = {**given, "schedules": {**(said if isinstance(said, dict) else {}), "durable": False}}
-    said = given.get("recovery")
-    # The command resumes a cut turn itself: after the first lines were printed, or not where a prompt takes its place.
-    given = {**given, "recovery": {**(said if isinstance(said, dict) else {}), "cut_turns": "leave"}}
     if flags.disable_slash_commands:
         given = given | {"slash_commands": False}
     if flags.coordinator:

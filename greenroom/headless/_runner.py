@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import trio
 
-from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.core import Event, JournalError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.headless._background_wait import CEILING_S
@@ -99,7 +99,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                     live=_live_events(options),
                     can_use_tool=None if approver is None else approver.can_use_tool,
                     elicit=None if host is None else host.elicit,
-                    **options.open_with,
+                    **_leaving_cut_turns(options.open_with),
                 ) as session:
                     if isinstance(approver, ToolApprover):
                         approver.open(session.servers, session.permissions.approvals.deadline_s)
@@ -194,6 +194,14 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
     return host if name == STDIO else ToolApprover(name) if name is not None else None
 
 
+def _leaving_cut_turns(open_with: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a session whose cut turn the run resumes itself, once it prints; or not, if a prompt takes its place."""
+    settings = open_with.get("settings") or {}
+    said = settings.get("recovery")
+    recovery = {**(said if isinstance(said, Mapping) else {}), "cut_turns": "leave"}
+    return {**open_with, "settings": {**settings, "recovery": recovery}}
+
+
 async def _check_work(options: HeadlessOptions, runs: Path, ports: Ports) -> None:
     """Check that a run that is resumed without a prompt has something to do, before anything of it is touched.
 
@@ -231,7 +239,7 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
         note(problem)
     if session.files.worktree is not None:
         note(f"the agent works in the worktree {typed(session.files.worktree)}; it stays there when the run has ended")
-    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS, *SCHEDULE_TOOLS)]
+    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *PEER_TOOLS, *WORKTREE_TOOLS, *SCHEDULE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
         note(f"unknown tool {name!r}; the rule about it has no effect")
     return problems

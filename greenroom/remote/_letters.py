@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -47,7 +47,8 @@ SEND_S: Final = 15.0
 REMEMBERED: Final = 1_000
 """Number of remembered letters, for duplicates."""
 
-LetterRefusal: TypeAlias = Literal["not_listening", "refused", "too_long", "timed_out", "broken"]
+T = TypeVar("T")
+LetterRefusal: TypeAlias = Literal["not_listening", "refused", "timed_out", "broken"]
 
 
 @final
@@ -203,8 +204,8 @@ class _Letterbox:
         try:
             with trio.move_on_after(RECEIVE_S):
                 async with open_bare_nursery() as nursery:
-                    request = await wrap_server_stream(nursery, stream, max_message_size=MAX_FRAME)
-                    await self._serve(request)
+                    accept = partial(wrap_server_stream, nursery, max_message_size=MAX_FRAME)
+                    await self._serve(await _shaken(stream, accept))
                     nursery.cancel_scope.cancel()
         except Exception:  # noqa: BLE001, S110 - input is arbitrary; only the connection fails
             pass
@@ -275,28 +276,73 @@ async def send_letter(letter: Letter, *, path: Path, timeout_s: float = SEND_S) 
     """
     _check(letter)
     check_path(path)
+    began = trio.current_time()
+    sending = _Sending(path)
     with trio.move_on_after(timeout_s):
-        return await _deliver(letter, path)
+        try:
+            return await sending.deliver(letter)
+        except OSError as error:
+            after = f"after {trio.current_time() - began:.1f} s"
+            why = f"connecting to {str(path)!r} failed {after}: {(error.strerror or str(error)).lower()}; nothing was sent"
+            raise LetterRefused("not_listening", why) from error
+    if not sending.has_said:
+        why = f"{str(path)!r} was connected to, and nobody answered within {timeout_s:g} s; nothing was sent"
+        raise LetterRefused("not_listening", why)
     raise LetterRefused("timed_out", f"no answer within {timeout_s:g} s; it may have been accepted all the same")
 
 
-async def _deliver(letter: Letter, path: Path) -> str:
-    from trio_websocket import ConnectionClosed, HandshakeError
+async def check_listening(path: Path, *, timeout_s: float = 1.0) -> None:
+    """Return if a process of this user listens on a socket; nothing is sent.
 
-    has_said = False
-    try:
-        async with _connected(path) as connection:
-            has_said = True
-            await connection.send_message(json.dumps(attrs.asdict(letter)))
-            answer = json.loads(await connection.get_message())
-    except (HandshakeError, ConnectionClosed, OSError, trio.BrokenResourceError, ValueError) as error:
-        if has_said:
-            raise LetterRefused("broken", "the connection ended before it was answered") from error
-        raise LetterRefused("not_listening", "no receiver is listening there") from error
-    if not isinstance(answer, dict) or answer.get("ok") is not True:
-        why = answer.get("why") if isinstance(answer, dict) else None
-        raise LetterRefused("refused", str(why or "it was refused without a reason"))
-    return str(answer.get("how") or "")
+    Raises:
+        LetterRefused: None does.
+        UsageError: The path is not one of `check_path`.
+    """
+    check_path(path)
+    with trio.move_on_after(timeout_s):
+        try:
+            stream = await _open_stream(path)
+        except OSError as error:
+            raise LetterRefused("not_listening", "nobody listens there") from error
+        is_ours = _is_ours(stream)
+        await trio.aclose_forcefully(stream)
+        if not is_ours:
+            raise LetterRefused("refused", "another user's process listens there")
+        return
+    raise LetterRefused("not_listening", f"nobody answered within {timeout_s:g} s")
+
+
+@final
+class _Sending:
+    """One letter on its way to a socket."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.has_said = False
+        """True if the letter may have arrived."""
+
+    async def deliver(self, letter: Letter) -> str:
+        """Return the receiver's word.
+
+        Raises:
+            LetterRefused: It was not accepted, or that is unknown.
+            OSError: Nobody was there, and nothing was sent.
+        """
+        from trio_websocket import ConnectionClosed, HandshakeError
+
+        try:
+            async with _connected(self._path) as connection:
+                self.has_said = True
+                await connection.send_message(json.dumps(attrs.asdict(letter)))
+                answer = json.loads(await connection.get_message())
+        except (HandshakeError, ConnectionClosed, OSError, trio.BrokenResourceError, ValueError) as error:
+            if self.has_said:
+                raise LetterRefused("broken", "the connection ended before it was answered") from error
+            raise error if isinstance(error, OSError) else OSError("no receiver of letters listens there") from error
+        if not isinstance(answer, dict) or answer.get("ok") is not True:
+            why = answer.get("why") if isinstance(answer, dict) else None
+            raise LetterRefused("refused", str(why or "it was refused without a reason"))
+        return str(answer.get("how") or "")
 
 
 @asynccontextmanager
@@ -306,8 +352,10 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
 
     stream = await _open_stream(path)
     try:
+        if not _is_ours(stream):
+            raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
-            yield await wrap_client_stream(nursery, stream, _HOST, "/")
+            yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
             nursery.cancel_scope.cancel()
     except ExceptionGroup as group:  # from the library's reader, if the connection failed
         if group.subgroup(ConnectionRejected) is not None:
@@ -315,3 +363,58 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
         raise OSError("the connection failed") from group
     finally:
         await trio.aclose_forcefully(stream)
+
+
+# --- handshakes ---------------------------------------------------------------------------------------------------------
+
+
+async def _shaken(stream: trio.SocketStream, shake: Callable[[Any], Awaitable[T]]) -> T:
+    """Return the result of a handshake.
+
+    Raises:
+        OSError: The other side closed the connection before it; the library would wait.
+    """
+    with trio.CancelScope() as scope:
+        return await shake(_WatchedStream(stream, scope))
+    raise OSError("the other side closed the connection before the handshake")
+
+
+@final
+class _WatchedStream(trio.abc.Stream):
+    """A stream that cancels a scope when the other side has closed it.
+
+    Args:
+        stream: The stream.
+        scope: Cancelled then.
+    """
+
+    def __init__(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
+        self._stream = stream
+        self._scope = scope
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send all of it."""
+        try:
+            await self._stream.send_all(data)
+        except trio.BrokenResourceError:
+            self._scope.cancel()
+            raise
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until there is room."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        """Return what has come; empty if the other side has closed it."""
+        try:
+            received = await self._stream.receive_some(max_bytes)
+        except trio.BrokenResourceError:
+            self._scope.cancel()
+            raise
+        if not received:
+            self._scope.cancel()
+        return received
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()

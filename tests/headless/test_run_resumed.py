@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from greenroom.models import Call, WrittenAnswer
 from tests.cli.place import Place
-from tests.cli.served import served
 
 
 def contents(run: Path) -> Mapping[Path, bytes]:

@@ -328,20 +328,13 @@ class SubagentPool:
     def start_run(self, subagent: Subagent, first: Note, *, owner: str, recoveries: int = 0) -> None:
         """Start another run of an agent in the background, after `prepare_run`; it takes a place even if none is free.
 
-        Args:
-            subagent: The agent.
-            first: Its first message.
-            owner: Id of the agent that is notified of its end; empty for nobody.
-            recoveries: Number of times that it was resumed by itself, this time included; 0 if somebody asked.
-
         Raises:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
         order = attrs.evolve(subagent.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
-        run = subagent.task.info.run + 1
-        task = self._open_task(subagent.id, order, subagent.home, run=run, recoveries=recoveries)
-        subagent.begin_run(order, task)
+        number = subagent.task.info.run + 1
+        subagent.begin_run(order, self._open_task(subagent.id, order, subagent.home, run=number, recoveries=recoveries))
         self._launch_or_drop(subagent, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------

@@ -43,7 +43,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     start = await find_start(services.run_folder, loaded, recovery, ports.blocking, is_fork=is_fork)
     home = await _start_main(session, services, start)
     nursery.start_soon(services.inbox.run)
-    if plan.spec.host.store is not None:
+    peers = plan.settings.scalars.peers
+    if plan.spec.host.store is not None or peers.inbound != "refuse":
         nursery.start_soon(session.inbox.follow_news)
     await _recover_tasks(session, services, home, left)
     await session.schedules.restore()
@@ -52,10 +53,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     await _watch_files(services, agents.composition, home)
     if plan.settings.scalars.extract_memory:
         session.asides.extract_after_turns(nursery.start_soon)
-    settings = plan.settings.scalars.peers
-    door = open_door(session.inbox, settings, ports)
     with _watched_steps(services.runtime, ports):
-        async with door:
+        async with open_door(session.inbox, peers, ports, own=session.id):
             services.streams.note_open()
             if start.turn is not TurnPlan.HOLD:
                 home.release()

@@ -1,16 +1,33 @@
-"""The turn in which an earlier process ended, while this one resumes it."""
+"""The answer of a turn, and of one that a new process resumes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from collections.abc import Mapping
+from typing import Any, final
 
 import attrs
 import trio
 
 from greenroom.core import TurnFailed, TurnKilled
+from greenroom.models import ToolUseBlock, Usage
 
-if TYPE_CHECKING:
-    from greenroom.agents._inputs import Answer
+
+@final
+@attrs.frozen(kw_only=True)
+class Answer:
+    """The answer of a turn that completed."""
+
+    text: str
+    """The last thing it said."""
+    usage: Usage
+    """Of this turn."""
+    rounds: int
+    """Model requests in this turn."""
+    stop_reason: str
+    structured: Mapping[str, Any] | None = None
+    """The answer in the form of the definition's `answer_schema`; None without one."""
+    deferred: ToolUseBlock | None = None
+    """The call that a hook has put off, and that is still open; with `stop_reason` `tool_deferred` or `tool_deferred_unavailable`."""
 
 
 @final
