@@ -128,6 +128,15 @@ PROMISES: Final = {
         "Recovery strands nothing and runs nothing twice: at most one request is made again per cut turn.", "recovery"
     ),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
+    # serving
+    "A25-a": Promise(
+        "Only a request with the right host, an allowed origin or none, and the right credential reaches an application.",
+        "serving",
+    ),
+    "A25-h": Promise(
+        "A right credential gets in within a second, however many wrong ones and silent connections there are.",
+        "serving",
+    ),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -178,5 +187,7 @@ NOT_IN_A_JOURNAL: Final = {
     ),
     "R7-d": Unseen("what is refused is not on record", ("headless/test_run_resumed.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
+    "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
+    "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

@@ -12,10 +12,6 @@ once; sent again, it is answered in the same way. This module must not know of s
 from __future__ import annotations
 
 import json
-import os
-import socket
-import stat
-import struct
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -27,12 +23,11 @@ import attrs
 import trio
 
 from greenroom.core import GreenroomError, PeerError, UsageError, open_bare_nursery
+from greenroom.serving import check_path, connect_unix, is_same_user, open_unix_listener
 
 if TYPE_CHECKING:
     from trio_websocket import WebSocketConnection, WebSocketRequest
 
-MAX_PATH: Final = 100
-"""Maximum length of the path of a socket, in bytes; systems allow 104 to 108."""
 _HOST: Final = "localhost"
 MAX_CHARACTERS: Final = 1_048_576
 """Maximum length of a letter's text."""
@@ -95,21 +90,9 @@ async def open_letterbox(take: Take, *, path: Path) -> AsyncIterator[None]:
         UsageError: The path is too long, its folder can be written by others, or something else lies or listens there.
         OSError: The socket cannot be made.
     """
-    check_path(path)
-    await _remove_stale(path)
-    listening = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
-    try:
-        await listening.bind(str(path))
-    except BaseException:
-        listening.close()
-        raise
-    finally:
-        os.umask(before)
-    listening.listen(MAX_CONNECTIONS)
+    listener = await open_unix_listener(path, backlog=MAX_CONNECTIONS)
     box = _Letterbox(take)
     async with open_bare_nursery() as nursery:
-        listener = trio.SocketListener(listening)
         await nursery.start(partial(trio.serve_listeners, box.receive, [listener]), name="letters")
         try:
             yield
@@ -117,72 +100,6 @@ async def open_letterbox(take: Take, *, path: Path) -> AsyncIterator[None]:
             nursery.cancel_scope.cancel()
             with suppress(FileNotFoundError):
                 path.unlink()  # noqa: ASYNC240 - one quick call
-
-
-def check_path(path: Path) -> None:
-    """Refuse a path at which no socket of this user's can be trusted. It looks at the disk.
-
-    Raises:
-        UsageError: It is too long or not absolute, its folder is not there, is another user's or can be written by others, or a
-            link or something else lies there.
-    """
-    if not path.is_absolute():
-        raise UsageError(f"the path of a socket must be absolute, got {str(path)!r}")
-    if len(os.fsencode(path)) > MAX_PATH:
-        raise UsageError(f"the path of a socket must have at most {MAX_PATH} bytes, {str(path)!r} has more")
-    try:
-        folder = path.parent.stat()
-    except OSError as error:
-        raise UsageError(f"the folder of the socket {str(path)!r} cannot be read: {error.strerror}") from None
-    if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.getuid() or folder.st_mode & 0o022:
-        raise UsageError(f"{str(path.parent)!r} must be a folder of yours that nobody else can write: chmod 700 it")
-    try:
-        there = path.lstat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UsageError(f"the socket {str(path)!r} cannot be read: {error.strerror}") from None
-    if not stat.S_ISSOCK(there.st_mode):
-        raise UsageError(f"{str(path)!r} is no socket; remove it, or choose another path")
-    if there.st_uid != os.getuid():
-        raise UsageError(f"the socket {str(path)!r} is another user's")
-
-
-async def _remove_stale(path: Path) -> None:
-    """Remove a socket on which nobody listens any more.
-
-    Raises:
-        UsageError: Somebody listens there.
-    """
-    if not path.exists():  # noqa: ASYNC240 - one quick call
-        return
-    try:
-        stream = await _open_stream(path)
-    except OSError:
-        path.unlink()  # noqa: ASYNC240 - one quick call
-        return
-    await trio.aclose_forcefully(stream)
-    raise UsageError(f"another process listens on {str(path)!r}")
-
-
-async def _open_stream(path: Path) -> trio.SocketStream:
-    made = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        await made.connect(str(path))
-    except BaseException:
-        made.close()
-        raise
-    return trio.SocketStream(made)
-
-
-def _is_ours(stream: trio.SocketStream) -> bool:
-    """Return False if the process on the other end is another user's; where the system does not say, the modes of the files count."""
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return True
-    size = struct.calcsize("3i")
-    _, user, _ = struct.unpack("3i", stream.socket.getsockopt(socket.SOL_SOCKET, option, size))
-    return bool(user == os.getuid())
 
 
 @final
@@ -197,7 +114,7 @@ class _Letterbox:
         """Serve one connection to its end."""
         from trio_websocket import wrap_server_stream
 
-        if self._connections >= MAX_CONNECTIONS or not _is_ours(stream):
+        if self._connections >= MAX_CONNECTIONS or not is_same_user(stream):
             await trio.aclose_forcefully(stream)
             return
         self._connections += 1
@@ -301,10 +218,10 @@ async def check_listening(path: Path, *, timeout_s: float = 1.0) -> None:
     check_path(path)
     with trio.move_on_after(timeout_s):
         try:
-            stream = await _open_stream(path)
+            stream = await connect_unix(path)
         except OSError as error:
             raise LetterRefused("not_listening", "nobody listens there") from error
-        is_ours = _is_ours(stream)
+        is_ours = is_same_user(stream)
         await trio.aclose_forcefully(stream)
         if not is_ours:
             raise LetterRefused("refused", "another user's process listens there")
@@ -350,9 +267,9 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
     """Connect; the socket is closed in any case, which the library's own function does not guarantee."""
     from trio_websocket import ConnectionRejected, wrap_client_stream
 
-    stream = await _open_stream(path)
+    stream = await connect_unix(path)
     try:
-        if not _is_ours(stream):
+        if not is_same_user(stream):
             raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
             yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))

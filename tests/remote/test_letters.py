@@ -291,7 +291,7 @@ async def test_a_process_of_another_user_is_not_heard(
     folder: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:
     async with open_box(folder) as box:
-        monkeypatch.setattr(letters, "_is_ours", lambda _: False)
+        monkeypatch.setattr(letters, "is_same_user", lambda _: False)
         with pytest.raises(LetterRefused):
             await send_letter(LETTER, path=box.path)
         assert box.taken == []

@@ -101,6 +101,7 @@ async def _start_main(session: Session, services: Services, start: MainStart) ->
         run_skill=agents.forks.run_command,
         survivors=agents.teams.survivors,
         scheduled=agents.schedules.for_hooks,
+        place=plan.spec.host.turn_place or nullcontext,
         items=agents.inbox,
         on_said=None if services.checkpoints is None else services.checkpoints.begin,
     )
