@@ -132,6 +132,23 @@ PROMISES: Final = {
         "delivery",
     ),
     "I-61": Promise("A sender of letters is told where each of them is, and nothing is sent in a circle.", "delivery"),
+    "R7-turn": Promise("A turn in which a process ended is resumed before its agent takes anything new.", "recovery"),
+    "R7-leave": Promise(
+        "A cut turn that is left to the program waits for it, and so does all that is new.", "recovery"
+    ),
+    "R7-agents": Promise(
+        "Each loss of an agent is told once, or made good by a run of the same id, at most three times.", "recovery"
+    ),
+    "R7-closing": Promise(
+        "A session that is closing begins no turn; an end that comes late is told once, by the next process.",
+        "recovery",
+    ),
+    "R7-d": Promise(
+        "A command that refuses a run asks no model, tells nobody anything and writes nothing.", "recovery"
+    ),
+    "RM-10": Promise(
+        "Recovery strands nothing and runs nothing twice: at most one request is made again per cut turn.", "recovery"
+    ),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
     # serving
     "A25-a": Promise(
@@ -163,7 +180,7 @@ PROMISES: Final = {
     ),
     "A19-b": Promise("An unknown key is refused with its full path.", "gateway"),
     "A19-c": Promise(
-        "A width that is no width is replaced, and the replacement is reported with its place.", "gateway"
+        "A width that cannot be used is replaced, and the replacement is reported with its place.", "gateway"
     ),
     "A19-d": Promise("An archive time of 0 means never.", "gateway"),
     "A21-a": Promise("The sample configuration loads unchanged, and decides what a sub-agent is offered.", "gateway"),
@@ -249,6 +266,13 @@ NOT_IN_A_JOURNAL: Final = {
     "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
+    **dict.fromkeys(
+        ("R7-turn", "R7-leave", "R7-agents", "R7-closing", "RM-10"),
+        Unseen(
+            "it is about two processes, and what the killed one did not record", ("session/test_self_resumption.py",)
+        ),
+    ),
+    "R7-d": Unseen("what is refused is not on record", ("headless/test_run_resumed.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
     "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
     "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),

@@ -2,6 +2,7 @@
 
 from greenroom.agents._agent import Agent, agent_spec
 from greenroom.agents._agent_run import Denial
+from greenroom.agents._answers import Answer, Resumption
 from greenroom.agents._blocks import INTERRUPTED, LOST_RESULT, encode_message, open_calls
 from greenroom.agents._conversation import ITEMS, NOTICES, Appended, OnMessage
 from greenroom.agents._conversation_loader import CONTINUE, Loaded, load_conversation
@@ -15,7 +16,7 @@ from greenroom.agents._definition import (
     compose_system_prompt,
 )
 from greenroom.agents._forked import ForkFailed, run_forked
-from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work
+from greenroom.agents._inputs import Input, Note, Prompt, Work
 from greenroom.agents._profile import AgentProfile, Lineage
 from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
 from greenroom.agents._rounds import TOOL_UNAVAILABLE, OutOfTurns
@@ -69,6 +70,7 @@ __all__ = [
     "PromptBlocked",
     "RepeatedCall",
     "RepetitionLimits",
+    "Resumption",
     "SkillTool",
     "StoppedByHook",
     "TurnSettings",

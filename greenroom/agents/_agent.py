@@ -14,11 +14,12 @@ from greenroom.agents._conversation import TURN_ENDED, OnMessage
 from greenroom.agents._conversation_loader import CONTINUE
 from greenroom.agents._inputs import Input, Note, Prompt
 from greenroom.agents._rounds import Rounds
-from greenroom.agents._state import AgentState
+from greenroom.agents._state import CLOSING, OPENING, AgentState
 from greenroom.agents.compaction._compaction import Compact
 from greenroom.agents.events._agent_events import AgentDefined
 from greenroom.core import JournalError, Level
 from greenroom.inbox import AUTO_CONTINUATION, InboxItem
+from greenroom.mailbox import Lane
 from greenroom.supervisor import ChildSpec, Restart
 
 CUT: Final = "the turn that began with it was ended"
@@ -62,10 +63,18 @@ class Agent(Behavior[Input]):
             self._put_on_record(home, ctx)
         if not start.keeps_open:  # else the next turn closes what it does not settle
             home.close_open_calls()
+        if home.is_closing or (start.is_held and ctx.incarnation == 1):
+            ctx.ref.suspend(why=CLOSING if home.is_closing else OPENING)
         if home.is_cut and self.goes_on:
-            text = home.start.resumes if home.turn is None else ""
-            ctx.ref.tell(Note(text or CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
+            self._resume_turn(ctx)
         home.set_cut(is_cut=False)
+
+    def _resume_turn(self, ctx: Context) -> None:
+        """Begin with the turn in which the incarnation or the process before ended; the latter's comes before all that waits."""
+        start, is_first = self._home.start, self._home.turn is None
+        text = start.resumes if is_first else ""
+        note = Note(text or CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION, resumption=start.resumption)
+        ctx.ref.tell(note, Lane.NOW if is_first else Lane.NEXT)
 
     @property
     def on_appended(self) -> OnMessage | None:
@@ -105,6 +114,8 @@ class Agent(Behavior[Input]):
         A turn that was aborted or failed while the agent lives on has ended: no later process resumes it by itself.
         """
         was_asked = outcome.state is State.KILLED and ctx.turn.is_aborting
+        if isinstance(message, Note) and message.resumption is not None and not outcome.must_crash:
+            message.resumption.fail(outcome.error_for(ctx.ref.id, ctx.ref.path), partial=self._home.last_text)
         self._home.set_cut(is_cut=self._home.is_cut and outcome.must_crash and not was_asked)
         if isinstance(message, InboxItem) and not outcome.must_crash and not ctx.is_ending:
             self._home.ports.note_dropped(message.uuid, describe(outcome.error) or CUT)

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
 import attrs
 
 from greenroom.actors import Request
+from greenroom.agents._answers import Answer, Resumption
 from greenroom.agents.compaction._compaction import Compact
 from greenroom.core.texts import frame
 from greenroom.inbox import HUMAN, SOURCE, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
-from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Answer:
-    """The answer of a turn that completed."""
-
-    text: str
-    """The last thing it said."""
-    usage: Usage
-    """Of this turn."""
-    rounds: int
-    """Model requests in this turn."""
-    stop_reason: str
-    structured: Mapping[str, Any] | None = None
-    """The answer in the form of the definition's `answer_schema`; None without one."""
-    deferred: ToolUseBlock | None = None
-    """The call that a hook has put off, and that is still open; with `stop_reason` `tool_deferred` or `tool_deferred_unavailable`."""
 
 
 def _note_origin(note: Note) -> Origin:
@@ -58,6 +40,8 @@ class Note(WaitingEntry):
     delivered."""
     on_read: Callable[[], None] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     """Called in the step in which it has become part of the conversation; never before, and never twice."""
+    resumption: Resumption | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
+    """Takes the answer of the turn that it begins, if that is one of an earlier process."""
     about: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     """Attributes that the model reads besides its text and its sender, such as `color` and `summary`."""
 

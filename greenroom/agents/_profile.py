@@ -8,6 +8,7 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.agents._answers import Resumption
 from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._definition import MAIN_NAME, AgentDefinition
 from greenroom.agents._skill_tool import SkillTool
@@ -66,6 +67,10 @@ class ConversationStart:
     calls at the end stay open at the start."""
     resumes: str = ""
     """The prompt with which the first incarnation resumes the turn in which an earlier process ended; empty to leave it."""
+    resumption: Resumption | None = None
+    """Takes the answer of that turn; None if nobody can ask for it."""
+    is_held: bool = False
+    """True if the agent takes nothing before its session says so."""
 
 
 EMPTY_START: Final = ConversationStart()

@@ -18,11 +18,12 @@ import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.agents._agent_turn import AgentTurn
+from greenroom.agents._answers import Answer
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._call_batches import run_calls
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred
-from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
+from greenroom.agents._inputs import Input, Note, Prompt, origin_of, prompt_id_of
 from greenroom.agents._intake import (
     WAITS_CUT,
     carry_out,
@@ -126,6 +127,8 @@ class Rounds:
                             answer = self._put_off(put_off.call, TOOL_DEFERRED)
                         if isinstance(message, Prompt):
                             turn.ctx.reply(answer)
+                        elif isinstance(message, Note) and message.resumption is not None:
+                            message.resumption.settle(answer)
                     except ProviderError as error:
                         failure = error
                     finally:

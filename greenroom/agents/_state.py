@@ -12,6 +12,7 @@ import attrs
 
 from greenroom.actors import Context, Ref
 from greenroom.agents._agent_run import AgentRun
+from greenroom.agents._answers import Resumption
 from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
@@ -33,6 +34,8 @@ from greenroom.tasks import Progress, Task
 from greenroom.tools import ToolContext, ToolSet, Workspace
 
 NO_USAGE: Final = Usage()
+CLOSING: Final = "its session closes"
+OPENING: Final = "its session is being opened"
 
 
 class AgentPorts(Protocol):
@@ -163,6 +166,8 @@ class AgentState:
     """Number of runs and requests beside its turns so far; each has its number."""
     is_prepared: bool = False
     """True once `ports.prepare` has succeeded."""
+    is_closing: bool = False
+    """True if it begins no turn any more, because its session closes."""
     is_cut: bool = False
     """True if the last turn ended with the incarnation, so that the next one has to continue it."""
     answer_tool: AnswerTool | None = attrs.field(init=False)
@@ -186,15 +191,17 @@ class AgentState:
         """
         self.profile = attrs.evolve(self.profile, **changes)
 
-    def start_from(self, loaded: Loaded, *, resumes: str = "") -> None:
+    def start_from(self, loaded: Loaded, *, resumes: str = "", is_held: bool = False) -> None:
         """Continue a conversation of an earlier process; called before the agent has started.
 
         Args:
             loaded: The conversation.
             resumes: The prompt with which its last turn is resumed, if the process ended in it; empty to leave that turn.
+            is_held: True if it takes nothing before its actor is resumed.
         """
-        self.start = attrs.evolve(self.start, loaded=loaded, resumes=resumes)
         self.is_cut = bool(resumes) and loaded.was_lost
+        resumption = Resumption() if self.is_cut else None
+        self.start = attrs.evolve(self.start, loaded=loaded, resumes=resumes, resumption=resumption, is_held=is_held)
 
     @property
     def has_lost_turn(self) -> bool:
@@ -333,6 +340,19 @@ class AgentState:
         self.last_text = ""
         if task.info.run > 1:
             self.start = attrs.evolve(self.start, open_results={})
+
+    def release(self) -> None:
+        """Let the agent take what waits for it, if it was held since its start."""
+        if self.start.is_held:
+            self.start = attrs.evolve(self.start, is_held=False)
+            if self.ref is not None and not self.is_closing:
+                self.ref.resume(why="its session is open")
+
+    def close(self) -> None:
+        """Begin no turn any more, and take nothing into the one that runs; a later incarnation neither."""
+        self.is_closing = True
+        if self.ref is not None:
+            self.ref.suspend(why=CLOSING)
 
     def end_run(self) -> None:
         """Note that the run has ended: there is no actor until the next one."""

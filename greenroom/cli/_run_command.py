@@ -130,6 +130,7 @@ def run_command(
         "sources": sources_of(flags),
         "is_trusted": flags.trust,
         "permission_mode": flags.permission_mode,
+        "durability": flags.durability,
         "tools": tools,
         "cwd": flags.cwd,
         "worktree": flags.worktree,

@@ -13,9 +13,9 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.core import UsageError
+from greenroom.trace import Durability
 
 MAX_AGENTS: Final = 1_000
-DONE: Final = 0
 
 
 def _flag(text: str) -> Any:
@@ -42,12 +42,10 @@ class SwarmFlags:
             "Maximum cost in US dollars, including resumed runs; the swarm stops before a request that might exceed it."
         ),
     ] = None
-    runs: Annotated[
-        Path | None,
-        _flag(
-            "The folder for run folders; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder."
-        ),
-    ] = None
+    runs: Annotated[Path | None, _flag("The folder for run folders; by default GREENROOM_RUNS, or the project's.")] = (
+        None
+    )
+    durability: Annotated[Durability | None, _flag('What the record survives: "process" (kill -9) or "power".')] = None
     json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False
     latency: Annotated[float, _flag("Seconds that the playbook waits before each answer, to watch it work.")] = 0.0
     recipe: Annotated[
@@ -85,7 +83,7 @@ def swarm_command(
 
     if flags.recipes:
         list_recipes()
-        return DONE
+        return 0
     if not 1 <= flags.agents <= MAX_AGENTS:
         raise UsageError(f"--agents must be between 1 and {MAX_AGENTS}, got {flags.agents}")
     if not (math.isfinite(flags.latency) and flags.latency >= 0):
@@ -101,6 +99,7 @@ def swarm_command(
         agents=flags.agents,
         model=(flags.model or "").strip(),
         runs=flags.runs,
+        durability=flags.durability,
         is_json=flags.json,
         latency_s=flags.latency,
         recipe=flags.recipe or DEFAULT_RECIPE,

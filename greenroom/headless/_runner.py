@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from greenroom.session import (
     MessageShown,
     PromptTaken,
     Session,
+    find_unfinished,
     open_session,
 )
 from greenroom.terminal import Ladder, LogNotes, climbing, complain, note, program, typed
@@ -81,6 +82,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
         notes: Printer of what the runtime logs.
     """
     ports = Ports()
+    await _check_work(options, runs, ports)
     writer = Writer(ports)
     began_s = trio.current_time()
     host = Host(writer, ports) if options.talks else None
@@ -97,7 +99,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                     live=_live_events(options),
                     can_use_tool=None if approver is None else approver.can_use_tool,
                     elicit=None if host is None else host.elicit,
-                    **options.open_with,
+                    **_leaving_cut_turns(options.open_with),
                 ) as session:
                     if isinstance(approver, ToolApprover):
                         approver.open(session.servers, session.permissions.approvals.deadline_s)
@@ -190,6 +192,28 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
     """Return who decides about calls, if anybody does."""
     name = options.approver
     return host if name == STDIO else ToolApprover(name) if name is not None else None
+
+
+def _leaving_cut_turns(open_with: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a session whose cut turn the run resumes itself, once it prints; or not, if a prompt takes its place."""
+    settings = open_with.get("settings") or {}
+    said = settings.get("recovery")
+    recovery = {**(said if isinstance(said, Mapping) else {}), "cut_turns": "leave"}
+    return {**open_with, "settings": {**settings, "recovery": recovery}}
+
+
+async def _check_work(options: HeadlessOptions, runs: Path, ports: Ports) -> None:
+    """Check that a run that is resumed without a prompt has something to do, before anything of it is touched.
+
+    Raises:
+        UsageError: There is no prompt, no turn that was cut, and nothing that waits to be read.
+    """
+    run = options.open_with.get("resume")
+    if run is None or options.prompt or options.talks or options.is_only_set_up:
+        return
+    unfinished = await find_unfinished(run, runs, ports)
+    if not unfinished.is_any:
+        raise UsageError(f"the last turn of {unfinished.run} was completed; give a prompt to continue with")
 
 
 def _has_work(run: _Begun, session: Session, options: HeadlessOptions) -> bool:

@@ -33,6 +33,7 @@ from greenroom.session.record._file_rewind import rewind_run
 from greenroom.session.record._inbox_record import check_run
 from greenroom.session.record._resume import Fork, find_session, read_beginning
 from greenroom.session.record._run_sweep import SweepReport, sweep_runs
+from greenroom.session.record._unfinished import Unfinished, find_unfinished
 from greenroom.session.schedules._schedule_tools import SCHEDULE_TOOLS
 from greenroom.session.settings._session_plugins import find_session_plugins, make_data_folders
 from greenroom.session.settings._session_settings import SessionSettings, Settings, load_settings
@@ -75,9 +76,11 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
+    "Unfinished",
     "check_run",
     "find_session",
     "find_session_plugins",
+    "find_unfinished",
     "load_settings",
     "main_of_settings",
     "make_data_folders",

@@ -46,6 +46,7 @@ async def open_session(
     settings: Mapping[str, Any] | None = None,
     is_trusted: bool = False,
     permission_mode: str | None = None,
+    durability: str | None = None,
     agents: Mapping[str, Any] | None = None,
     added: Iterable[Path | str] = (),
     plugins: Iterable[Path | str] = (),
@@ -69,6 +70,7 @@ async def open_session(
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
         permission_mode: How calls are treated that no rule speaks about; before any setting.
+        durability: What the record survives: `process` or `power`; by default as the settings say.
         agents: More definitions, as JSON objects by their names.
         added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
         plugins: Folders of plugins whose agents, skills, hooks and MCP servers count, whatever else is read.
@@ -95,7 +97,13 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
     folder = plan.run.folder
     async with (
         plan.model.open(),
-        open_journal(folder, ports=plan.masking(ports), catalog=EVENTS, run=folder.name) as journal,
+        open_journal(
+            folder,
+            ports=plan.masking(ports),
+            catalog=EVENTS,
+            run=folder.name,
+            durability=plan.settings.scalars.durability,
+        ) as journal,
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, final
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, Answer, Prompt
+from greenroom.agents import AgentDefinition, Answer, Prompt, Resumption
 from greenroom.agents.compaction import Compact, Compacted
 from greenroom.core import Cause, JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import ParsedHooks
@@ -91,6 +91,7 @@ class Session:
         It does not wait: calls that wait in the session's block get `TurnKilled` or `ActorEnded`, and leaving the block waits.
         """
         self.was_stopped = True
+        self.agents.close()
         self.tasks.end_calls(Cause("host", why))
         self.runtime.root.cell.request_stop(Cause("host", why), self.runtime.root.spec.stop_budget_s)
 
@@ -142,17 +143,33 @@ class Session:
     async def resume_turn(self) -> Answer:
         """Resume the turn in which an earlier process ended, or run a call that a hook deferred, and return the answer.
 
+        If the session resumes that turn by itself (the setting `recovery.cut_turns`), the first call waits for its answer.
         The note to the model about an earlier process is hidden. If the tool of the call is missing, the answer's `stop_reason` is
         `tool_deferred_unavailable`, and the call stays as it is.
 
         Raises as `run` does.
         """
-        deferred = None if self._main.home is None else self._main.home.deferred
+        home = self._main.home
+        assert home is not None
+        if home.start.resumption is not None and home.start.resumption.claim():
+            return await self._wait_resumed(home.start.resumption)
+        deferred = home.deferred
         text = self._services.plan.resume_prompt
         return await self._run(Prompt(text, is_hidden=True, settles="" if deferred is None else deferred.id))
 
+    async def _wait_resumed(self, resumption: Resumption) -> Answer:
+        try:
+            answer = await resumption.wait()
+        except TurnFailed as error:
+            if isinstance(cause := error.__cause__, JournalError):
+                raise JournalError(cause.where, cause.why) from error
+            raise
+        await self._journal.commit()
+        return answer
+
     async def _run(self, prompt: Prompt) -> Answer:
         self._journal.check_open()
+        self._release()
         if self.inbox.is_behind:  # else all that was sent before is in the main agent's inbox, and this goes behind it
             await self.inbox.wait_passed()
         try:
@@ -164,6 +181,11 @@ class Session:
             raise
         await self._journal.commit()
         return answer
+
+    def _release(self) -> None:
+        """Let the main agent take what waits, if it was held because its last turn is the program's to resume."""
+        if self._main.home is not None:
+            self._main.home.release()
 
     async def compact(self, focus: str = "") -> Compacted:
         """Replace the main agent's conversation by a summary, and return the result.
@@ -181,6 +203,7 @@ class Session:
         if not self._composition.services.settings.compaction.enabled:
             raise UsageError("compaction is switched off in the settings")
         self._journal.check_open()
+        self._release()
         compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
         await self._journal.commit()
         return compacted

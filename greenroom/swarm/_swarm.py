@@ -102,6 +102,7 @@ def run_swarm(options: SwarmOptions) -> int:
         mates=len(plan.mates),
     )
     settings = model_settings(find_places(Path.cwd()), max_usd=options.max_usd, is_rule_based=opening.is_rule_based)
+    settings["recovery"] = {"cut_turns": "leave"}  # the lead resumes its turn once its team is there
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
@@ -179,6 +180,7 @@ async def _swarm(
                     tools=plan.tools,
                     sources=("managed",),
                     settings=settings,
+                    durability=options.durability,
                     permission_mode=plan.recipe.permission_mode,
                     has_approver=view.can_answer,
                     resume=options.resume,

@@ -35,6 +35,8 @@ class SwarmOptions:
     agents: int = DEFAULT_AGENTS
     model: str = ""
     runs: Path | None = None
+    durability: str | None = None
+    """What the record survives; None: as an administrator's settings say."""
     is_json: bool = False
     latency_s: float = 0.0
     recipe: str = DEFAULT_RECIPE

@@ -95,6 +95,8 @@ class TaskInfo:
     """Depth of an agent below main, which is 0."""
     run: int = 1
     """Number of this run: each resume of an agent is another run."""
+    recoveries: int = 0
+    """Number of times that an agent was resumed by itself, because its process had ended, since it was last told to work."""
     default_result: str = ""
     """The result in its notice if it completes without one."""
 

@@ -51,6 +51,9 @@ class TaskRegistered(_TaskDescribed):
 
     kind: ClassVar[str] = "task.new"
 
+    recoveries: int = 0
+    """Number of times that the agent was resumed by itself, because its process had ended, since it was last told to work."""
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -164,7 +167,7 @@ def record_settled(recorder: Recorder, task: Task) -> None:
 
 def record_new(recorder: Recorder, task: Task) -> None:
     """Record that a task was registered."""
-    recorder.emit_fields(TaskRegistered, *_told(task))
+    recorder.emit_fields(TaskRegistered, *_told(task), task.info.recoveries)
 
 
 def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:

@@ -35,6 +35,8 @@ class TaskView:
     cause: str = ""
     tokens: int = 0
     tool_uses: int = 0
+    recoveries: int = 0
+    """Number of times that an agent was resumed by itself up to this run."""
     was_registered: bool = False
     """True if its registration is recorded; journals of earlier versions begin with its work."""
 
@@ -51,7 +53,7 @@ class TaskView:
 
 def registered(_: TaskView | None, event: TaskRegistered) -> TaskView:
     """Add a run."""
-    return attrs.evolve(_known(event), was_registered=True)
+    return attrs.evolve(_known(event), was_registered=True, recoveries=event.recoveries)
 
 
 def began(before: TaskView | None, event: TaskBegan) -> TaskView:

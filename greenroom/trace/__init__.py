@@ -17,7 +17,7 @@ from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
-from greenroom.trace._journal import Journal
+from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
@@ -36,6 +36,7 @@ __all__ = [
     "Check",
     "Codec",
     "Divergence",
+    "Durability",
     "Entry",
     "Fold",
     "Header",

@@ -14,6 +14,7 @@ from greenroom.containment import SandboxSettings
 from greenroom.mcp import ChannelSettings
 from greenroom.session import SessionSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
+from greenroom.session.settings._recovery_settings import RecoverySettings
 from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, WorktreeKeys
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
@@ -35,6 +36,7 @@ TAKES: Final = {
     "DelegationSettings": "object",
     "LimitSettings": "object",
     "PeerSettings": "object",
+    "RecoverySettings": "object",
     "ScheduleSettings": "object",
     "TeamSettings": "object",
     "SandboxSettings": "object",
@@ -85,6 +87,7 @@ def insert(page: str) -> str:
         ("delegation", DelegationSettings),
         ("limits", LimitSettings),
         ("channel", ChannelSettings),
+        ("recovery", RecoverySettings),
         ("schedules", ScheduleSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),

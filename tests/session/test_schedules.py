@@ -15,6 +15,7 @@ import attrs
 import pytest
 import trio
 
+from greenroom.agents import CONTINUE
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import JournalError, SettingsError, UsageError
 from greenroom.core.ports import Ports
@@ -69,7 +70,8 @@ class Scene:
         return [event for event in found if not kinds or event["ev"].removeprefix("schedule.") in kinds]
 
     def due(self) -> list[str]:
-        return [text.split('due="')[1].split(" ")[0][11:16] for text in self.told if "<scheduled-prompt" in text]
+        tags = [tag for text in self.told for tag in text.split("<scheduled-prompt")[1:]]
+        return [tag.split('due="')[1].split(" ")[0][11:16] for tag in tags]
 
 
 @pytest.fixture
@@ -445,7 +447,7 @@ def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> Non
 
 
 def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -> None:
-    """It was handed in before the process was killed, and comes before the next one."""
+    """It was handed in before the process was killed, and comes behind the turn that is resumed."""
 
     @tool
     async def build() -> str:
@@ -468,10 +470,11 @@ def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -
             await trio.sleep(30)
 
     run_virtual(before)
-    scene.clock.shift_s = 31 * 60
+    scene.clock.shift_s = 20 * 60
     run_virtual(after)
 
-    assert scene.due() == ["00:15", "00:30"]
+    assert scene.due() == ["00:15"]
+    assert CONTINUE in scene.told[1]
 
 
 def test_journal_folds_to_the_schedules_of_the_session(scene: Scene) -> None:

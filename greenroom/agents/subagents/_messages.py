@@ -29,7 +29,7 @@ from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentSpec
 from greenroom.agents.subagents._subagent import Subagent
 from greenroom.agents.subagents._subagent_pool import SubagentPool
 from greenroom.core import PeerError, UsageError
-from greenroom.inbox import COORDINATOR
+from greenroom.inbox import AUTO_CONTINUATION, COORDINATOR
 from greenroom.mailbox import Delivery, Lane
 from greenroom.permissions import OTHER_SESSION, OUTSIDE
 from greenroom.tools import ToolError
@@ -229,6 +229,27 @@ class Post:
             SendRefused: It may not be resumed, or nothing is left of it.
             ToolError: Its worktree is gone.
         """
+        return await self._resume(agent_id, self._note(text, sender), sender, by_user=by_user)
+
+    async def recover(self, agent_id: str, prompt: str, *, owner: str, recoveries: int) -> Subagent:
+        """Resume an agent that ended with an earlier process, in the background; `owner` is notified of its end.
+
+        Args:
+            agent_id: Its id.
+            prompt: The text that it resumes with; hidden from people.
+            owner: Id of the agent that had started it.
+            recoveries: Number of times that this happened to it, this time included.
+
+        Raises:
+            SendRefused: It may not be resumed, or nothing is left of it.
+            ToolError: Its worktree is gone.
+        """
+        note = Note(prompt, is_hidden=True, origin=AUTO_CONTINUATION)
+        return await self._resume(agent_id, note, owner, recoveries=recoveries)
+
+    async def _resume(
+        self, agent_id: str, first: Note, owner: str, *, by_user: bool = False, recoveries: int = 0
+    ) -> Subagent:
         pool = self.pool
         if not pool.claim(agent_id):
             raise SendRefused("already_resuming", f"the agent {agent_id!r} is already resuming; send it once more")
@@ -248,7 +269,7 @@ class Post:
                 raise SendRefused("stopped_by_user", why)
             await task.wait_settled()
             await pool.prepare_run(subagent)
-            pool.start_run(subagent, self._note(text, sender), owner=sender)
+            pool.start_run(subagent, first, owner=owner, recoveries=recoveries)
         except UsageError as error:
             raise SendRefused("cannot_resume", str(error)) from error
         finally:

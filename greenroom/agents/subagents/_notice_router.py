@@ -115,7 +115,7 @@ class NoticeRouter:
         hooking = latest_hooking(home)
         if (
             is_taken
-            and not home.profile.is_child
+            and not (home.is_closing or home.profile.is_child)
             and hooking is not None
             and task is not None
             and task.info.kind == AGENT

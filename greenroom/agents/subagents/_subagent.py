@@ -166,7 +166,9 @@ def record_path(agent_id: str) -> Path:
     return Path(f"transcripts/agent-{agent_id}.meta.json")
 
 
-def describe_run(agent_id: str, order: SpawnOrder, home: AgentState, *, run: int, outputs: Path) -> TaskInfo:
+def describe_run(
+    agent_id: str, order: SpawnOrder, home: AgentState, *, run: int, outputs: Path, recoveries: int = 0
+) -> TaskInfo:
     """Return the description of a run for the table of tasks."""
     return TaskInfo(
         id=agent_id,
@@ -178,5 +180,6 @@ def describe_run(agent_id: str, order: SpawnOrder, home: AgentState, *, run: int
         agent_type=order.definition.name,
         depth=home.profile.lineage.depth,
         run=run,
+        recoveries=recoveries,
         default_result=NO_OUTPUT,
     )

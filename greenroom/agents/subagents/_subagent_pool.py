@@ -216,9 +216,11 @@ class SubagentPool:
             self.take_name(subagent)
         return subagent
 
-    def _open_task(self, agent_id: str, order: SpawnOrder, home: AgentState, *, run: int = 1) -> Task:
+    def _open_task(
+        self, agent_id: str, order: SpawnOrder, home: AgentState, *, run: int = 1, recoveries: int = 0
+    ) -> Task:
         """Register a run in the table."""
-        info = describe_run(agent_id, order, home, run=run, outputs=self._outputs)
+        info = describe_run(agent_id, order, home, run=run, outputs=self._outputs, recoveries=recoveries)
         kill = partial(self._kill_actor, agent_id)
         task = self.tasks.open(info, is_background=order.is_background, kill=kill)
         home.begin_run(task, stall_s=self.settings.stall_s or math.inf)
@@ -323,7 +325,7 @@ class SubagentPool:
         self._branch = await self._open_branch()
         await self.worktrees.reopen(subagent)
 
-    def start_run(self, subagent: Subagent, first: Note, *, owner: str) -> None:
+    def start_run(self, subagent: Subagent, first: Note, *, owner: str, recoveries: int = 0) -> None:
         """Start another run of an agent in the background, after `prepare_run`; it takes a place even if none is free.
 
         Raises:
@@ -331,7 +333,8 @@ class SubagentPool:
             JournalError: Nothing new may begin.
         """
         order = attrs.evolve(subagent.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
-        subagent.begin_run(order, self._open_task(subagent.id, order, subagent.home, run=subagent.task.info.run + 1))
+        number = subagent.task.info.run + 1
+        subagent.begin_run(order, self._open_task(subagent.id, order, subagent.home, run=number, recoveries=recoveries))
         self._launch_or_drop(subagent, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------

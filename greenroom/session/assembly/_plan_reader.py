@@ -42,7 +42,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     cwd, wanted, run = spec.cwd, read_sources(spec.sources), ports.blocking.run
     bare = await run(partial(places_of, cwd, wanted, spec.added, has_plugins=spec.has_plugins))
     stamps = await run(settings_stamps, bare, wanted)
-    settings = await run(load_settings, bare, wanted, given=spec.settings, is_trusted=spec.is_trusted)
+    settings = await run(load_settings, bare, wanted, given=spec.given, is_trusted=spec.is_trusted)
     places, plugins = await take_in_plugins(bare, settings, spec.plugins, ports)
     variables = settings.env
     environ = ChainMap(variables, dict(os.environ))

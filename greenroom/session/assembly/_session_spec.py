@@ -39,6 +39,7 @@ _KINDS: Final[Mapping[str, Any]] = {
     "settings": Mapping[str, Any] | None,
     "is_trusted": bool,
     "permission_mode": str | None,
+    "durability": str | None,
     "agents": Mapping[str, Any] | None,
     "added": Iterable[Path | str],
     "plugins": Iterable[Path | str],
@@ -91,6 +92,7 @@ class SessionSpec:
     settings: Mapping[str, Any] | None
     is_trusted: bool
     permission_mode: str | None
+    durability: str | None
     agents: Mapping[str, Any] | None
     setup: str | None = attrs.field(validator=_is_setup)
     runs: Path = attrs.field(converter=_runs)
@@ -101,6 +103,12 @@ class SessionSpec:
     session_id: str | None
     worktree: str | None
     host: Hosted
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The settings of the program, with those that are arguments of their own."""
+        more = {} if self.durability is None else {"durability": self.durability}
+        return {**(self.settings or {}), **more}
 
     @property
     def has_plugins(self) -> bool:

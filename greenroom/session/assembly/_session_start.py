@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any, Final
 
-from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentState, Loaded, agent_spec
-from greenroom.core import Cause
+from greenroom.actors import Down, Ref
+from greenroom.agents import Agent, AgentState, Loaded, Resumption, agent_spec
+from greenroom.core import ActorEnded, Cause
 from greenroom.core.ports import Ports, SystemClock
 from greenroom.hooks import HookEvent
 from greenroom.models.budgets import Limits
@@ -20,9 +20,10 @@ from greenroom.session.equipment._agent_ports import SessionAgentPorts
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.equipment._session_hooks import tell_of_end, tell_of_start
 from greenroom.session.peers._peer_sessions import open_door
-from greenroom.session.record._open_calls import find_deferred, find_unanswered
-from greenroom.session.record._recovered_tasks import recall_tasks
+from greenroom.session.record._main_start import MainStart, find_start
+from greenroom.session.record._recovered_tasks import RecoveredTasks
 from greenroom.session.record._recovery import Left
+from greenroom.session.record._recovery_plan import TurnPlan
 from greenroom.session.record._worktree_record import settle
 from greenroom.session.settings._settings_watch import SettingsWatch
 from greenroom.supervisor import Restart, Runtime
@@ -37,14 +38,15 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     plan, ports, nursery, agents = services.plan, services.ports, services.nursery, session.agents
     if services.budget.limits != Limits():
         nursery.start_soon(session.tasks.end_at_budget, services.budget)
-    home = await _start_main(session, services, loaded)
+    recovery = plan.settings.scalars.recovery
+    is_fork = not plan.run.is_resumed
+    start = await find_start(services.run_folder, loaded, recovery, ports.blocking, is_fork=is_fork)
+    home = await _start_main(session, services, start)
     nursery.start_soon(services.inbox.run)
     peers = plan.settings.scalars.peers
     if plan.spec.host.store is not None or peers.inbound != "refuse":
         nursery.start_soon(session.inbox.follow_news)
-    recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
-    if left.due and not home.start.keeps_open:
-        agents.inbox.note_waiting()
+    await _recover_tasks(session, services, home, left)
     nursery.start_soon(services.channels.run, session.inbox.accept, session.inbox.queued)
     await session.schedules.restore()
     nursery.start_soon(session.schedules.run)
@@ -55,8 +57,13 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     with _watched_steps(services.runtime, ports):
         async with open_door(session.inbox, peers, ports, own=session.id):
             services.streams.note_open()
+            if start.turn is not TurnPlan.HOLD:
+                home.release()
             try:
-                yield
+                try:
+                    yield
+                finally:
+                    agents.close()
                 await session.asides.finish()
             finally:
                 agents.pool.close()
@@ -64,7 +71,29 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
                 session.tasks.end_calls(Cause("session", "the session ends"))
 
 
-async def _start_main(session: Session, services: Services, loaded: Loaded | None) -> AgentState:
+async def _recover_tasks(session: Session, services: Services, home: AgentState, left: Left) -> None:
+    """Resume agents that an earlier process lost, or tell of them, and of the ends that nobody was told of."""
+    agents, plan = session.agents, services.plan
+    recovered = RecoveredTasks(
+        left=left,
+        post=agents.post,
+        definitions=agents.definitions,
+        run_folder=services.run_folder,
+        settings=plan.settings.scalars.recovery,
+        prompt=plan.resume_prompt,
+    )
+    is_any, waiting = await recovered.carry_out(away=agents.teams.away, wakes=not home.start.keeps_open)
+    agents.teams.tell_later(waiting)
+    if is_any and not home.start.keeps_open:
+        agents.inbox.note_waiting()
+
+
+def _end_resumption(resumption: Resumption, down: Down) -> None:
+    """Release those who wait for a turn whose agent has ended."""
+    resumption.fail(ActorEnded(down.actor, down.state.value, path=down.path))
+
+
+async def _start_main(session: Session, services: Services, start: MainStart) -> AgentState:
     """Start the main agent with the conversation of the run that is continued, in the session's worktree if it has one."""
     plan, blocking, agents, folder = services.plan, services.ports.blocking, session.agents, services.run_folder
     composition = agents.composition
@@ -78,8 +107,8 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
         on_said=None if services.checkpoints is None else services.checkpoints.begin,
     )
     home = composition.make_home(plan.main, is_child=False, ports=ports)
-    if loaded is not None:
-        home.start_from(loaded)
+    start.give_to(home, plan.resume_prompt)
+    loaded = start.loaded
     auto = composition.services.auto
     if loaded is not None and auto is not None:
         auto.recall(loaded.said)
@@ -90,16 +119,14 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
         problems=composition.problems,
         blocking=blocking,
     )
-    unanswered = await find_unanswered(folder, loaded, blocking)
-    deferred = await find_deferred(folder, loaded, blocking)
-    home.put_off(deferred)
-    home.keep_open(call.id for call in (*unanswered, deferred) if call is not None)
     spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
     ref: Ref[Any] = await services.branch.spawn(Agent, home, name="main", spec=spec)
     agents.known.adopt(ref, home)
     agents.main.begin(ref, home)
+    if home.start.resumption is not None:
+        ref.watch(partial(_end_resumption, home.start.resumption))
     await agents.teams.start(session.id, is_resumed=loaded is not None)
-    await agents.inbox.open(services.branch, unanswered)
+    await agents.inbox.open(services.branch, start.unanswered)
     for item in await services.inbox.read_earlier(folder):
         agents.inbox.hand_in(item)
         agents.inbox.note_waiting()

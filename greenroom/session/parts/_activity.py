@@ -44,10 +44,11 @@ def observe(main: Ref[Any], inbox: SessionInbox, pool: SubagentPool, teams: Sess
 
 
 def are_at_rest(refs: Iterable[Ref[Any]]) -> bool:
-    """Return True if none of these actors works or has mail."""
+    """Return True if none of these actors works or has mail that it may take: a suspended one may not."""
     for ref in refs:
         statistics = ref.statistics()
-        if ref.is_busy or statistics.now or statistics.next or statistics.later:
+        has_mail = bool(statistics.now or statistics.next or statistics.later)
+        if ref.is_busy or (has_mail and not ref.is_suspended):
             return False
     return True
 

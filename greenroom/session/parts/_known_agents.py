@@ -18,6 +18,7 @@ class KnownAgents:
         self._agents: dict[str, tuple[Ref[Any], AgentState]] = {}
         self._former: dict[str, Usage] = {}
         """The tokens of agents that were released, by their ids."""
+        self._is_closing = False
 
     def __len__(self) -> int:
         return len(self._agents)
@@ -31,6 +32,14 @@ class KnownAgents:
         agent_id = home.profile.id or ref.id
         home.count(self._former.pop(agent_id, Usage()))  # of its runs before it was released
         self._agents[agent_id] = (ref, home)
+        if self._is_closing:
+            home.close()
+
+    def close(self) -> None:
+        """Let no agent begin a turn any more, those neither that are started later."""
+        self._is_closing = True
+        for _, home in self._agents.values():
+            home.close()
 
     def drop(self, agent_id: str) -> None:
         """Release an agent that nobody looks at any more; its tokens still count."""

@@ -109,6 +109,10 @@ class SessionAgents:
     def __len__(self) -> int:
         return len(self.known)
 
+    def close(self) -> None:
+        """Let no agent begin a turn any more, because the session ends; what waits is for the next process."""
+        self.known.close()
+
     # --- looking ---------------------------------------------------------------------------------------------------
 
     def all(self) -> list[AgentStatus]:

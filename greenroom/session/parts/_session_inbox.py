@@ -139,6 +139,8 @@ class SessionInbox:
         self._approvals = approvals
         self._unanswered: dict[str, ToolUseBlock] = {}
         self._waiting: dict[str, InboxItem] = {}
+        self._releasing: set[str] = set()
+        """Ids of what the user says to a main agent that is held, because its last turn was left."""
         self.initial_message = ""
         self.had_waiting = False
 
@@ -201,6 +203,8 @@ class SessionInbox:
             is_command=self._is_command,
         )
         self._admit(item)
+        if origin.is_consent and self._home.start.is_held:
+            self._releasing.add(item.uuid)
         self.stored.add_now(item)
         self._forward(item)
         return item.uuid
@@ -401,7 +405,11 @@ class SessionInbox:
         delivery = ctx.tell_on_commit(self._main, item, lane=item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
             self._forget(item.uuid)
-        elif aborts(item, item.lane):
+            return
+        if item.uuid in self._releasing:
+            self._releasing.clear()
+            self._home.release()
+        if aborts(item, item.lane):
             # It only asks: the turn ends after this commit, so the item is there when the agent looks for its next one.
             self._main.abort_turn(why=URGENT)
 

@@ -7,7 +7,7 @@ within its deadline.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, final
@@ -29,6 +29,7 @@ from greenroom.session.parts._session_mates import SessionMates
 from greenroom.session.record._recovery import read_team_records
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.supervisor import Restart, StopOrder, Strategy, Supervisor, SupervisorSpec
+from greenroom.tasks import TaskNotice
 from greenroom.teams import (
     Member,
     MemberStatus,
@@ -95,6 +96,7 @@ class SessionTeams:
         self._recording = recording
         self._ports = ports
         self._run_folder = run_folder
+        self._pool = pool
         self._mates = SessionMates(
             composition,
             pool,
@@ -115,6 +117,8 @@ class SessionTeams:
         """Takes tools from the lead in any case."""
         self._records: dict[str, TeamRecord] = {}
         """Records of teams that are not open."""
+        self._notices: tuple[TaskNotice, ...] = ()
+        """Ends of earlier processes that teammates are to be told of once they are back."""
         self._tools_of_team: tuple[Tool, ...] = ()
         self._given: set[str] = set()
         """Names of the tools that the lead has from here."""
@@ -156,6 +160,24 @@ class SessionTeams:
             if left:  # the model believes that it leads this team
                 await self._open(left[-1].team, Strategy.ONE_FOR_ONE, "")
         self._equip()
+
+    @property
+    def away(self) -> frozenset[str]:
+        """Ids of the agents of teammates that come back when their team is opened."""
+        return frozenset(former.agent for record in self._records.values() for former in record.parked)
+
+    def tell_later(self, notices: Iterable[TaskNotice]) -> None:
+        """Deliver notices once the teams of their owners are open."""
+        self._notices += tuple(notices)
+
+    def _tell_now(self) -> None:
+        """Deliver the notices of those who are back."""
+        away, notices, self._notices = self.away, self._notices, ()
+        for notice in notices:
+            if notice.owner in away:
+                self._notices += (notice,)
+            else:
+                self._pool.deliver(notice)
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -206,6 +228,7 @@ class SessionTeams:
         self._delegates = self.settings.delegate_mode if delegate_mode is None else delegate_mode
         self._lead[1].replace(refusals=Refusals())
         self._equip()
+        self._tell_now()
         return team
 
     async def _bring_back(self, team: Team) -> None:

@@ -66,7 +66,7 @@ class _Work:
 
 @final
 @attrs.frozen(kw_only=True)
-class _Known:
+class KnownItems:
     """What the journal and the transcript tell of items."""
 
     ended: frozenset[str]
@@ -300,7 +300,7 @@ class StoredInbox:
         await self.store.reopen(self.box)
         if not (await self.store.statistics(self.box)).waiting:
             return await self._take(None)
-        return await self._take(await self._ports.blocking.run(_read_known, run_folder))
+        return await self._take(await self._ports.blocking.run(read_known, run_folder))
 
     async def read_news(self) -> list[InboxItem]:
         """Return what others have put since the last call.
@@ -310,7 +310,7 @@ class StoredInbox:
         """
         return await self._take(None)
 
-    async def _take(self, known: _Known | None) -> list[InboxItem]:
+    async def _take(self, known: KnownItems | None) -> list[InboxItem]:
         taken = await self.store.take(self.box)
         items = []
         for item in taken.items:
@@ -380,7 +380,8 @@ def _not_the_users(item: StoredItem) -> StoredItem:
     return attrs.evolve(item, origin=peer(ANOTHER_PROCESS), is_command=False)
 
 
-def _read_known(run_folder: Path) -> _Known:
+def read_known(run_folder: Path) -> KnownItems:
+    """Return what the journal and the transcript of a run tell of items. It looks at the disk."""
     ended, accepted, users = set(), set(), set()
     for values in objects_of(run_folder / JOURNAL, b'"inbox.'):
         item = str(values.get("item"))
@@ -391,4 +392,4 @@ def _read_known(run_folder: Path) -> _Known:
             if values.get("origin") == OriginKind.HUMAN.value:
                 users.add(item)
     read = frozenset(count_items(run_folder))
-    return _Known(ended=frozenset(ended), accepted=frozenset(accepted), read=read, users=frozenset(users))
+    return KnownItems(ended=frozenset(ended), accepted=frozenset(accepted), read=read, users=frozenset(users))

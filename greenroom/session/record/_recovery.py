@@ -2,7 +2,8 @@
 
 Rule 1: what the journal shows as not ended was lost with its process; where a transcript tells how it ended, it ended that
 way. Rule 2: an end is told once: whatever line of a transcript tells it names its notice, and what no line names is told
-again. Rule 3: nothing is started again by itself, however short the time.
+again; a lost run that another run of its agent made good is not. Rule 3: nothing is started here: what is done about it is planned
+in `_recovery_plan`.
 It looks at the disk: call it through `Blocking`.
 """
 
@@ -47,6 +48,11 @@ class Due:
     """The record of an agent; empty for a shell."""
     has_transcript: bool = False
 
+    @property
+    def was_lost(self) -> bool:
+        """True if it ended with its process."""
+        return self.view.cause == LOST
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -77,7 +83,9 @@ def read_left(run_folder: Path) -> Left:
             views[key] = tasks.lost(left, event)
             events.append(event)
         view = views[key]
-        if view.notice_id not in told and _is_to_be_told(view):
+        following = views.get((view.task, view.run + 1))
+        is_made_good = following is not None and following.recoveries > 0
+        if view.notice_id not in told and not is_made_good and _is_to_be_told(view):
             due.append(
                 _due(
                     run_folder,

@@ -33,6 +33,7 @@ from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session.peers._peer_sessions import PeerSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
+from greenroom.session.settings._recovery_settings import RecoverySettings
 from greenroom.session.settings._settings_files import (
     OF_PROJECT,
     SettingsFile,
@@ -187,6 +188,11 @@ class SessionSettings:
     list any, even if it is trusted."""
     schedules: ScheduleSettings = attrs.field(factory=ScheduleSettings)
     """Scheduled prompts: `enabled`, `durable`, `tz`."""
+    recovery: RecoverySettings = attrs.field(factory=RecoverySettings)
+    """What a resumed session continues by itself: `cut_turns`, `lost_agents`."""
+    durability: Literal["process", "power"] = "process"
+    """What the record of a run survives. `process`: the end of the process, `kill -9` included. `power`: also a power cut,
+    at the price of a wait for the disk at each commit point."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Source of a child's permission mode. `definition`: the mode in its definition, else acceptEdits. `inherit`: the
     mode in its definition, else the parent's. `clamped`: like `inherit`, but acceptEdits, auto and bypassPermissions of

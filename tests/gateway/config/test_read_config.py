@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.cli import main
-from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of
+from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._effective import effective_values
 from greenroom.gateway.config._problems import Severity
 from greenroom.gateway.config._reader import ConfigReading, read_config

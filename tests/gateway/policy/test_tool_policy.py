@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._agents import AgentConfig, ToolRules
+from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import SubagentTools, ToolsConfig
 from greenroom.gateway.policy._tool_policy import SESSION_TOOLS, idle_patterns, may_call, tools_of
 
