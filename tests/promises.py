@@ -110,6 +110,12 @@ PROMISES: Final = {
         "delivery",
     ),
     "I-61": Promise("A sender of letters is told where each of them is, and nothing is sent in a circle.", "delivery"),
+    # recovery
+    "R7-a": Promise("A swarm that is killed or stopped anywhere, and resumed, comes to the same findings.", "recovery"),
+    "R7-b": Promise("A resumed swarm asks its models for what was cut once more, and prompts nobody else.", "recovery"),
+    "R7-stop": Promise(
+        "What a teammate completes and sends in its last turn is kept: the board ends after it, mail waits.", "recovery"
+    ),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
 }
 
@@ -154,5 +160,10 @@ NOT_IN_A_JOURNAL: Final = {
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
+    **dict.fromkeys(
+        ("R7-a", "R7-b"),
+        Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
+    ),
+    "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

@@ -6,5 +6,6 @@ from typing import Final
 
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
+from tools.mutants.recovery import RECOVERY
 
-MUTANTS: Final = (*KERNEL, *DELIVERY)
+MUTANTS: Final = (*KERNEL, *DELIVERY, *RECOVERY)

@@ -5,7 +5,7 @@ Callbacks that observe may only store values and wake tasks. Callbacks that answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TypedDict, final
 
 import attrs
@@ -55,6 +55,8 @@ class HostArguments(TypedDict, total=False):
     """Keeps what waits for the main agent; by default a file of the run folder. The program opens and closes it."""
     box: str
     """The box of that store; by default the id of the session, and `main` in the file of a run folder."""
+    files: Mapping[str, bytes]
+    """Files of the program for the run folder, by name: they are there before anything is recorded."""
 
 
 @final
@@ -70,5 +72,6 @@ class Hosted:
     live: Collection[type[Event]] = ()
     store: InboxStore | None = None
     box: str = ""
+    files: Mapping[str, bytes] = attrs.field(factory=dict)
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""
