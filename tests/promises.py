@@ -117,6 +117,15 @@ PROMISES: Final = {
         "What a teammate completes and sends in its last turn is kept: the board ends after it, mail waits.", "recovery"
     ),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
+    # serving
+    "A25-a": Promise(
+        "Only a request with the right host, an allowed origin or none, and the right credential reaches an application.",
+        "serving",
+    ),
+    "A25-h": Promise(
+        "A right credential gets in within a second, however many wrong ones and silent connections there are.",
+        "serving",
+    ),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -165,5 +174,7 @@ NOT_IN_A_JOURNAL: Final = {
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
+    "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
+    "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

@@ -95,8 +95,6 @@ class Agent(Behavior[Input]):
         """Run one turn. It is the turn's own coroutine that is awaited: one less that waits in every agent."""
         home, conversation = self._home, self._home.conversation
         assert conversation is not None
-        if isinstance(message, InboxItem):
-            home.ports.note_begun(message.uuid)
         # The caller of an ask gets the error, and decides; a turn that nobody waits for would be lost.
         home.set_cut(is_cut=not isinstance(message, Prompt | Compact))
         return Rounds(AgentTurn(home=home, ctx=ctx, conversation=conversation)).run(message)

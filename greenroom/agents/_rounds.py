@@ -114,27 +114,28 @@ class Rounds:
             RepeatedCall: A call failed too often in the same way; its results are in the conversation.
         """
         turn = self._turn
-        failure: ProviderError | None = None
-        try:
-            work = await self._begin(message)
-            if work is not None:
-                try:
+        async with turn.home.ports.place(turn.home):
+            failure: ProviderError | None = None
+            try:
+                work = await self._begin(message)
+                if work is not None:
                     try:
-                        answer = await work()
-                    except Deferred as put_off:
-                        answer = self._put_off(put_off.call, TOOL_DEFERRED)
-                    if isinstance(message, Prompt):
-                        turn.ctx.reply(answer)
-                except ProviderError as error:
-                    failure = error
-                finally:
-                    self._end(message)
-            if failure is not None:
-                await self._tell_of_failure(failure)
-                raise failure
-        finally:
-            turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
-        turn.home.set_cut(is_cut=False)
+                        try:
+                            answer = await work()
+                        except Deferred as put_off:
+                            answer = self._put_off(put_off.call, TOOL_DEFERRED)
+                        if isinstance(message, Prompt):
+                            turn.ctx.reply(answer)
+                    except ProviderError as error:
+                        failure = error
+                    finally:
+                        self._end(message)
+                if failure is not None:
+                    await self._tell_of_failure(failure)
+                    raise failure
+            finally:
+                turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
+            turn.home.set_cut(is_cut=False)
 
     def _end(self, message: Input) -> None:
         """Leave a conversation that can be continued."""
@@ -149,6 +150,8 @@ class Rounds:
     async def _begin(self, message: Input) -> Callable[[], Awaitable[Answer]] | None:
         """Take the message; return what is done about it, or None if that was all."""
         turn, home = self._turn, self._turn.home
+        if isinstance(message, InboxItem):
+            home.ports.note_begun(message.uuid)
         home.note_text("")
         if home.answer_tool is not None:
             is_asked = isinstance(message, Prompt) or (

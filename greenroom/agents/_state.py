@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -90,6 +90,13 @@ class AgentPorts(Protocol):
         Raises:
             UsageError: It may not be run here.
             PeerError: Its agent did not complete.
+        """
+        ...
+
+    def place(self, agent: AgentState) -> AbstractAsyncContextManager[object]:
+        """Return what a turn enters before it takes its message and leaves at its end, such as a place among turns that may run.
+
+        An abort of the turn cancels the wait, and the message ends as that of any aborted turn.
         """
         ...
 

@@ -231,7 +231,7 @@ _INSTEAD: Final = {
     "MultiEdit": "; use Edit",
     "WebSearch": "; use WebFetch",
 }
-_ELSEWHERE: Final = frozenset((*_INSTEAD, "NotebookEdit", "PowerShell", "EnterPlanMode", "ListAgents"))
+_ELSEWHERE: Final = frozenset((*_INSTEAD, "NotebookEdit", "PowerShell", "EnterPlanMode"))
 """Tools of other programs that permissions know by name."""
 
 

@@ -21,7 +21,7 @@ import trio
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
-from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.cli._rewind_command import rewind_command
 from greenroom.cli._run_arguments import (
     read_object,
@@ -71,6 +71,7 @@ async def _permit(address: str, ctx: ToolContext) -> None:
 TOOLS: Final = (
     *(tool for tool in STANDARD_TOOLS if tool is not ask_user_question_tool),
     *AGENT_TOOLS,
+    *PEER_TOOLS,
     *WORKTREE_TOOLS,
     make_web_fetch_tool(HttpFetcher(), permit=_permit),
 )

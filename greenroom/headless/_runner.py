@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import trio
 
-from greenroom.agents.subagents import AGENT_TOOLS, WORKTREE_TOOLS
+from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.core import Event, JournalError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.headless._background_wait import CEILING_S
@@ -215,7 +215,7 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
         note(problem)
     if session.files.worktree is not None:
         note(f"the agent works in the worktree {typed(session.files.worktree)}; it stays there when the run has ended")
-    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS, *SCHEDULE_TOOLS)]
+    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *PEER_TOOLS, *WORKTREE_TOOLS, *SCHEDULE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
         note(f"unknown tool {name!r}; the rule about it has no effect")
     return problems

@@ -12,27 +12,22 @@ once; sent again, it is answered in the same way. This module must not know of s
 from __future__ import annotations
 
 import json
-import os
-import socket
-import stat
-import struct
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, final
 
 import attrs
 import trio
 
 from greenroom.core import GreenroomError, PeerError, UsageError, open_bare_nursery
+from greenroom.serving import check_path, connect_unix, is_same_user, open_unix_listener
 
 if TYPE_CHECKING:
     from trio_websocket import WebSocketConnection, WebSocketRequest
 
-MAX_PATH: Final = 100
-"""Maximum length of the path of a socket, in bytes; systems allow 104 to 108."""
 _HOST: Final = "localhost"
 MAX_CHARACTERS: Final = 1_048_576
 """Maximum length of a letter's text."""
@@ -47,7 +42,8 @@ SEND_S: Final = 15.0
 REMEMBERED: Final = 1_000
 """Number of remembered letters, for duplicates."""
 
-LetterRefusal: TypeAlias = Literal["not_listening", "refused", "too_long", "timed_out", "broken"]
+T = TypeVar("T")
+LetterRefusal: TypeAlias = Literal["not_listening", "refused", "timed_out", "broken"]
 
 
 @final
@@ -94,21 +90,9 @@ async def open_letterbox(take: Take, *, path: Path) -> AsyncIterator[None]:
         UsageError: The path is too long, its folder can be written by others, or something else lies or listens there.
         OSError: The socket cannot be made.
     """
-    check_path(path)
-    await _remove_stale(path)
-    listening = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
-    try:
-        await listening.bind(str(path))
-    except BaseException:
-        listening.close()
-        raise
-    finally:
-        os.umask(before)
-    listening.listen(MAX_CONNECTIONS)
+    listener = await open_unix_listener(path, backlog=MAX_CONNECTIONS)
     box = _Letterbox(take)
     async with open_bare_nursery() as nursery:
-        listener = trio.SocketListener(listening)
         await nursery.start(partial(trio.serve_listeners, box.receive, [listener]), name="letters")
         try:
             yield
@@ -116,72 +100,6 @@ async def open_letterbox(take: Take, *, path: Path) -> AsyncIterator[None]:
             nursery.cancel_scope.cancel()
             with suppress(FileNotFoundError):
                 path.unlink()  # noqa: ASYNC240 - one quick call
-
-
-def check_path(path: Path) -> None:
-    """Refuse a path at which no socket of this user's can be trusted. It looks at the disk.
-
-    Raises:
-        UsageError: It is too long or not absolute, its folder is not there, is another user's or can be written by others, or a
-            link or something else lies there.
-    """
-    if not path.is_absolute():
-        raise UsageError(f"the path of a socket must be absolute, got {str(path)!r}")
-    if len(os.fsencode(path)) > MAX_PATH:
-        raise UsageError(f"the path of a socket must have at most {MAX_PATH} bytes, {str(path)!r} has more")
-    try:
-        folder = path.parent.stat()
-    except OSError as error:
-        raise UsageError(f"the folder of the socket {str(path)!r} cannot be read: {error.strerror}") from None
-    if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.getuid() or folder.st_mode & 0o022:
-        raise UsageError(f"{str(path.parent)!r} must be a folder of yours that nobody else can write: chmod 700 it")
-    try:
-        there = path.lstat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UsageError(f"the socket {str(path)!r} cannot be read: {error.strerror}") from None
-    if not stat.S_ISSOCK(there.st_mode):
-        raise UsageError(f"{str(path)!r} is no socket; remove it, or choose another path")
-    if there.st_uid != os.getuid():
-        raise UsageError(f"the socket {str(path)!r} is another user's")
-
-
-async def _remove_stale(path: Path) -> None:
-    """Remove a socket on which nobody listens any more.
-
-    Raises:
-        UsageError: Somebody listens there.
-    """
-    if not path.exists():  # noqa: ASYNC240 - one quick call
-        return
-    try:
-        stream = await _open_stream(path)
-    except OSError:
-        path.unlink()  # noqa: ASYNC240 - one quick call
-        return
-    await trio.aclose_forcefully(stream)
-    raise UsageError(f"another process listens on {str(path)!r}")
-
-
-async def _open_stream(path: Path) -> trio.SocketStream:
-    made = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        await made.connect(str(path))
-    except BaseException:
-        made.close()
-        raise
-    return trio.SocketStream(made)
-
-
-def _is_ours(stream: trio.SocketStream) -> bool:
-    """Return False if the process on the other end is another user's; where the system does not say, the modes of the files count."""
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return True
-    size = struct.calcsize("3i")
-    _, user, _ = struct.unpack("3i", stream.socket.getsockopt(socket.SOL_SOCKET, option, size))
-    return bool(user == os.getuid())
 
 
 @final
@@ -196,15 +114,15 @@ class _Letterbox:
         """Serve one connection to its end."""
         from trio_websocket import wrap_server_stream
 
-        if self._connections >= MAX_CONNECTIONS or not _is_ours(stream):
+        if self._connections >= MAX_CONNECTIONS or not is_same_user(stream):
             await trio.aclose_forcefully(stream)
             return
         self._connections += 1
         try:
             with trio.move_on_after(RECEIVE_S):
                 async with open_bare_nursery() as nursery:
-                    request = await wrap_server_stream(nursery, stream, max_message_size=MAX_FRAME)
-                    await self._serve(request)
+                    accept = partial(wrap_server_stream, nursery, max_message_size=MAX_FRAME)
+                    await self._serve(await _shaken(stream, accept))
                     nursery.cancel_scope.cancel()
         except Exception:  # noqa: BLE001, S110 - input is arbitrary; only the connection fails
             pass
@@ -275,28 +193,73 @@ async def send_letter(letter: Letter, *, path: Path, timeout_s: float = SEND_S) 
     """
     _check(letter)
     check_path(path)
+    began = trio.current_time()
+    sending = _Sending(path)
     with trio.move_on_after(timeout_s):
-        return await _deliver(letter, path)
+        try:
+            return await sending.deliver(letter)
+        except OSError as error:
+            after = f"after {trio.current_time() - began:.1f} s"
+            why = f"connecting to {str(path)!r} failed {after}: {(error.strerror or str(error)).lower()}; nothing was sent"
+            raise LetterRefused("not_listening", why) from error
+    if not sending.has_said:
+        why = f"{str(path)!r} was connected to, and nobody answered within {timeout_s:g} s; nothing was sent"
+        raise LetterRefused("not_listening", why)
     raise LetterRefused("timed_out", f"no answer within {timeout_s:g} s; it may have been accepted all the same")
 
 
-async def _deliver(letter: Letter, path: Path) -> str:
-    from trio_websocket import ConnectionClosed, HandshakeError
+async def check_listening(path: Path, *, timeout_s: float = 1.0) -> None:
+    """Return if a process of this user listens on a socket; nothing is sent.
 
-    has_said = False
-    try:
-        async with _connected(path) as connection:
-            has_said = True
-            await connection.send_message(json.dumps(attrs.asdict(letter)))
-            answer = json.loads(await connection.get_message())
-    except (HandshakeError, ConnectionClosed, OSError, trio.BrokenResourceError, ValueError) as error:
-        if has_said:
-            raise LetterRefused("broken", "the connection ended before it was answered") from error
-        raise LetterRefused("not_listening", "no receiver is listening there") from error
-    if not isinstance(answer, dict) or answer.get("ok") is not True:
-        why = answer.get("why") if isinstance(answer, dict) else None
-        raise LetterRefused("refused", str(why or "it was refused without a reason"))
-    return str(answer.get("how") or "")
+    Raises:
+        LetterRefused: None does.
+        UsageError: The path is not one of `check_path`.
+    """
+    check_path(path)
+    with trio.move_on_after(timeout_s):
+        try:
+            stream = await connect_unix(path)
+        except OSError as error:
+            raise LetterRefused("not_listening", "nobody listens there") from error
+        is_ours = is_same_user(stream)
+        await trio.aclose_forcefully(stream)
+        if not is_ours:
+            raise LetterRefused("refused", "another user's process listens there")
+        return
+    raise LetterRefused("not_listening", f"nobody answered within {timeout_s:g} s")
+
+
+@final
+class _Sending:
+    """One letter on its way to a socket."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.has_said = False
+        """True if the letter may have arrived."""
+
+    async def deliver(self, letter: Letter) -> str:
+        """Return the receiver's word.
+
+        Raises:
+            LetterRefused: It was not accepted, or that is unknown.
+            OSError: Nobody was there, and nothing was sent.
+        """
+        from trio_websocket import ConnectionClosed, HandshakeError
+
+        try:
+            async with _connected(self._path) as connection:
+                self.has_said = True
+                await connection.send_message(json.dumps(attrs.asdict(letter)))
+                answer = json.loads(await connection.get_message())
+        except (HandshakeError, ConnectionClosed, OSError, trio.BrokenResourceError, ValueError) as error:
+            if self.has_said:
+                raise LetterRefused("broken", "the connection ended before it was answered") from error
+            raise error if isinstance(error, OSError) else OSError("no receiver of letters listens there") from error
+        if not isinstance(answer, dict) or answer.get("ok") is not True:
+            why = answer.get("why") if isinstance(answer, dict) else None
+            raise LetterRefused("refused", str(why or "it was refused without a reason"))
+        return str(answer.get("how") or "")
 
 
 @asynccontextmanager
@@ -304,10 +267,12 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
     """Connect; the socket is closed in any case, which the library's own function does not guarantee."""
     from trio_websocket import ConnectionRejected, wrap_client_stream
 
-    stream = await _open_stream(path)
+    stream = await connect_unix(path)
     try:
+        if not is_same_user(stream):
+            raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
-            yield await wrap_client_stream(nursery, stream, _HOST, "/")
+            yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
             nursery.cancel_scope.cancel()
     except ExceptionGroup as group:  # from the library's reader, if the connection failed
         if group.subgroup(ConnectionRejected) is not None:
@@ -315,3 +280,58 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
         raise OSError("the connection failed") from group
     finally:
         await trio.aclose_forcefully(stream)
+
+
+# --- handshakes ---------------------------------------------------------------------------------------------------------
+
+
+async def _shaken(stream: trio.SocketStream, shake: Callable[[Any], Awaitable[T]]) -> T:
+    """Return the result of a handshake.
+
+    Raises:
+        OSError: The other side closed the connection before it; the library would wait.
+    """
+    with trio.CancelScope() as scope:
+        return await shake(_WatchedStream(stream, scope))
+    raise OSError("the other side closed the connection before the handshake")
+
+
+@final
+class _WatchedStream(trio.abc.Stream):
+    """A stream that cancels a scope when the other side has closed it.
+
+    Args:
+        stream: The stream.
+        scope: Cancelled then.
+    """
+
+    def __init__(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
+        self._stream = stream
+        self._scope = scope
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send all of it."""
+        try:
+            await self._stream.send_all(data)
+        except trio.BrokenResourceError:
+            self._scope.cancel()
+            raise
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until there is room."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        """Return what has come; empty if the other side has closed it."""
+        try:
+            received = await self._stream.receive_some(max_bytes)
+        except trio.BrokenResourceError:
+            self._scope.cancel()
+            raise
+        if not received:
+            self._scope.cancel()
+        return received
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()

@@ -9,7 +9,7 @@ from greenroom.store._retention import (
     decide_retention,
 )
 from greenroom.store._shared import SharedPrefix
-from greenroom.store._sqlite_inbox import INBOX, open_inbox_store
+from greenroom.store._sqlite_inbox import INBOX, SqliteInboxStore, open_inbox_store
 from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
 from greenroom.store._transcript_reader import RESUMED_BYTES, read_conversation
 
@@ -22,6 +22,7 @@ __all__ = [
     "RetentionSettings",
     "RetentionVerdict",
     "SharedPrefix",
+    "SqliteInboxStore",
     "StoredRun",
     "Transcript",
     "TranscriptHeader",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import final
 
 import attrs
@@ -68,6 +69,10 @@ class BareAgentPorts:
             UsageError: Always.
         """
         raise UsageError(f"/{rendered.skill.name} runs as an agent of its own, and no agent can be started here")
+
+    def place(self, agent: AgentState) -> AbstractAsyncContextManager[object]:
+        """Nothing to wait for."""
+        return nullcontext()
 
     def note_begun(self, uuid: str) -> None:
         """Do nothing."""

@@ -17,7 +17,19 @@ FLOORS: Final = (
     {"patterns", "views"},
     {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
     {"inbox"},  # entries that wait: a store keeps them
-    {"models", "tools", "permissions", "hooks", "skills", "tasks", "store", "worktrees", "trace", "terminal"},
+    {
+        "models",
+        "tools",
+        "permissions",
+        "hooks",
+        "skills",
+        "tasks",
+        "store",
+        "worktrees",
+        "trace",
+        "terminal",
+        "serving",
+    },
     {"mcp", "remote"},
     {"agents"},
     {"teams"},

@@ -43,6 +43,7 @@ MODULES: Final = {
     "greenroom.models": "What a `Model` is made of; see [write a Model](../how-to/write-a-model.md). The other names of this module are "
     "described in [models](../how-to/models.md) and [its settings](model-settings.md).",
     "greenroom.session": "What a session returns: snapshots, handles and receipts.",
+    "greenroom.serving": "A server for requests and WebSocket connections; see [one server](../design/serving.md).",
     "greenroom.tools": "What a tool of your own is made of, and what `ask_user` is asked; see [tools](../how-to/tools.md).",
     "greenroom.testing": "The test kit; see [test your team](../how-to/test-your-team.md).",
 }
@@ -86,6 +87,20 @@ DESCRIBED: Final = {
         "TaskHandle",
         "TaskResult",
         "TaskStatus",
+    ),
+    "greenroom.serving": (
+        *(
+            "Connection",
+            "ConnectionEnded",
+            "Endpoint",
+            "Incident",
+            "Judge",
+            "NotProven",
+            "Request",
+            "Resource",
+            "Response",
+        ),
+        *("Secrets", "Server", "ServerStatistics", "Tcp", "UnixSocket", "Upgrade", "open_server"),
     ),
     "greenroom.tools": ("Arg", "Option", "Question", "QuestionAnswers", "QuestionRequest"),
 }

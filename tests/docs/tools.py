@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from greenroom.agents.subagents import WORKTREE_TOOLS
+from greenroom.agents.subagents import PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.session import SCHEDULE_TOOLS
 from greenroom.tools import Tool, builtin
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, make_web_fetch_tool
@@ -25,7 +25,7 @@ NEEDS: Final = {
     "AskUserQuestion": "`ask_user`",
     "EnterWorktree": "an open session",
     "ExitWorktree": "an open session",
-    **dict.fromkeys((tool.name for tool in SCHEDULE_TOOLS), "an open session"),
+    **dict.fromkeys((tool.name for tool in (*PEER_TOOLS, *SCHEDULE_TOOLS)), "an open session"),
     "WebFetch": "made by `make_web_fetch_tool(fetcher, permit=...)`",
 }
 
@@ -33,8 +33,9 @@ HEAD: Final = """\
 # Tools
 
 The description of each tool that comes with greenroom, as a model reads it. Generated from the code by `python -m
-tests.docs.tools`. The column "in Python" has the tool's name in `greenroom.tools.builtin`; the worktree tools are in
-`WORKTREE_TOOLS` of `greenroom.agents.subagents`, those of schedules in `SCHEDULE_TOOLS` of `greenroom.session`.
+tests.docs.tools`. The column "in Python" has the tool's name in `greenroom.tools.builtin`; those of worktrees and
+`ListAgents` are in `WORKTREE_TOOLS` and `PEER_TOOLS` of `greenroom.agents.subagents`, those of schedules in `SCHEDULE_TOOLS` of
+`greenroom.session`.
 
 """
 
@@ -44,7 +45,13 @@ async def _nobody(*_: object) -> None:
 
 
 def tools() -> tuple[Tool, ...]:
-    return (*STANDARD_TOOLS, make_web_fetch_tool(HttpFetcher(), permit=_nobody), *WORKTREE_TOOLS, *SCHEDULE_TOOLS)
+    return (
+        *STANDARD_TOOLS,
+        make_web_fetch_tool(HttpFetcher(), permit=_nobody),
+        *WORKTREE_TOOLS,
+        *PEER_TOOLS,
+        *SCHEDULE_TOOLS,
+    )
 
 
 def in_python(wanted: Tool) -> str:

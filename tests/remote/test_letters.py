@@ -176,14 +176,61 @@ async def test_where_nobody_listens_that_is_said(folder: Path) -> None:
 
 
 async def test_one_who_never_answers_is_given_up(folder: Path) -> None:
+    """It may have the letter, so the answer is not a refusal."""
+
+    async def take(_: Letter) -> str:
+        await trio.sleep_forever()
+
+    async with open_letterbox(take, path=folder / "s"):
+        with pytest.raises(LetterRefused) as caught:
+            await send_letter(LETTER, path=folder / "s", timeout_s=0.2)
+
+    assert caught.value.kind == "timed_out"
+
+
+async def test_socket_that_answers_no_handshake_was_sent_nothing(folder: Path) -> None:
     silent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with silent:
         silent.bind(str(folder / "s"))
         silent.listen()
-        with pytest.raises(LetterRefused) as caught:
+        with pytest.raises(LetterRefused, match=r"nobody answered within 0\.1 s; nothing was sent") as caught:
             await send_letter(LETTER, path=folder / "s", timeout_s=0.1)
 
-    assert caught.value.kind == "timed_out"
+    assert caught.value.kind == "not_listening"
+
+
+@pytest.mark.parametrize("noise", [b"", b"HTTP/1.1 500 No\r\n\r\n", b"\x00" * 9])
+async def test_socket_that_closes_before_the_handshake_is_noticed_at_once(
+    folder: Path, noise: bytes, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The library would wait for the handshake of a closed connection until the time-out."""
+
+    async def close_at_once(stream: trio.SocketStream) -> None:
+        await stream.send_all(noise)
+        await stream.aclose()
+
+    listening = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    await listening.bind(str(folder / "s"))
+    listening.listen()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, close_at_once, [trio.SocketListener(listening)])
+        with pytest.raises(LetterRefused, match=r"nothing was sent|rejected the connection") as caught:
+            await send_letter(LETTER, path=folder / "s")
+        nursery.cancel_scope.cancel()
+
+    assert caught.value.kind in {"not_listening", "refused"}
+    assert trio.current_time() < 1.0
+
+
+async def test_connection_that_closes_before_the_handshake_keeps_no_place(
+    folder: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with open_box(folder) as box:
+        for _ in range(2 * MAX_CONNECTIONS):
+            await (await connected(box.path)).aclose()
+        await trio.testing.wait_all_tasks_blocked()
+        assert await box.is_well()
+        assert trio.current_time() < 1.0
 
 
 @pytest.mark.parametrize("text", [" ", "x" * (MAX_CHARACTERS + 1)])
@@ -244,7 +291,7 @@ async def test_a_process_of_another_user_is_not_heard(
     folder: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:
     async with open_box(folder) as box:
-        monkeypatch.setattr(letters, "_is_ours", lambda _: False)
+        monkeypatch.setattr(letters, "is_same_user", lambda _: False)
         with pytest.raises(LetterRefused):
             await send_letter(LETTER, path=box.path)
         assert box.taken == []

@@ -7,5 +7,6 @@ from typing import Final
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.recovery import RECOVERY
+from tools.mutants.serving import SERVING
 
-MUTANTS: Final = (*KERNEL, *DELIVERY, *RECOVERY)
+MUTANTS: Final = (*KERNEL, *DELIVERY, *RECOVERY, *SERVING)

@@ -34,13 +34,13 @@ _IN_BACKGROUND: Final = frozenset(
     {
         *("Read", "Grep", "Glob", "Bash", "PowerShell", "Edit", "Write", "NotebookEdit", "WebFetch", "WebSearch"),
         *("TodoWrite", "Skill", "ToolSearch", "EnterWorktree", "ExitWorktree", "Monitor", "TaskStop", "SendMessage"),
-        *("Artifact", _SPAWN, _LEAVE_PLAN),
+        *("Artifact", "ListAgents", _SPAWN, _LEAVE_PLAN),
     }
 )
 _LIST_TASKS: Final = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
 _FOR_TEAMMATES: Final = frozenset({*_LIST_TASKS, "CronCreate", "CronDelete", "CronList"})
 _GIVEN_TO_TEAMMATES: Final = frozenset({*_LIST_TASKS, "SendMessage"})
-_NOT_FOR_WORKERS: Final = frozenset({"SendMessage", "StructuredOutput", "TeamCreate", "TeamDelete"})
+_NOT_FOR_WORKERS: Final = frozenset({"ListAgents", "SendMessage", "StructuredOutput", "TeamCreate", "TeamDelete"})
 _BUILT_IN: Final = _NEVER | _IN_BACKGROUND | _FOR_TEAMMATES | _NOT_FOR_WORKERS
 _ALIASES: Final = {"Task": _SPAWN}
 

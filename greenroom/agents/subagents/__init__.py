@@ -8,9 +8,11 @@ from greenroom.agents.subagents._entered_worktrees import EnteredWorktreeRecord,
 from greenroom.agents.subagents._fork import FORK, fork_home
 from greenroom.agents.subagents._handoff_reviews import report_after_crash
 from greenroom.agents.subagents._hook_agents import HookAgentFailed, HookAgents
+from greenroom.agents.subagents._list_agents import LIST_AGENTS, PEER_TOOLS, ListAgents
 from greenroom.agents.subagents._main_agent import MainAgent
 from greenroom.agents.subagents._message_tool import AGENT_TOOLS, make_send_message, not_recorded
-from greenroom.agents.subagents._messages import SESSION, LetterAnswer, Post, SendRefused, TeamPost, Told
+from greenroom.agents.subagents._messages import SESSION, Post, SendRefused, TeamPost, Told
+from greenroom.agents.subagents._peers import LetterAnswer, PeerState, PeerStatus
 from greenroom.agents.subagents._reports import words_of
 from greenroom.agents.subagents._session_tool import SessionTool
 from greenroom.agents.subagents._skill_forks import SkillForkFailed, SkillForks
@@ -31,6 +33,8 @@ __all__ = [
     "ENTER_WORKTREE",
     "EXIT_WORKTREE",
     "FORK",
+    "LIST_AGENTS",
+    "PEER_TOOLS",
     "SEND_MESSAGE",
     "SESSION",
     "WORKTREE_TOOLS",
@@ -43,7 +47,10 @@ __all__ = [
     "HookAgentFailed",
     "HookAgents",
     "LetterAnswer",
+    "ListAgents",
     "MainAgent",
+    "PeerState",
+    "PeerStatus",
     "Post",
     "SendRefused",
     "SessionTool",

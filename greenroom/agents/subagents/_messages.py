@@ -24,6 +24,7 @@ from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._send_message_call import EVERYBODY, SendMessageCall
 from greenroom.agents.subagents._agent_tool import is_one_shot
 from greenroom.agents.subagents._fork import FORK, as_fork, fork_home
+from greenroom.agents.subagents._peers import LetterAnswer, Peers
 from greenroom.agents.subagents._spawn_orders import SpawnOrder, SubagentSpec
 from greenroom.agents.subagents._subagent import Subagent
 from greenroom.agents.subagents._subagent_pool import SubagentPool
@@ -35,14 +36,12 @@ from greenroom.tools import ToolError
 
 MAIN: Final = "main"
 SESSION: Final = OTHER_SESSION
-LetterAnswer: TypeAlias = Literal["delivered", "stored", "held"]
-"""Where a letter is: with a running session, in the store of one that does not run, or with a person who has to let it in."""
+"""The prefix of the address of another session."""
 _WHERE: Final[Mapping[LetterAnswer, str]] = {
     "delivered": "delivered; it reads it when it can, and answers if it wants to.",
     "stored": "stored; the session does not run, and reads it when it is opened again.",
     "held": "held; a person there has to let it in within five minutes.",
 }
-"""The prefix of the address of another session."""
 
 Refusal: TypeAlias = Literal[
     "unknown_recipient",
@@ -112,18 +111,6 @@ class TeamPost(Protocol):
 
         Raises:
             SendRefused: It was not sent, to anybody.
-        """
-        ...
-
-
-class Peers(Protocol):
-    """The port to the main agents of other sessions."""
-
-    async def send(self, to: str, text: str) -> LetterAnswer:
-        """Send a message to an address such as `session:<id>`, and return where it is.
-
-        Raises:
-            PeerError: It has not, or nobody knows; the text says why.
         """
         ...
 

@@ -6,6 +6,7 @@ Callbacks that observe may only store values and wake tasks. Callbacks that answ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import TypedDict, final
 
 import attrs
@@ -53,6 +54,9 @@ class HostArguments(TypedDict, total=False):
     """Classes of `LIVE_EVENTS` that `session.events()` carries besides the journal's; none by default."""
     store: InboxStore | None
     """Keeps what waits for the main agent; by default a file of the run folder. The program opens and closes it."""
+    turn_place: Callable[[], AbstractAsyncContextManager[object]] | None
+    """Returns what each turn of the main agent enters before it takes its message, and leaves at its end, such as a place among the
+    turns of several sessions that may run at once. The wait can be aborted like the turn."""
     box: str
     """The box of that store; by default the id of the session, and `main` in the file of a run folder."""
     files: Mapping[str, bytes]
@@ -73,5 +77,6 @@ class Hosted:
     store: InboxStore | None = None
     box: str = ""
     files: Mapping[str, bytes] = attrs.field(factory=dict)
+    turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

@@ -98,7 +98,8 @@ async def open_services(
             pass_env=scalars.pass_env,
             secrets=plan.secrets,
         ) as processes,
-        _open_background() as nursery,
+        open_stored_inbox(plan.spec.host.store, plan.spec.host.box, journal=journal, ports=ports) as inbox,
+        _open_background() as nursery,  # what follows the inbox ends before it
         open_tasks(
             watch=partial(record_task, recorder),
             note_new=partial(record_new, recorder),
@@ -107,7 +108,6 @@ async def open_services(
             release_s=scalars.delegation.release_s,
             is_on=scalars.delegation.background,
         ) as tasks,
-        open_stored_inbox(plan.spec.host.store, plan.spec.host.box, journal=journal, ports=ports) as inbox,
         open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
     ):
         main = MainAgent()

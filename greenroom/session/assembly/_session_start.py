@@ -39,7 +39,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
         nursery.start_soon(session.tasks.end_at_budget, services.budget)
     home = await _start_main(session, services, loaded)
     nursery.start_soon(services.inbox.run)
-    if plan.spec.host.store is not None:
+    peers = plan.settings.scalars.peers
+    if plan.spec.host.store is not None or peers.inbound != "refuse":
         nursery.start_soon(session.inbox.follow_news)
     recall_tasks(left, agents.pool, agents.definitions, plan.run.folder)
     if left.due and not home.start.keeps_open:
@@ -50,10 +51,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     await _watch_files(services, agents.composition, home)
     if plan.settings.scalars.extract_memory:
         session.asides.extract_after_turns(nursery.start_soon)
-    settings = plan.settings.scalars.peers
-    door = open_door(session.inbox, settings, ports)
     with _watched_steps(services.runtime, ports):
-        async with door:
+        async with open_door(session.inbox, peers, ports, own=session.id):
             services.streams.note_open()
             try:
                 yield
@@ -73,6 +72,7 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
         run_skill=agents.forks.run_command,
         survivors=agents.teams.survivors,
         scheduled=agents.schedules.for_hooks,
+        place=plan.spec.host.turn_place or nullcontext,
         items=agents.inbox,
         on_said=None if services.checkpoints is None else services.checkpoints.begin,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Protocol, TypeAlias, final
 
@@ -101,6 +102,7 @@ class SessionAgentPorts:
         scheduled: Returns the scheduled prompts.
         read_prompt: Reads the user's commands by `/name`; by default they are text.
         run_skill: Runs skills of the user's with `context: fork`; by default they are refused.
+        place: Returns what each turn enters before it takes its message.
         items: Notified of the session's items.
         on_said: Called with the uuid of each message of the user's that was taken up.
     """
@@ -114,6 +116,7 @@ class SessionAgentPorts:
     _scheduled: Callable[[], Sequence[SessionCron]] = tuple
     _read_prompt: Callable[[AgentState, str], Awaitable[tuple[str, tuple[Rendered, ...]]]] = _read_as_text
     _run_skill: Callable[[AgentState, Rendered], Awaitable[str]] = _refuse
+    _place: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
     _items: ItemListener | None = None
     _on_said: Callable[[str], object] | None = None
     prepared: Prepared = attrs.field(factory=Prepared, init=False)
@@ -171,6 +174,10 @@ class SessionAgentPorts:
             SkillForkFailed: Its agent did not complete.
         """
         return await self._run_skill(agent, rendered)
+
+    def place(self, agent: AgentState) -> AbstractAsyncContextManager[object]:
+        """Return what a turn enters before it takes its message."""
+        return self._place()
 
     def note_begun(self, uuid: str) -> None:
         """Note that a turn begins with an item of the session's queue."""

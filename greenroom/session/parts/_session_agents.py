@@ -86,7 +86,7 @@ class SessionAgents:
             hand_in=self.inbox.hand_in_hidden,
         )
         ports, folder = services.ports, services.run_folder
-        peers = PeerSessions(folder, ports)
+        peers = PeerSessions(folder, scalars.peers, ports)
         self.post = Post(self.pool, FolderArchive(folder, ports.blocking), peers)
         self.teams = SessionTeams(
             services.branch,

@@ -1,0 +1,3 @@
+"""Lanes: how many turns run at once, and who is next."""
+
+__all__: list[str] = []

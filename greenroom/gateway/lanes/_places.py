@@ -1,0 +1,313 @@
+"""Places of lanes: which turn may run now, which one waits, and who lends its place to whom.
+
+Rule 1: a lane never gives out more places than its width; a narrower width takes none away. Rule 2: a turn that waits for other
+sessions lends them its place, so that no set of turns can wait for each other; a circle of such waits is refused. Rule 3: who
+takes its place back comes before everybody who waits in the lane. Rule 4: people come before clock work and recovery, but nobody
+is overtaken more than `MAX_OVERTAKEN` times.
+Must not know: Trio, time, sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum, StrEnum
+from typing import Final, final
+
+import attrs
+
+from greenroom.core import UsageError
+
+DEFAULT_WIDTH: Final = 1
+"""The width of a lane that nobody has set."""
+MAX_OVERTAKEN: Final = 16
+"""The number of times that a turn of a later rank lets others go first."""
+
+
+class Rank(IntEnum):
+    """Who goes first among the turns that wait in a lane."""
+
+    PERSON = 0
+    """Somebody waits for the answer."""
+    BACKGROUND = 1
+    """Clock work, and turns that an earlier process did not finish."""
+
+
+class ClaimState(StrEnum):
+    """The state of a claim."""
+
+    WAITING = "waiting"
+    """In the queue of its lane."""
+    ACTIVE = "active"
+    """It has a place, and its turn runs."""
+    LENT = "lent"
+    """Its turn waits for other sessions, which may use its place."""
+    RETURNING = "returning"
+    """Its wait is over, and its place is still in use: it is first in its lane."""
+    ENDED = "ended"
+
+
+@final
+class WaitsInCircle(UsageError):
+    """A turn was to wait for a session that waits for the turn's own session.
+
+    Attributes:
+        session: The session that would wait.
+        target: The session that it would wait for.
+    """
+
+    def __init__(self, session: str, target: str) -> None:
+        super().__init__(f"cannot wait for session {target!r}: it is (transitively) waiting for {session!r}")
+        self.session = session
+        self.target = target
+
+
+@final
+@attrs.define(eq=False)
+class Claim:
+    """The claim of one turn to a place. Made by `Places.ask`."""
+
+    session: str
+    lane: str
+    rank: Rank
+    number: int
+    state: ClaimState = ClaimState.WAITING
+    waits_for: frozenset[str] = frozenset()
+    """The sessions that its turn waits for, while its place is lent."""
+    overtaken: int = 0
+    place: Place | None = None
+    """The place that it uses or has lent."""
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.number} of {self.session!r} in {self.lane!r}: {self.state}>"
+
+
+@final
+@attrs.define(eq=False)
+class Place:
+    """One place of a lane, and the claims that use it: each but the last has lent it to the next one."""
+
+    lane: str
+    claims: list[Claim] = attrs.field(factory=list)
+
+    @property
+    def user(self) -> Claim:
+        """The last claim: it runs, or has lent the place and nobody uses it."""
+        return self.claims[-1]
+
+
+@final
+@attrs.define(eq=False)
+class _Lane:
+    width: int
+    places: list[Place] = attrs.field(factory=list)
+    returning: list[Claim] = attrs.field(factory=list)
+    waiting: list[Claim] = attrs.field(factory=list)
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.places) < self.width
+
+    @property
+    def is_claimed(self) -> bool:
+        return bool(self.returning or self.waiting)
+
+    def next_claim(self) -> Claim:
+        """Take out the claim that is next."""
+        if self.returning:
+            return self.returning.pop(0)
+        chosen = min(self.waiting, key=_precedence)
+        for claim in self.waiting:
+            if claim.number < chosen.number:
+                claim.overtaken += 1
+        self.waiting.remove(chosen)
+        return chosen
+
+
+def _precedence(claim: Claim) -> tuple[int, int]:
+    rank = Rank.PERSON if claim.overtaken >= MAX_OVERTAKEN else claim.rank
+    return rank, claim.number
+
+
+@final
+@attrs.frozen(kw_only=True)
+class LaneStatistics:
+    """A snapshot of a lane."""
+
+    width: int
+    active: int
+    """Turns that run on its places."""
+    lent: int
+    """Places that are lent and that nobody uses."""
+    waiting: int
+    """Turns that wait, those whose place is in use among them."""
+
+
+@final
+class Places:
+    """The places of all lanes. Every change returns the claims that got a place by it, in order.
+
+    Args:
+        widths: The number of places of each lane; a lane that is not named has one.
+    """
+
+    def __init__(self, widths: Mapping[str, int] | None = None) -> None:
+        self._lanes = {name: _Lane(_valid(width)) for name, width in (widths or {}).items()}
+        self._lent: list[Claim] = []
+        """Those in `LENT`, in the order in which they lent."""
+        self._count = 0
+
+    def __repr__(self) -> str:
+        parts = (f"{name} {len(lane.places)}/{lane.width}" for name, lane in self._lanes.items())
+        return f"<Places {', '.join(parts)}>"
+
+    def ask(self, session: str, lane: str, rank: Rank = Rank.PERSON) -> tuple[Claim, tuple[Claim, ...]]:
+        """Return the claim of a turn that begins, and the claims that got a place: its own, if there is one for it."""
+        self._count += 1
+        claim = Claim(session, lane, rank, self._count)
+        self._lane(lane).waiting.append(claim)
+        if self._use_loan(claim):
+            return claim, (claim,)
+        return claim, self._give(lane)
+
+    def lend(self, claim: Claim, sessions: Iterable[str]) -> tuple[Claim, ...]:
+        """Lend the place of a turn that waits for sessions to their turns.
+
+        Raises:
+            WaitsInCircle: One of them waits for the session of this turn; nothing has changed.
+        """
+        assert claim.state is ClaimState.ACTIVE
+        targets = frozenset(sessions)
+        for target in sorted(targets):
+            if self._reaches(target, claim.session):
+                raise WaitsInCircle(claim.session, target)
+        claim.state, claim.waits_for = ClaimState.LENT, targets
+        self._lent.append(claim)
+        return self._serve(claim)
+
+    def take_back(self, claim: Claim) -> tuple[Claim, ...]:
+        """End a wait: the turn goes on at once, or is the first in its lane where its place is in use."""
+        assert claim.state is ClaimState.LENT
+        place = claim.place
+        assert place is not None
+        self._end_wait(claim)
+        if place.user is claim:
+            claim.state = ClaimState.ACTIVE
+            return (claim,)
+        place.claims.remove(claim)
+        claim.place, claim.state = None, ClaimState.RETURNING
+        self._lane(claim.lane).returning.append(claim)
+        return (claim,) if self._use_loan(claim) else self._give(claim.lane)
+
+    def leave(self, claim: Claim) -> tuple[Claim, ...]:
+        """End a claim, in whatever state it is; its place goes to the next one."""
+        state, place = claim.state, claim.place
+        claim.state, claim.place = ClaimState.ENDED, None
+        if state is ClaimState.LENT:
+            self._end_wait(claim)
+        if place is None:
+            self._withdraw(claim)
+            return ()
+        was_used = place.user is claim
+        place.claims.remove(claim)
+        if not place.claims:
+            self._lane(place.lane).places.remove(place)
+            return self._give(place.lane)
+        return self._serve(place.user) if was_used else ()
+
+    def resize(self, lane: str, width: int) -> tuple[Claim, ...]:
+        """Change the width of a lane; a place that is in use stays so until it is given back."""
+        self._lane(lane).width = _valid(width)
+        return self._give(lane)
+
+    def ahead(self, claim: Claim) -> int:
+        """Return the number of turns that wait before one, as things stand."""
+        lane = self._lane(claim.lane)
+        if claim in lane.returning:
+            return lane.returning.index(claim)
+        return len(lane.returning) + sum(_precedence(other) < _precedence(claim) for other in lane.waiting)
+
+    def statistics(self) -> dict[str, LaneStatistics]:
+        """Return a snapshot of each lane."""
+        return {
+            name: LaneStatistics(
+                width=lane.width,
+                active=sum(place.user.state is ClaimState.ACTIVE for place in lane.places),
+                lent=sum(place.user.state is ClaimState.LENT for place in lane.places),
+                waiting=len(lane.returning) + len(lane.waiting),
+            )
+            for name, lane in self._lanes.items()
+        }
+
+    # --- pieces ----------------------------------------------------------------------------------------------------
+
+    def _lane(self, name: str) -> _Lane:
+        return self._lanes.setdefault(name, _Lane(DEFAULT_WIDTH))
+
+    def _reaches(self, session: str, goal: str) -> bool:
+        """True if a session is another one, or waits for it through any number of others."""
+        seen, todo = set(), [session]
+        while todo:
+            current = todo.pop()
+            if current == goal:
+                return True
+            if current not in seen:
+                seen.add(current)
+                todo += [target for claim in self._lent if claim.session == current for target in claim.waits_for]
+        return False
+
+    def _use_loan(self, claim: Claim) -> bool:
+        """Give a claim the place of a turn that waits for its session, if there is one that nobody uses."""
+        for lender in self._lent:
+            place = lender.place
+            if claim.session in lender.waits_for and place is not None and place.user is lender:
+                self._withdraw(claim)
+                self._begin(claim, place)
+                return True
+        return False
+
+    def _serve(self, lender: Claim) -> tuple[Claim, ...]:
+        """Give a place that nobody uses to the first turn of a session that its lender waits for."""
+        assert lender.state is ClaimState.LENT
+        assert lender.place is not None
+        waiting = [
+            claim
+            for lane in self._lanes.values()
+            for claim in (*lane.returning, *lane.waiting)
+            if claim.session in lender.waits_for
+        ]
+        if not waiting:
+            return ()
+        claim = min(waiting, key=lambda each: (each.state is not ClaimState.RETURNING, _precedence(each)))
+        self._withdraw(claim)
+        self._begin(claim, lender.place)
+        return (claim,)
+
+    def _give(self, name: str) -> tuple[Claim, ...]:
+        lane, given = self._lane(name), []
+        while lane.has_room and lane.is_claimed:
+            claim = lane.next_claim()
+            place = Place(name)
+            lane.places.append(place)
+            self._begin(claim, place)
+            given.append(claim)
+        return tuple(given)
+
+    def _begin(self, claim: Claim, place: Place) -> None:
+        place.claims.append(claim)
+        claim.place, claim.state = place, ClaimState.ACTIVE
+
+    def _withdraw(self, claim: Claim) -> None:
+        lane = self._lane(claim.lane)
+        for queue in (lane.returning, lane.waiting):
+            if claim in queue:
+                queue.remove(claim)
+
+    def _end_wait(self, claim: Claim) -> None:
+        claim.waits_for = frozenset()
+        self._lent.remove(claim)
+
+
+def _valid(width: int) -> int:
+    if width < 1:
+        raise UsageError(f"the width of a lane must be at least 1, got {width!r}")
+    return width

@@ -1,0 +1,33 @@
+"""One server for everything that listens: requests and WebSocket connections on one port, with the checks that every door needs."""
+
+from greenroom.serving._connection import Connection, ConnectionEnded
+from greenroom.serving._endpoints import Endpoint, Request, Resource, Response, Upgrade
+from greenroom.serving._listeners import Tcp, UnixSocket
+from greenroom.serving._proof import NotProven
+from greenroom.serving._secrets import Judge, Secrets
+from greenroom.serving._server import Server, ServerStatistics, open_server
+from greenroom.serving._unix_sockets import check_path, connect_unix, is_same_user, open_unix_listener
+from greenroom.serving._visit import Incident
+
+__all__ = [
+    "Connection",
+    "ConnectionEnded",
+    "Endpoint",
+    "Incident",
+    "Judge",
+    "NotProven",
+    "Request",
+    "Resource",
+    "Response",
+    "Secrets",
+    "Server",
+    "ServerStatistics",
+    "Tcp",
+    "UnixSocket",
+    "Upgrade",
+    "check_path",
+    "connect_unix",
+    "is_same_user",
+    "open_server",
+    "open_unix_listener",
+]

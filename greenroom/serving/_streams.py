@@ -1,0 +1,93 @@
+"""Streams behind the WebSocket library, and closing one so that what was sent last arrives."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final, final
+
+import trio
+
+from greenroom.serving._frames import FrameGauge
+
+LINGER_S: Final = 1.0
+"""Time within which a peer must close after it was answered, in seconds."""
+_LINGER_READS: Final = 64
+_CHUNK_BYTES: Final = 4_096
+TOO_LARGE: Final = 1009
+_CLOSE_TOO_LARGE: Final = b"\x88\x02" + TOO_LARGE.to_bytes(2, "big")
+"""A whole frame: nothing of the message that was too large reaches the library, so it cannot send it."""
+
+
+async def linger(stream: trio.abc.Stream) -> None:
+    """Say that nothing more comes, and drop what still arrives until the peer closes: a system that finds unread bytes at a close
+    resets the connection, and the peer may lose its answer.
+    """
+    with (
+        trio.move_on_after(LINGER_S),
+        suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError),
+    ):
+        if isinstance(stream, trio.abc.HalfCloseableStream):
+            await stream.send_eof()
+        for _ in range(_LINGER_READS):
+            if not await stream.receive_some(_CHUNK_BYTES):
+                return
+
+
+@final
+class UpgradedStream(trio.abc.Stream):
+    """A stream whose request has been read: the library reads a head, then what the peer sent behind its own, then the stream.
+
+    Nothing behind the head is given out before `accept`: the library would lose it. Closing it closes nothing: the server does that.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, head: bytes, behind: bytes, gauge: FrameGauge) -> None:
+        self._stream = stream
+        self._head = head
+        self._behind = behind
+        self._gauge = gauge
+        self._sending = trio.StrictFIFOLock()
+        self._is_accepted = trio.Event()
+        self._is_closed = False
+        self.is_too_large = False
+        """True if the peer was closed for a message that was too large."""
+
+    def accept(self) -> None:
+        """Give out what lies behind the head."""
+        self._is_accepted.set()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        """Return the next bytes; none if the peer has sent a message that is too large."""
+        await trio.lowlevel.checkpoint()
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        await self._is_accepted.wait()
+        if self._is_closed:
+            raise trio.ClosedResourceError
+        if self.is_too_large:
+            return b""
+        chunk: bytes | bytearray = self._behind
+        self._behind = b""
+        if not chunk:
+            chunk = await self._stream.receive_some(max_bytes)
+        if self._gauge.take(chunk):
+            return chunk
+        self.is_too_large = True
+        await self.send_all(_CLOSE_TOO_LARGE)
+        return b""
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send whole frames, one after the other."""
+        async with self._sending:
+            if self._is_closed:
+                raise trio.ClosedResourceError
+            await self._stream.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until sending may go on."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        """Refuse further use."""
+        self._is_closed = True
+        await trio.lowlevel.checkpoint()
