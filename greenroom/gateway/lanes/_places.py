@@ -137,7 +137,7 @@ class LaneStatistics:
     active: int
     """Turns that run on its places."""
     lent: int
-    """LaneModel that are lent and that nobody uses."""
+    """Places that are lent and that nobody uses."""
     waiting: int
     """Turns that wait, those whose place is in use among them."""
 
