@@ -120,6 +120,23 @@ PROMISES: Final = {
         "A right credential gets in within a second, however many wrong ones and silent connections there are.",
         "serving",
     ),
+    # gateway
+    "A5-a": Promise(
+        "Every run of the gateway ends once and has one completion, whatever ends it and whenever it crashes.",
+        "gateway",
+    ),
+    "A5-b": Promise(
+        "The end of a run is announced from one event, so two ways of noticing it announce it once.", "gateway"
+    ),
+    "A5-c": Promise("A stopped run, a failed one and one that ran out of time are told apart.", "gateway"),
+    "A5-d": Promise("A run is restored after a restart from the gateway's journal alone, unchanged.", "gateway"),
+    "A5-e": Promise("An event that the gateway's tables do not allow raises and is not recorded.", "gateway"),
+    "A5-f": Promise(
+        "A torn last line of the gateway's journal is as if it had never been; a damaged journal is put aside, and the rest of it is kept.",
+        "gateway",
+    ),
+    "A12-f": Promise("An archived transcript never replaces another file.", "gateway"),
+    "A28-c": Promise("A snapshot of the gateway and the later events give the same state as all events.", "gateway"),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -133,6 +150,8 @@ class Unseen:
     why: str
     tests: tuple[str, ...]
 
+
+_GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
 
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
@@ -163,6 +182,14 @@ NOT_IN_A_JOURNAL: Final = {
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
+    "A5-a": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_recovery_plan.py")),
+    "A5-b": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
+    "A5-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
+    "A5-d": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
+    "A5-e": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_gateway_journal.py")),
+    "A5-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
+    "A12-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
+    "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
     "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),

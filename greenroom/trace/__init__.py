@@ -6,11 +6,12 @@ from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
-from greenroom.trace._journal import Journal
+from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
 from greenroom.trace._recent import RECENT, RecentMoment, read_recent
+from greenroom.trace._rotation import begin_anew, salvage
 from greenroom.trace._run_lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._runs import find_run, prepare_runs_folder, runs_folder
 from greenroom.trace._slowness import find_slowness
@@ -25,6 +26,7 @@ __all__ = [
     "Check",
     "Codec",
     "Divergence",
+    "Durability",
     "Entry",
     "Fold",
     "Header",
@@ -35,6 +37,7 @@ __all__ = [
     "UnknownEvent",
     "World",
     "as_json",
+    "begin_anew",
     "check_journal",
     "chrome_trace",
     "diff_runs",
@@ -56,6 +59,7 @@ __all__ = [
     "read_lock",
     "read_recent",
     "runs_folder",
+    "salvage",
     "spans",
     "split_processes",
     "unchecked",
