@@ -6,6 +6,7 @@ from typing import Final
 
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
+from tools.mutants.gateway import GATEWAY
 from tools.mutants.serving import SERVING
 
-MUTANTS: Final = (*KERNEL, *DELIVERY, *SERVING)
+MUTANTS: Final = (*KERNEL, *DELIVERY, *SERVING, *GATEWAY)

@@ -187,7 +187,7 @@ class Pairing:
 
 @final
 @attrs.frozen(kw_only=True)
-class Question:
+class WaitingQuestion:
     """A call that waits for a permission."""
 
     approval: str
@@ -216,7 +216,7 @@ class Job:
 
 @final
 @attrs.frozen(kw_only=True)
-class Answered:
+class AnsweredCall:
     """A call from outside that is done."""
 
     digest: str

@@ -12,7 +12,7 @@ import attrs
 
 from greenroom.core import Event, IllegalTransition
 from greenroom.gateway.record import _gateway_events as gateway
-from greenroom.gateway.record._rows import Answered, Job, Pairing, Question
+from greenroom.gateway.record._rows import AnsweredCall, Job, Pairing, WaitingQuestion
 
 MAX_ANSWERS: Final = 10_000
 """Calls of one token that are remembered."""
@@ -42,12 +42,12 @@ class ServiceState:
     """By channel and account."""
     pairings: dict[str, dict[str, dict[str, Pairing]]] = attrs.field(factory=dict)
     """By channel, account and person."""
-    questions: dict[str, Question] = attrs.field(factory=dict)
+    questions: dict[str, WaitingQuestion] = attrs.field(factory=dict)
     jobs: dict[str, Job] = attrs.field(factory=dict)
-    answers: dict[str, dict[str, Answered]] = attrs.field(factory=dict)
+    answers: dict[str, dict[str, AnsweredCall]] = attrs.field(factory=dict)
     """By token and key of the call, the oldest one first."""
 
-    def answer(self, token: str, key: str, now_s: float) -> Answered | None:
+    def answer(self, token: str, key: str, now_s: float) -> AnsweredCall | None:
         """Return the answer of a call that is done; None if there was none within a day."""
         found = self.answers.get(token, {}).get(key)
         return None if found is None or now_s - found.at_s > ANSWER_S else found
@@ -90,7 +90,7 @@ class ServiceState:
         del people[event.sender]
 
     def _ask(self, event: gateway.ApprovalAsked) -> None:
-        self.questions[event.approval] = Question(
+        self.questions[event.approval] = WaitingQuestion(
             approval=event.approval,
             session=event.session,
             tool=event.tool,
@@ -131,7 +131,7 @@ class ServiceState:
         if event.key in calls and event.at_s - calls[event.key].at_s <= ANSWER_S:
             raise IllegalTransition(state="done", event=event.kind)
         calls.pop(event.key, None)
-        calls[event.key] = Answered(digest=event.digest, at_s=event.at_s, answer=event.answer)
+        calls[event.key] = AnsweredCall(digest=event.digest, at_s=event.at_s, answer=event.answer)
         for key in list(calls):
             if len(calls) <= MAX_ANSWERS and event.at_s - calls[key].at_s <= ANSWER_S:
                 break
