@@ -153,6 +153,11 @@ PROMISES: Final = {
     "RM-10": Promise(
         "Recovery strands nothing and runs nothing twice: at most one request is made again per cut turn.", "recovery"
     ),
+    "R7-a": Promise("A swarm that is killed or stopped anywhere, and resumed, comes to the same findings.", "recovery"),
+    "R7-b": Promise("A resumed swarm asks its models for what was cut once more, and prompts nobody else.", "recovery"),
+    "R7-stop": Promise(
+        "What a teammate completes and sends in its last turn is kept: the board ends after it, mail waits.", "recovery"
+    ),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
     # serving
     "A25-a": Promise(
@@ -279,6 +284,11 @@ NOT_IN_A_JOURNAL: Final = {
     "R7-d": Unseen("what is refused is not on record", ("headless/test_run_resumed.py", "headless/test_run_killed.py")),
     "R7-last": Unseen("what is printed is not on record", ("headless/test_run_resumed.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
+    **dict.fromkeys(
+        ("R7-a", "R7-b"),
+        Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
+    ),
+    "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
     "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),

@@ -7,7 +7,8 @@ from typing import Final
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.monitors import MONITORS
+from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.serving import SERVING
 
-MUTANTS: Final = (*KERNEL, *DELIVERY, *MONITORS, *RESUMPTION, *SERVING)
+MUTANTS: Final = (*KERNEL, *DELIVERY, *MONITORS, *RECOVERY, *RESUMPTION, *SERVING)

@@ -1,0 +1,44 @@
+"""Mutants of what a swarm keeps when it is cut: the order of its stop, mail of its last turns, the first step of its lead."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tools.mutants.catalogue import Mutant
+
+_CUT: Final = ("tests/swarm/test_swarm_cut.py",)
+
+RECOVERY: Final = (
+    Mutant(
+        "a board ends while teammates work",
+        ("R7-stop",),
+        "greenroom.supervisor._supervisor",
+        "is Restart.PERMANENT) is is_last\n",
+        "is Restart.PERMANENT) in (is_last, True)\n",
+        tests=("tests/supervisor/test_stop_order.py", *_CUT),
+    ),
+    Mutant(
+        "mail to a lead that has ended is returned",
+        ("R7-a",),
+        "greenroom.teams._mail",
+        "        return member.is_lead or self.is_closing or self.roster.home.is_closing()\n",
+        "        return self.is_closing\n",
+        tests=_CUT,
+    ),
+    Mutant(
+        "a lead that mail wakes is prompted",
+        ("R7-b",),
+        "greenroom.swarm._resumption",
+        "    return LeadStep.WAIT if is_coming else LeadStep.PROMPT\n",
+        "    return LeadStep.PROMPT\n",
+        tests=_CUT,
+    ),
+    Mutant(
+        "a run is there before its options",
+        ("R7-b",),
+        "greenroom.session._open",
+        "        for name, content in files.items():\n",
+        "        for name, content in {}.items():\n",
+        tests=_CUT,
+    ),
+)
