@@ -146,6 +146,10 @@ PROMISES: Final = {
     "R7-d": Promise(
         "A command that refuses a run asks no model, tells nobody anything and writes nothing.", "recovery"
     ),
+    "R7-last": Promise(
+        "A run that is resumed without a prompt prints what its last turn said, and ends with the code of that turn.",
+        "recovery",
+    ),
     "RM-10": Promise(
         "Recovery strands nothing and runs nothing twice: at most one request is made again per cut turn.", "recovery"
     ),
@@ -311,7 +315,8 @@ NOT_IN_A_JOURNAL: Final = {
             "it is about two processes, and what the killed one did not record", ("session/test_self_resumption.py",)
         ),
     ),
-    "R7-d": Unseen("what is refused is not on record", ("headless/test_run_resumed.py",)),
+    "R7-d": Unseen("what is refused is not on record", ("headless/test_run_resumed.py", "headless/test_run_killed.py")),
+    "R7-last": Unseen("what is printed is not on record", ("headless/test_run_resumed.py",)),
     "I-60": Unseen("what another process put is not on record before it is read", ("session/test_stored_inbox.py",)),
     **dict.fromkeys(
         ("R7-a", "R7-b"),
