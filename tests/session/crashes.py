@@ -41,7 +41,7 @@ class RecordingDisk:
         self.writes.append((path, content, True))
 
     def restore(self, count: int, run_folder: Path, to: Path) -> Path:
-        """Make a run folder that holds the first so many writes, and a torn part of the next one; return it."""
+        """Make a run folder that holds the first writes, and a torn part of the next one; return it."""
         made = to / run_folder.name
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)

@@ -96,7 +96,7 @@ def stop_at(seq: int, record: Record) -> None:
 
 @attrs.frozen
 class Whole:
-    """What a swarm comes to that nobody stops."""
+    """The result of a swarm that nobody stops."""
 
     report: str
     requests: int

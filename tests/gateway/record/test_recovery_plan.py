@@ -247,7 +247,7 @@ def test_a_session_with_an_undelivered_result_has_no_alarm() -> None:
 @pytest.mark.promise("A5-a")
 @given(histories())
 def test_a_clock_that_is_set_back_repeats_nothing(history: list[GatewayEvent]) -> None:
-    """What was carried out has changed the record; no decision compares with times of the past."""
+    """Steps that were carried out have changed the record; no decision compares with times of the past."""
     registry = Registry().fold_all([*history, AGAIN])
     for step in plan_recovery(registry, NOW, WITH_KEYS):
         registry.fold_all(carried_out(step, registry))
