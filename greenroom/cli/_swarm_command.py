@@ -34,7 +34,9 @@ class SwarmFlags:
             "What to do there; by default a survey of its code. The playbook searches for the words of any other task."
         ),
     ] = None
-    agents: Annotated[int, _flag("Number of teammates in each role for which the recipe gives no number.")] = 4
+    agents: Annotated[
+        int | None, _flag("Number of teammates in each role for which the recipe gives no number; 4 by default.")
+    ] = None
     model: Annotated[str | None, _flag('"playbook", or the name of a Claude model.')] = None
     max_budget_usd: Annotated[
         float | None,
@@ -79,12 +81,12 @@ def swarm_command(
     flags: SwarmFlags = SwarmFlags(),
 ) -> int:
     """Run a swarm and return the exit code."""
-    from greenroom.swarm import DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
+    from greenroom.swarm import DEFAULT_AGENTS, DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
 
     if flags.recipes:
         list_recipes()
         return 0
-    if not 1 <= flags.agents <= MAX_AGENTS:
+    if flags.agents is not None and not 1 <= flags.agents <= MAX_AGENTS:
         raise UsageError(f"--agents must be between 1 and {MAX_AGENTS}, got {flags.agents}")
     if not (math.isfinite(flags.latency) and flags.latency >= 0):
         raise UsageError(f"--latency must be a number of seconds, at least 0, got {flags.latency}")
@@ -96,7 +98,7 @@ def swarm_command(
     options = SwarmOptions(
         path=path,
         task=(flags.task or "").strip(),
-        agents=flags.agents,
+        agents=flags.agents or DEFAULT_AGENTS,
         model=(flags.model or "").strip(),
         runs=flags.runs,
         durability=flags.durability,
@@ -107,7 +109,7 @@ def swarm_command(
         seed=(flags.seed or 0) if flags.chaos else None,
     )
     if flags.resume is not None:
-        if path != Path() or flags.task or flags.recipe:
-            raise UsageError("--resume cannot be combined with PATH, --task or --recipe")
+        if path != Path() or flags.task or flags.recipe or flags.agents is not None:
+            raise UsageError("--resume cannot be combined with PATH, --task, --recipe or --agents")
         options = resumed(options, flags.resume)
     return run_swarm(options)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+from attrs.validators import ge, instance_of
 
 from greenroom.core import UsageError
 from greenroom.session import Session, find_session
@@ -33,10 +34,10 @@ GOES_ON: Final = (
 class SwarmBeginning:
     """The original options of a swarm."""
 
-    path: str
-    task: str
-    agents: int
-    recipe: str
+    path: str = attrs.field(validator=instance_of(str))
+    task: str = attrs.field(validator=instance_of(str))
+    agents: int = attrs.field(validator=[instance_of(int), ge(1)])
+    recipe: str = attrs.field(validator=instance_of(str))
 
     @property
     def files(self) -> dict[str, bytes]:

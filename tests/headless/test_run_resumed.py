@@ -42,7 +42,7 @@ def test_a_refused_run_is_not_touched(place: Place) -> None:
     trio.run(put_letter, run)
     place.run(["I have read it."], "--resume", "last")
     assert (run / INBOX).exists()
-    before = contents(run)
+    before, changed_ns = contents(run), run.stat().st_mtime_ns
 
     done, requests = place.run([], "--resume", "last")
 
@@ -50,6 +50,7 @@ def test_a_refused_run_is_not_touched(place: Place) -> None:
     assert "was completed; give a prompt" in done.err
     assert requests == []
     assert contents(run) == before
+    assert run.stat().st_mtime_ns == changed_ns, "a file was made, and removed again"
 
 
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])

@@ -211,7 +211,7 @@ async def test_a_mate_of_a_definition_that_nobody_knows_waits_for_its_name(
     ) as second:
         async with second.open_team("crew") as team:
             assert not team.teammates
-            assert [one.name for one in team.parked] == ["ann"]
+            assert [parked.name for parked in team.parked] == ["ann"]
             assert any("ann of the team crew is not back" in problem for problem in second.problems)
             ann = await team.spawn("ann", definition=private, prompt="What is the word?")
             await second.wait_quiet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -62,8 +63,12 @@ def test_a_swarm_that_was_done_has_nothing_more_to_do(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--resume", "last"], "no run in"),
-        (["--resume", "last", "--task", "Look."], "--resume cannot be combined with PATH, --task or --recipe"),
-        (["somewhere", "--resume", "last"], "--resume cannot be combined with PATH, --task or --recipe"),
+        (
+            ["--resume", "last", "--task", "Look."],
+            "--resume cannot be combined with PATH, --task, --recipe or --agents",
+        ),
+        (["--resume", "last", "--agents", "4"], "--resume cannot be combined with PATH, --task, --recipe or --agents"),
+        (["somewhere", "--resume", "last"], "--resume cannot be combined with PATH, --task, --recipe or --agents"),
     ],
 )
 def test_what_cannot_be_resumed_is_said_in_a_line(
@@ -77,13 +82,35 @@ def test_what_cannot_be_resumed_is_said_in_a_line(
     assert err.count("\n") == 1
 
 
-def test_a_run_that_is_no_swarm_is_not_resumed_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_not_a_swarm_is_refused_and_not_touched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
     assert main(["swarm", str(repo), "--runs", str(runs)]) == 0
     (run,) = runs.glob("2*")
-    (run / "swarm.json").unlink()
-    capsys.readouterr()
+    beginning = run / "swarm.json"
+    whole = json.loads(beginning.read_text())
+    wrong = [
+        {"path": 5},
+        {"task": None},
+        {"agents": "4"},
+        {"agents": 0},
+        {"recipe": 5},
+        {"recipe": "none"},
+        {"path": "none"},
+    ]
+    texts = [None, "", "[]", "{}", *(json.dumps(whole | change) for change in wrong)]
+    for text in texts:
+        beginning.unlink(missing_ok=True)
+        if text is not None:
+            beginning.write_text(text)
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        capsys.readouterr()
 
-    assert main(["swarm", "--resume", run.name, "--runs", str(runs)]) == 2
+        assert main(["swarm", "--resume", run.name, "--runs", str(runs)]) == 2, text
 
-    assert "cannot be resumed as a swarm: its swarm.json is missing or malformed" in capsys.readouterr().err
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1), text
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before, text
+        if text not in texts[-2:]:
+            assert "cannot be resumed as a swarm: its swarm.json is missing or malformed" in err
