@@ -47,7 +47,7 @@ trio.run(run)
 """
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 @pytest.mark.slow
 async def test_prompt_that_was_handed_in_when_the_process_was_killed_is_read_once(tmp_path: Path) -> None:
     """RM-05. Mechanism: a fire is in the store, under the name of its time, before it is on record as fired."""

@@ -273,7 +273,8 @@ async def test_lines_come_to_the_teammate_that_monitors_and_end_with_it(
         ann.kill()
         await ann.wait_ended()
         await session.wait_quiet(commands=True)
-        assert session.tasks.find(monitor.id).state == "killed"
+        (monitor,) = [task for task in session.tasks.all() if task.kind == "monitor"]
+        assert monitor.state == "killed"
         said = len(heard)
         await trio.sleep(30)
 

@@ -120,6 +120,7 @@ def test_one_shot_comes_once_and_has_ended(scene: Scene) -> None:
     assert scene.due() == ["00:20", "00:40"]
 
 
+@pytest.mark.promise("RM-05")
 def test_prompt_waits_for_the_turn_and_is_replaced_by_the_next(scene: Scene) -> None:
     """RM-05. Mechanism: a prompt that nobody has read is withdrawn when the next one is due, which counts it."""
 
@@ -299,6 +300,7 @@ def test_spent_budget_pauses_prompts_and_says_so(scene: Scene) -> None:
 # --- from one process to the next -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("RM-04", "RM-05")
 def test_durable_schedule_catches_up_once_and_names_its_misses(scene: Scene) -> None:
     """RM-04, RM-05. Mechanism: the planner makes one item for the latest of the times that passed, which names the others."""
 
@@ -342,6 +344,7 @@ def test_one_shot_that_was_missed_comes_late_with_its_time(scene: Scene) -> None
     assert "run late" in scene.told[-1]
 
 
+@pytest.mark.promise("RM-04")
 def test_other_schedules_go_on_and_report_what_they_missed(scene: Scene) -> None:
     """RM-04. Mechanism: the first look after an opening reports what a schedule missed that is not durable, and hands nothing in."""
 
@@ -385,7 +388,7 @@ async def end_at_hand_in(scene: Scene, *, is_accepted: bool) -> None:
             await trio.sleep(5)
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 @pytest.mark.parametrize("is_accepted", [False, True])
 def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accepted: bool) -> None:
     """RM-05. Mechanism: due is on record before it is handed in, fired behind it; one without the other is handed in under its name."""
@@ -405,7 +408,7 @@ def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accep
     assert [event["item"][-10:] for event in scene.events("fired")] == ["T00:15:00Z"]
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-04")
 def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> None:
     """RM-04. Mechanism: a prompt that is due and was not handed in comes before new ones are planned, so that they replace it."""
 
@@ -421,6 +424,7 @@ def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> No
     assert [event["item"][-10:] for event in scene.events("replaced")] == ["T00:15:00Z"]
 
 
+@pytest.mark.promise("RM-04")
 def test_schedule_that_can_be_planned_no_more_is_deleted_with_the_reason(scene: Scene) -> None:
     """RM-04. Mechanism: each schedule is checked when it is restored; one whose zone is gone is deleted with the reason."""
 
@@ -444,6 +448,7 @@ def test_schedule_that_can_be_planned_no_more_is_deleted_with_the_reason(scene: 
     assert len(scene.events("deleted")) == 1
 
 
+@pytest.mark.promise("RM-05")
 def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
     """RM-05. Mechanism: the item is named after the planned time, and the store takes a name once."""
 
@@ -544,6 +549,7 @@ def test_zone_of_a_schedule_is_stored_by_name(scene: Scene, monkeypatch: pytest.
     assert 'due="2026-03-30T09:30:00+02:00 Europe/Berlin"' in scene.told[-1]
 
 
+@pytest.mark.promise("RM-04")
 def test_listing_and_replay_show_each_end_miss_and_replacement(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -626,6 +632,7 @@ def test_bounds_of_schedules_and_prompts(scene: Scene) -> None:
     run_virtual(go)
 
 
+@pytest.mark.promise("RM-04")
 @pytest.mark.parametrize(
     ("settings", "part"), [({"durable": False}, "durable must be false here"), ({"enabled": False}, "switched off")]
 )
@@ -641,6 +648,7 @@ def test_durable_is_refused_where_it_cannot_be_kept(scene: Scene, settings: dict
     run_virtual(go)
 
 
+@pytest.mark.promise("RM-04")
 def test_schedule_that_cannot_be_recorded_is_not_made(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """RM-04. Mechanism: `add` waits for the commit, and drops the schedule if that fails: none is kept in memory alone."""
 

@@ -7,6 +7,7 @@ from typing import Final
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.monitors import MONITORS
+from tools.mutants.recovery import RECOVERY
 from tools.mutants.serving import SERVING
 
-MUTANTS: Final = (*KERNEL, *DELIVERY, *MONITORS, *SERVING)
+MUTANTS: Final = (*KERNEL, *DELIVERY, *MONITORS, *RECOVERY, *SERVING)

@@ -82,8 +82,8 @@ MONITORS: Final = (
         "an end that was told is told again",
         ("R12-d",),
         _ENDS,
-        "        if view.notice_id not in told and _is_to_be_told(view):\n",
-        "        if _is_to_be_told(view):\n",
+        "        if view.notice_id not in told and not is_made_good and _is_to_be_told(view):\n",
+        "        if not is_made_good and _is_to_be_told(view):\n",
         tests=("tests/session/test_killed_monitors.py",),
     ),
 )
