@@ -30,7 +30,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs chaos-letters chaos-store lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -135,11 +135,18 @@ format: setup-dev ## format, and fix what can be fixed safely
 exports: setup-dev ## write the list of public names that a test compares with
 	@$(BIN)/python -m tests.architecture.test_exports
 
+chaos-store: N = 100
 chaos-store: setup-dev ## kill writers and the taker of a store, and account for each item (N=100)
 	@$(BIN)/python -m tools.chaos.store $(N) $(ARGS)
 
+chaos-swarm: setup-dev ## kill and stop swarms at random events, resume them, and compare their reports (N=20)
+	@$(BIN)/python -m tools.chaos.swarm $(N) $(ARGS)
+
 chaos-letters: setup-dev ## kill sessions that were written to, resume them, and look for each letter (N=20)
 	@$(BIN)/python -m tools.chaos.letters $(N) $(ARGS)
+
+chaos-run: setup-dev ## kill headless runs with agents in the background at random events, resume them, and look at what they leave (N=20)
+	@$(BIN)/python -m tools.chaos.run $(N) $(ARGS)
 
 docs: setup-dev ## write the pages and tables of docs/ that are made from the code
 	@$(BIN)/python -m tests.docs

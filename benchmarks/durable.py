@@ -1,17 +1,20 @@
-"""What a durable item costs: puts a second one at a time and together, and opening a run with 10,000 items in its store.
+"""What a durable item costs: puts a second one at a time and together, opening a run with 10,000 items in its store, a swarm.
 
 `python -m benchmarks.durable`. The store in memory is the peer; the disk is that of the temporary folder.
 """
 
 from __future__ import annotations
 
+import io
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pytest
 import trio
 
 from benchmarks.measure import Target, print_figures, print_table, report
@@ -20,11 +23,15 @@ from greenroom.inbox import InboxStore, StoredItem
 from greenroom.models import PlaybookModel
 from greenroom.session import open_session
 from greenroom.store import INBOX, MemoryInboxStore, open_inbox_store
+from greenroom.swarm import _swarm
+from greenroom.swarm._swarm_plan import SwarmOptions
+from tests.swarm.small_repo import make_small_repo
 
 ROUNDS: Final = 5
 ITEMS: Final = 2_000
 BOXES: Final = 20
 TOGETHER: Final = 100
+SWARMS: Final = 60
 
 
 async def opened(folder: Path | None) -> InboxStore:
@@ -75,6 +82,44 @@ async def opening(count: int) -> float:
     return took
 
 
+def swarm(*, on_disk: bool) -> tuple[float, float]:
+    """Return the seconds of CPU and of wall time of a swarm on a small repository."""
+    with tempfile.TemporaryDirectory() as name, redirect_stdout(io.StringIO()), pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        options = SwarmOptions(path=make_small_repo(folder / "small"), runs=folder / "runs", model="playbook")
+        if not on_disk:
+            store = MemoryInboxStore(SystemClock().wall)
+            patch.setattr(_swarm, "open_session", partial(open_session, store=store))
+        began, cpu = time.perf_counter(), time.process_time()
+        assert _swarm.run_swarm(options) == 0
+        return time.process_time() - cpu, time.perf_counter() - began
+
+
+def report_swarm() -> None:
+    """Compare swarms with and without a store on disk, in rounds that alternate."""
+    swarm(on_disk=True)  # what is imported by a first one
+    rounds = []
+    for number in range(SWARMS):  # in turns, so that neither profits from being second
+        measured = {on_disk: swarm(on_disk=on_disk) for on_disk in ((True, False) if number % 2 else (False, True))}
+        rounds.append((measured[True], measured[False]))
+    for place, what in enumerate(("CPU", "wall")):
+        kept = {
+            "with its store": [on_disk[place] for on_disk, _ in rounds],
+            "in memory": [memory[place] for _, memory in rounds],
+        }
+        print_table(f"a swarm, {what}", kept, unit="ms", scale=1e3)
+    report(
+        Target(
+            bench="CPU of a swarm with its store",
+            numerator="with its store",
+            denominator="in memory",
+            limit=1.03,
+            at_least=False,
+        ),
+        [on_disk[0] / memory[0] for on_disk, memory in rounds],
+    )
+
+
 def main() -> None:
     """Measure in rounds that alternate, and print medians."""
     kinds: dict[str, Callable[[], float]] = {
@@ -121,6 +166,7 @@ def main() -> None:
         ),
         full[f"{500 * BOXES:,} items"],
     )
+    report_swarm()
     print_figures()
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from greenroom.agents._blocks import acceptable_call, encode_message, open_calls, results_for
+from greenroom.agents._repair import SoundnessCheck
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import (
     Block,
@@ -110,6 +111,8 @@ class Conversation:
         self._attached = {} if attached is None else attached
         self._told = {} if told is None else told
         self._number = 0
+        self.soundness = SoundnessCheck()
+        """Of the conversation, as it was last sent."""
         self._counted_tokens = 0
         self._uncounted_chars = 0
         self._call_ids: set[str] | None = None

@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._model_request import Asker
-from greenroom.agents._repair import repair
+from greenroom.agents._repair import SoundnessCheck, repair
 from greenroom.agents._state import AgentState
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.core import PeerError
@@ -66,9 +66,10 @@ def make_request(home: AgentState, messages: tuple[Message, ...], *, max_tokens:
         messages: What the model reads.
         max_tokens: The most that the model may write, where it is not what the definition says.
     """
-    definition = home.profile.definition
+    definition, conversation = home.profile.definition, home.conversation
+    check = SoundnessCheck() if conversation is None else conversation.soundness
     return ModelRequest(
-        messages=messages if home.soundness.is_sound(messages) else repair(messages).messages,
+        messages=messages if check.is_sound(messages) else repair(messages).messages,
         system=definition.system_prompt,
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,

@@ -18,7 +18,6 @@ from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._pending import PendingTexts
 from greenroom.agents._profile import EMPTY_START, AgentProfile, ConversationStart
-from greenroom.agents._repair import SoundnessCheck
 from greenroom.agents._services import AgentServices
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents._turn_state import TurnState
@@ -172,8 +171,6 @@ class AgentState:
     """True if the last turn ended with the incarnation, so that the next one has to continue it."""
     answer_tool: AnswerTool | None = attrs.field(init=False)
     """Takes its answer in the form that its definition asks for; None where that is words."""
-    soundness: SoundnessCheck = attrs.field(factory=SoundnessCheck)
-    """Of its conversation, as it was last sent."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
 
     @answer_tool.default

@@ -25,7 +25,8 @@ from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import recent as what_led_to
 from greenroom.cli._replay_table import transitions
 from greenroom.core import JournalError, UsageError
-from greenroom.session import EVENTS, FOLDS
+from greenroom.gateway.record import EVENTS
+from greenroom.session import FOLDS
 from greenroom.terminal import drop_output, flush_output, program
 from greenroom.trace import JournalText, find_run, read_journal, read_recent, runs_folder
 

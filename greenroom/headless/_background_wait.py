@@ -100,6 +100,16 @@ async def wait_background(session: Session, *, ceiling_s: float) -> None:
             await trio.lowlevel.checkpoint()  # all events of this tick are one change
 
 
+async def wait_turns(session: Session) -> None:
+    """Wait until the main agent takes no turn, and nothing is on its way to it."""
+    with session.events() as changes:
+        await trio.lowlevel.checkpoint()
+        while session.activity().is_busy:
+            await changes.wait_next()
+            await trio.lowlevel.checkpoint()  # all events of this tick are one change
+            changes.discard()
+
+
 def look(session: Session) -> Moment:
     """Return what runs now."""
     activity = session.activity()

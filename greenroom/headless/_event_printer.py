@@ -86,6 +86,7 @@ class EventPrinter:
         began_s: When the run began, on Trio's clock.
         wall: Reads the date and time.
         has_more: True if prompts may come while the run lasts.
+        has_prompt: False if the run ends as its last turn does, whatever began it.
         said_of: Returns what the user said under an id of `session.send`, for a printer that repeats it; None repeats nothing.
     """
 
@@ -97,12 +98,12 @@ class EventPrinter:
         began_s: float,
         wall: Callable[[], datetime],
         has_more: bool = False,
+        has_prompt: bool = True,
         said_of: Callable[[str], UserSaid | None] | None = None,
     ) -> None:
         self.ending: Ending | None = None
-        """The ending of the latest turn of a prompt; None if none has ended, or a request to terminate cut it."""
-        self.latest: Ending | None = None
-        """The ending of the latest turn that no prompt of the run began; None before the first."""
+        """The ending of the latest turn of a prompt, or of the latest turn if there is no prompt; None if none has ended, or a request to
+        terminate cut it."""
         self.noticed: list[str] = []
         """Notices that were printed; long texts only as far as they were."""
         self.meter = Meter(session.main.id)
@@ -110,7 +111,7 @@ class EventPrinter:
         self._session = session
         self._began_s = began_s
         self._wall = wall
-        self._has_more = has_more
+        self._has_more, self._has_prompt = has_more, has_prompt
         self._said_of = said_of
         self._tasks = TaskLines(session.run_folder / "tasks")
         self._beats = Beats(session.main.id)
@@ -274,12 +275,11 @@ class EventPrinter:
         origin = None if first is None else origin_of(first)
         if origin is None and self._turn is not None and self._turn.counts is None:
             self._turn.counts = self.counts()
-        elif origin is not None or (first is not None and self._has_more):
+        elif origin is not None or (first is not None and (self._has_more or not self._has_prompt)):
             stop_reason = self.meter.stop_reason or None
             ending = follow_up(event, self._main.last_text, stop_reason, self._session.structured)
             self.printer.ended(ending, self.counts(), origin=origin)
-            self.latest = ending
-            if origin is None:
+            if origin is None or not self._has_prompt:
                 self.ending = ending
         self._main.last_text = ""
 

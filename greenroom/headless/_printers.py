@@ -1,7 +1,8 @@
 """Printers of headless runs: text, one JSON object, or a stream of JSON objects.
 
 Lines are put into a queue and written by one task: the agents never wait for a slow reader, and a reader that has gone ends
-the run. Text and JSON print the answer to the prompt and nothing else on standard output.
+the run. Text and JSON print the answer to the prompt and nothing else on standard output; without a prompt, the answer is what the
+last turn said.
 """
 
 from __future__ import annotations
@@ -142,16 +143,29 @@ def note_ending(ending: Ending) -> None:
         note("the model ended its turn without an answer")
 
 
+def note_passed(ending: Ending | None) -> None:
+    """Say what went wrong in a turn that is not the last one."""
+    if ending is not None and ending.is_error:
+        note_ending(ending)
+
+
 def _named(agent: str) -> str:
     return f"agent {agent}: " if agent else ""
 
 
 @final
 class TextPrinter:
-    """Prints the answer; what went wrong goes to standard error."""
+    """Prints the answer; what went wrong goes to standard error.
 
-    def __init__(self, writer: Writer) -> None:
+    Args:
+        writer: Takes the answer.
+        has_prompt: False if the last turn is printed, whatever began it.
+    """
+
+    def __init__(self, writer: Writer, *, has_prompt: bool = True) -> None:
         self._writer = writer
+        self._has_prompt = has_prompt
+        self._held: Ending | None = None
 
     def opened(self, opening: Opening) -> None:
         """Print nothing."""
@@ -177,24 +191,38 @@ class TextPrinter:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
-        """Print what the agent said, also what it had said before an error."""
-        if origin is not None:
-            return
+        """Print what the agent said, also what it had said before an error; of several turns, the last is printed in the end."""
+        if not self._has_prompt:
+            note_passed(self._held)
+            self._held = ending
+        elif origin is None:
+            self._print(ending)
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        """Print the last turn if there was no prompt."""
+        if self._held is not None:
+            self._print(self._held)
+
+    def _print(self, ending: Ending) -> None:
         if ending.text.strip():
             self._writer.put_text(ending.text.rstrip("\n") + "\n")
         note_ending(ending)
 
-    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
-        """Print nothing."""
-
 
 @final
 class JsonPrinter:
-    """Prints one `result` object."""
+    """Prints one `result` object.
 
-    def __init__(self, writer: Writer, new_id: Callable[[], str]) -> None:
+    Args:
+        writer: Takes the object.
+        new_id: Makes its id.
+        has_prompt: False if the last turn is printed, whatever began it.
+    """
+
+    def __init__(self, writer: Writer, new_id: Callable[[], str], *, has_prompt: bool = True) -> None:
         self._writer = writer
         self._new_id = new_id
+        self._has_prompt = has_prompt
         self._session = ""
         self._held: tuple[Ending, Counts] | None = None
 
@@ -223,17 +251,19 @@ class JsonPrinter:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
-        """Keep the result of the prompt until it is known what becomes of the tasks that it left."""
-        if origin is None:
+        """Keep the result until it is known what becomes of the tasks that it left."""
+        if not self._has_prompt and self._held is not None:
+            note_passed(self._held[0])
+        if origin is None or not self._has_prompt:
             self._held = ending, counts
-            if ending.is_empty:
-                note_ending(ending)
 
     def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
         """Print the result."""
         if self._held is None:
             return
         ending, before = self._held
+        if ending.is_empty:
+            note_ending(ending)
         used = attrs.evolve(before, by_model=counts.by_model, cost_usd=counts.cost_usd)
         line = result_line(ending, used, session=self._session, uuid=self._new_id(), abandoned=abandoned)
         self._writer.put_line(line)
@@ -308,7 +338,9 @@ class StreamPrinter:
         self._writer.put_line(line)
 
 
-def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports, *, with_text: bool = False) -> Printer:
+def make_printer(
+    output_format: OutputFormat, writer: Writer, ports: Ports, *, with_text: bool = False, has_prompt: bool = True
+) -> Printer:
     """Return the printer of a format."""
 
     def new_id() -> str:
@@ -316,8 +348,8 @@ def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports, *, w
 
     match output_format:
         case "text":
-            return TextPrinter(writer)
+            return TextPrinter(writer, has_prompt=has_prompt)
         case "json":
-            return JsonPrinter(writer, new_id)
+            return JsonPrinter(writer, new_id, has_prompt=has_prompt)
         case "stream-json":
             return StreamPrinter(writer, new_id, with_text=with_text)

@@ -15,7 +15,7 @@ import trio
 
 from greenroom.actors import AbortStatus
 from greenroom.core import GreenroomError, TurnFailed, TurnKilled, UsageError
-from greenroom.headless._background_wait import AWAITED, END_S, wait_background
+from greenroom.headless._background_wait import AWAITED, END_S, wait_background, wait_turns
 from greenroom.headless._control import Host
 from greenroom.headless._ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well, folder_added
 from greenroom.headless._event_printer import EventPrinter
@@ -84,7 +84,7 @@ class HeadlessRun:
                     if prompt or session.was_cut:
                         await self._take_turn("\n\n".join(said) if prompt else "")
                     else:
-                        await self._follow_waiting()
+                        await wait_turns(session)
                     said = []
                 while host is not None and self._exit_code() is None:
                     try:
@@ -99,18 +99,12 @@ class HeadlessRun:
                     said = []
                 if self._exit_code() != _TERMINATED:
                     await self._wait_tasks()
+                    self._end_without_turn()
             finally:
                 events.pump()
                 events.close()
                 events.printer.closed(self.abandoned, events.counts())
             nursery.cancel_scope.cancel("the work is done")
-
-    async def _follow_waiting(self) -> None:
-        """Wait for the turns that begin by themselves with what waited, and print what the last of them said."""
-        self._events.expect_turn()
-        await self._session.wait_quiet()
-        self._events.pump()
-        self._events.end_turn(self._events.latest or Ending(subtype=SUCCESS, reason="completed"))
 
     async def _ready(self) -> None:
         """Wait for what a turn needs: the MCP servers of the host."""
@@ -165,6 +159,13 @@ class HeadlessRun:
         if self.abandoned:
             complain(abandoned_text(self.abandoned), code=0)
             await self._session.tasks.abandon("the run came to its end", within_s=END_S)
+
+    def _end_without_turn(self) -> None:
+        """Print an empty result if what waited, such as a letter that has expired, began no turn after all."""
+        self._events.pump()
+        if self._host is None and self._events.ending is None and self._exit_code() is None:
+            self._events.expect_turn()
+            self._events.end_turn(Ending(subtype=SUCCESS, reason="completed"))
 
     def stop(self, why: str) -> None:
         """Carry out a first signal: a request to terminate ends everything now, an interrupt only the turn."""

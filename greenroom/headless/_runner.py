@@ -144,12 +144,14 @@ def _begun(
     ports: Ports,
     began_s: float,
 ) -> _Begun:
+    has_prompt = bool(options.prompt) or host is not None
     events = EventPrinter(
         session,
-        make_printer(options.output_format, writer, ports, with_text=options.with_text),
+        make_printer(options.output_format, writer, ports, with_text=options.with_text, has_prompt=has_prompt),
         began_s=began_s,
         wall=ports.clock.wall,
         has_more=host is not None,
+        has_prompt=has_prompt,
         said_of=host.said_of if host is not None and options.repeats_messages else None,
     )
     work = HeadlessRun(

@@ -40,6 +40,8 @@ class Lanes(Generic[M]):
     """Number of puts into `now` above its soft limit."""
     stash: list[Envelope[M]] | None = None
     """Postponed messages."""
+    has_pinned: bool = False
+    """True if a message was pinned to the current incarnation; it may have been served."""
 
     def __len__(self) -> int:
         """Return the number of waiting messages; postponed ones do not count."""
@@ -174,10 +176,11 @@ class Lanes(Generic[M]):
 
     def remove_pinned(self) -> Iterator[Envelope[M]]:
         """Remove and yield the messages that are pinned to the incarnation that has ended."""
-        for envelope in self.waiting():
+        for envelope in self.waiting() if self.has_pinned else ():
             if envelope.is_pinned:
                 self.of(envelope.lane).remove(envelope)
                 yield envelope
+        self.has_pinned = False
 
     def clear(self) -> Sequence[Envelope[M]]:
         """Remove and return all messages, postponed ones first."""

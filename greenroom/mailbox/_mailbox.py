@@ -472,7 +472,7 @@ class Mailbox(ParkingSpot, Generic[M]):
     def pin_last(self, lane: Lane) -> Envelope[M]:
         """Pin the message that was put last, in this very step, to the current incarnation."""
         envelope = self.lanes.of(lane)[-1]
-        envelope.is_pinned = True
+        envelope.is_pinned = self.lanes.has_pinned = True
         return envelope
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:

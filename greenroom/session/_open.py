@@ -9,8 +9,8 @@ from typing import Any, Final, Unpack
 
 from greenroom.actors import State, decide_outcome, describe
 from greenroom.agents import AgentDefinition
-from greenroom.core import require_trio
-from greenroom.core.ports import Ports
+from greenroom.core import JournalError, require_trio
+from greenroom.core.ports import Disk, Ports
 from greenroom.models import Model
 from greenroom.session._catalog import EVENTS
 from greenroom.session._events import SessionEnded
@@ -95,6 +95,7 @@ async def open_session(
 async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
     """Run a session in its folder, with the conversation of an earlier run if there is one."""
     folder = plan.run.folder
+    await ports.blocking.run(_leave_files, folder, plan.spec.host.files, ports.disk)
     async with (
         plan.model.open(),
         open_journal(
@@ -129,6 +130,16 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
                 await session.agents.pool.entered_worktrees.close()  # noqa: ASYNC102 - shielded and bounded inside
             recorder.emit(SessionEnded(state=state.value, error=error))
             streams.close()
+
+
+def _leave_files(folder: Path, files: Mapping[str, bytes], disk: Disk) -> None:
+    """Write the files of the program into a run folder."""
+    try:
+        for name, content in files.items():
+            disk.make_folder(folder)
+            disk.write(folder / name, content)
+    except OSError as error:
+        raise JournalError(str(folder), str(error)) from error
 
 
 async def _hide(folder: Path, journal: Journal, ports: Ports) -> None:

@@ -45,7 +45,8 @@ class StopOrder(StrEnum):
     REVERSE = "reverse"
     """One by one, the latest first: nothing outlives what it was started on top of."""
     TOGETHER = "together"
-    """All at once under one budget, for pools and teams: 1,000 unresponsive children, one by one, would take hours."""
+    """All at once under one budget, for pools and teams: 1,000 unresponsive children, one by one, would take hours. Permanent
+    children come after the others, which use them until their last turn has ended."""
 
 
 class EndsWith(StrEnum):

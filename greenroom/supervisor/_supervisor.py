@@ -399,8 +399,7 @@ class Supervisor(Owner):
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
         """Stop a child by the ladder, in a task of the supervisor."""
         if self._nursery is not None and not cell.is_gone:
-            spec = self._specs.get(cell.id) or DEFAULT_SPEC
-            grace = spec.grace_s if grace_s is None else grace_s
+            grace = (self._specs.get(cell.id) or DEFAULT_SPEC).grace_s if grace_s is None else grace_s
             cell.request_stop(cause, grace)
             if not cell.is_gone:
                 self._nursery.start_soon(end_child, cell, grace, cause)
@@ -423,9 +422,12 @@ class Supervisor(Owner):
         cause = Cause(self.id, "its supervisor is stopping")
         with trio.move_on_after(self.spec.stop_budget_s):
             if self.spec.stop_order is StopOrder.TOGETHER:
-                async with trio.open_nursery() as nursery:
-                    for cell in list(self._children.values()):
-                        nursery.start_soon(end_child, cell, self._specs[cell.id].grace_s, cause)
+                for is_last in (False, True):  # the others use the permanent ones until they have ended
+                    async with trio.open_nursery() as nursery:
+                        for child in [
+                            c for c in self._children if (self._specs[c].restart is Restart.PERMANENT) is is_last
+                        ]:
+                            nursery.start_soon(end_child, self._children[child], self._specs[child].grace_s, cause)
             else:
                 for number, child in enumerate(reversed(list(self._children))):  # nothing outlives what it needs
                     if number % BUDGET == BUDGET - 1:  # stopping an idle child never waits

@@ -7,6 +7,8 @@ teammate resumes the turn that was cut, with its item.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from enum import StrEnum
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +16,6 @@ from typing import Any, Final
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.core.ports import Disk
 from greenroom.session import Session, find_session
 from greenroom.teams import LEAD, Edit, EditItem, ItemStatus, Team
 from greenroom.trace import JOURNAL, find_run
@@ -37,13 +38,10 @@ class SwarmBeginning:
     agents: int
     recipe: str
 
-    def write(self, run_folder: Path, disk: Disk) -> None:
-        """Leave it in the run folder.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        disk.write(run_folder / BEGINNING, json.dumps(attrs.asdict(self), ensure_ascii=False).encode() + b"\n")
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The file for the run folder, by its name."""
+        return {BEGINNING: json.dumps(attrs.asdict(self), ensure_ascii=False).encode() + b"\n"}
 
 
 def read_beginning(run: str, runs: Path) -> tuple[Path | None, SwarmBeginning]:
@@ -84,9 +82,40 @@ async def hand_out_again(team: Team) -> None:
             await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, owner=next(mates))))
 
 
-async def lead_on(session: Session, prompt: str) -> None:
-    """Resume the turn of the lead; if it was completed, prompt the lead again."""
-    if session.was_cut:
+class LeadStep(StrEnum):
+    """The first step of the lead of a resumed swarm."""
+
+    RESUME = "resume"
+    """It resumes the turn in which its process ended."""
+    WAIT = "wait"
+    """Something comes to it by itself: unread mail, or the report of a teammate that works."""
+    PROMPT = "prompt"
+    """Nothing would wake it, so it is prompted."""
+
+
+def plan_lead(*, is_busy: bool, was_cut: bool, is_coming: bool) -> LeadStep:
+    """Return the step that costs the fewest requests.
+
+    Args:
+        is_busy: The lead is in a turn, or has mail: that turn continues the conversation, also one that was cut.
+        was_cut: Its process ended in its last turn.
+        is_coming: A teammate works, or is about to.
+    """
+    if is_busy:
+        return LeadStep.WAIT
+    if was_cut:
+        return LeadStep.RESUME
+    return LeadStep.WAIT if is_coming else LeadStep.PROMPT
+
+
+async def lead_on(session: Session, prompt: str, *, is_done: Callable[[], bool]) -> None:
+    """Have the lead continue: resume its turn, or wait for what wakes it; prompt it again if nothing does."""
+    activity = session.activity()
+    first = plan_lead(is_busy=activity.is_busy, was_cut=session.was_cut, is_coming=activity.agents > 0)
+    if first is LeadStep.RESUME:
         await session.resume_turn()
-    else:
+        return
+    if first is LeadStep.WAIT:
+        await session.wait_quiet()
+    if not is_done():
         await session.run(f"{prompt}\n\n{GOES_ON}")

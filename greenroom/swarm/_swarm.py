@@ -30,7 +30,6 @@ from greenroom.core import (
     Undelivered,
     calm_collector,
 )
-from greenroom.core.ports import SystemDisk
 from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
@@ -184,6 +183,7 @@ async def _swarm(
                     permission_mode=plan.recipe.permission_mode,
                     has_approver=view.can_answer,
                     resume=options.resume,
+                    files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
@@ -202,6 +202,10 @@ async def _swarm(
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 
+def _beginning(options: SwarmOptions, plan: SwarmPlan) -> SwarmBeginning:
+    return SwarmBeginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
+
+
 def _stop(session: Session, why: str) -> None:
     """Begin the ordered stop; the lead takes no new turn for mail that teammates still send, and ends side by side with
     them.
@@ -216,26 +220,25 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
 
 
 async def _work(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: _Run) -> None:
-    if options.resume is None:
-        beginning = SwarmBeginning(
-            path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe
-        )
-        beginning.write(session.run_folder, SystemDisk())
+    def is_done() -> bool:
+        return run.has_report or session.was_stopped or session.was_killed
+
     async with session.open_team(TEAM, strategy=plan.recipe.strategy) as team:
         view.show_team(team)
         with _counted(run, team):
             for mate in plan.mates:
-                if mate.name not in team.teammates:
-                    is_former = any(parked.name == mate.name for parked in team.parked)
-                    prompt = "" if is_former else mate.prompt
-                    await team.spawn(mate.name, definition=mate.definition, prompt=prompt, restart=mate.restart)
+                teammate = team.teammates.get(mate.name)
+                if teammate is None:
+                    teammate = await team.spawn(mate.name, definition=mate.definition, restart=mate.restart)
+                if mate.prompt and teammate.is_new:
+                    teammate.tell(mate.prompt)
             if options.resume is None:
                 await session.run(plan.prompt)
             elif not run.has_report:
                 await hand_out_again(team)
-                await lead_on(session, plan.prompt)
+                await lead_on(session, plan.prompt, is_done=is_done)
             await session.wait_quiet()
-            if not (run.has_report or session.was_stopped or session.was_killed):
+            if not is_done():
                 await session.run(plan.recipe.closing)
                 await session.wait_quiet()
 

@@ -83,7 +83,9 @@ class BoardHome:
 
     @property
     def may_hand_out(self) -> bool:
-        """True if a claim could be recorded."""
+        """True if a claim could be recorded, and its owner would live to see it."""
+        if self.is_closing():
+            return False
         try:
             self.check_open()
         except JournalError:

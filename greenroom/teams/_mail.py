@@ -125,11 +125,7 @@ class TeamMail:
         return Told(text=text, target=letter.to if len(targets) > 1 else reached[0], sender=name)
 
     def _admit(self, me: Member | None, targets: Sequence[Member]) -> None:
-        """Refuse a message if teammates have only exchanged messages for too long, and notify the lead once.
-
-        Raises:
-            SendRefused: They have.
-        """
+        """Raise `SendRefused` if teammates have only exchanged messages for too long, and notify the lead once."""
         exchange = self.exchange
         if me is None or me.is_lead:
             exchange.restart()
@@ -161,7 +157,7 @@ class TeamMail:
         """
         roster = self.roster
         if letter.to == EVERYBODY:
-            others = [member for member in roster.members.values() if member is not me]
+            others = [member for member in (*roster.members.values(), *roster.away.values()) if member is not me]
             if not others:
                 raise SendRefused("unknown_recipient", "this team has no other members")
             return others
@@ -187,8 +183,7 @@ class TeamMail:
         lane: Lane | None = None,
         message: ProtocolMessage | None = None,
     ) -> Mapping[str, str]:
-        """Record a message to each of some members, then hand it over; return the reason for each that it did not
-        reach.
+        """Record a message to some members, then hand it over; return the reason for each that it did not reach.
 
         If cancelled before it is recorded, nobody gets it.
 
@@ -262,9 +257,7 @@ class TeamMail:
         return mails
 
     async def _recorded(self, mails: list[Mail]) -> list[Mail]:
-        """Return messages once they are durably recorded; if they cannot be, or the sender is interrupted, return them
-        to it.
-        """
+        """Return messages once they are durably recorded; if that fails, or is interrupted, return them to their sender."""
         try:
             await self.roster.wait_durable()
         except BaseException as error:
@@ -277,7 +270,7 @@ class TeamMail:
     def _deliver(self, member: Member, mail: Mail, text: str, lane: Lane) -> str:
         """Hand a message over; return the reason if that failed, or an empty text."""
         if self.roster.members.get(member.name) is not member or member.ref.is_gone:
-            return _ENDED
+            return self._keep(member, mail)
         writer = self.roster.members.get(mail.sender)
         note = Note(
             text,
@@ -288,11 +281,22 @@ class TeamMail:
         )
         delivery = member.ref.tell(note, lane, size_bytes=len(text))
         if delivery is not Delivery.ACCEPTED:
-            return _FULL if delivery is Delivery.FULL else _ENDED
+            return _FULL if delivery is Delivery.FULL else self._keep(member, mail)
         self._waiting[mail.mail] = mail
         if member.name not in self._watched:
             self._watched.add(member.name)
             member.ref.watch(partial(self._note_ended, member))
+        return ""
+
+    def _comes_back(self, member: Member) -> bool:
+        """True if a member that ends now reads its mail when the team is open again: a lead ends with its session only."""
+        return member.is_lead or self.is_closing or self.roster.home.is_closing()
+
+    def _keep(self, member: Member, mail: Mail) -> str:
+        """Leave a message to an ended member unread for its return; return the reason if it will not come back."""
+        if not self._comes_back(member):
+            return _ENDED
+        self._waiting[mail.mail] = mail
         return ""
 
     def _note_said(self, sender: str, member: Member, summary: str) -> None:
@@ -328,10 +332,10 @@ class TeamMail:
         self._return(mail, f"{name} had ended")
 
     def _note_ended(self, member: Member, _: Down) -> None:
-        """Return the unread mail of an ended member, and notify its senders."""
+        """Return the unread mail of an ended member, and notify its senders; if it comes back, its mail waits for it."""
         self._watched.discard(member.name)
         left = [mail for mail in self._waiting.values() if mail.to == member.name]
-        if self.is_closing or not left:
+        if self._comes_back(member) or not left:
             return
         for mail in left:
             self._return(mail, f"{member.name} ended before it read it")
@@ -346,9 +350,7 @@ class TeamMail:
     # --- what an earlier process left ------------------------------------------------------------------------------
 
     def take_up(self, left: Iterable[Mail]) -> None:
-        """Hand over mail that was unread when the team was closed, or its process ended; in order, under its old
-        numbers.
-        """
+        """Hand over mail that was unread when the team was closed, or its process ended; under its old numbers."""
         for mail in left:
             self._last = max(self._last, mail.mail)
             member = self.roster.members.get(mail.to)

@@ -101,6 +101,8 @@ class Roster:
     """The date and time in UTC."""
     members: dict[str, Member] = attrs.field(factory=dict)
     """Members that have not ended, by name, the lead first."""
+    away: dict[str, Member] = attrs.field(factory=dict)
+    """Teammates whose actors have ended with the team, by name: they come back with it, and read their mail then."""
     joined: set[str] = attrs.field(factory=set)
     """Every name that a member ever had."""
     used: set[str] = attrs.field(factory=set)
@@ -126,12 +128,13 @@ class Roster:
 
     def find(self, to: str) -> Member | None:
         """Return the member at an address: a name, `name@team`, or an alias of the lead."""
-        return self.members.get(plain_name(to, self.team))
+        name = plain_name(to, self.team)
+        return self.members.get(name) or self.away.get(name)
 
     def has_ended(self, to: str) -> bool:
         """Return True if an address belongs to a member that has ended."""
         name = plain_name(to, self.team)
-        return name in self.joined and name not in self.members
+        return name in self.joined and name not in self.members and name not in self.away
 
     def reserve(self, wanted: str) -> str:
         """Return a name for a new member, which nobody else gets from now on."""
@@ -143,6 +146,7 @@ class Roster:
         """Add a member."""
         self.used.add(member.name)
         self.joined.add(member.name)
+        self.away.pop(member.name, None)
         self.members[member.name] = member
 
     def leave(self, member: Member) -> None:

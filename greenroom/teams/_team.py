@@ -276,6 +276,8 @@ class Team:
         self.roster.leave(member)
         teammate = self._teammates.get(member.name)  # none: its start was undone, and the lead never knew of it
         ends_with_team = self._is_closing and (down.cause is None or down.cause.who == self.supervisor.id)
+        if ends_with_team:
+            self.roster.away[member.name] = member
         if ends_with_team or member.name in self._parked:
             park(self.roster, member)
         else:
@@ -338,7 +340,8 @@ async def make_team(
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
-    board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
+    spec = ChildSpec(restart=Restart.PERMANENT)  # stopped last, too: a teammate completes its item in its last turn
+    board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=spec)
     home.board = board
     emit: Callable[[Event], int] = supervisor.cell.shared.recorder.emit
     roster = Roster(

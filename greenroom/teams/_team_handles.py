@@ -69,6 +69,12 @@ class Teammate:
         """Its status in the team."""
         return MemberStatus.ENDED if self._member is None else self._member.status
 
+    @property
+    def is_new(self) -> bool:
+        """True if it has taken no turn yet, in an earlier process neither."""
+        home = None if self._member is None else self._member.home
+        return home is not None and home.turn is None and home.start.loaded is None
+
     def release(self) -> None:
         """Release everything of an ended teammate except its usage."""
         if self._member is not None:

@@ -22,6 +22,7 @@ from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, r
 from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
 from greenroom.trace._recent import RECENT, RecentMoment, read_recent
+from greenroom.trace._rotation import begin_anew, salvage
 from greenroom.trace._run_lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._runs import find_run, prepare_runs_folder, runs_folder
 from greenroom.trace._slowness import find_slowness
@@ -49,6 +50,7 @@ __all__ = [
     "Violation",
     "World",
     "as_json",
+    "begin_anew",
     "check_inbox",
     "check_journal",
     "chrome_trace",
@@ -71,6 +73,7 @@ __all__ = [
     "read_lock",
     "read_recent",
     "runs_folder",
+    "salvage",
     "spans",
     "split_processes",
     "unchecked",

@@ -72,6 +72,8 @@ def _step(items: dict[str, _Item], entry: Entry) -> Iterator[tuple[int, str]]:
             yield entry.seq, f"item {name} is taken, and was never accepted"
         item = items[name] = _Item(entry.seq)
     if entry.kind == _POISONED:
+        if item.end:
+            yield entry.seq, f"item {name} is poisoned, although it has ended ({item.end})"
         item.is_poisoned = True
         return
     if item.end:

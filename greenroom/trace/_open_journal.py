@@ -14,7 +14,7 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
 from greenroom.core import Event, JournalError, Recorder, UsageError, is_cancelled, whole_path
-from greenroom.core.ports import Ports
+from greenroom.core.ports import Disk, Ports
 from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL
@@ -67,6 +67,7 @@ async def open_journal(
     about: Mapping[str, Any] | None = None,
     durability: Durability = "process",
     lock: Callable[[Path], AbstractContextManager[None]] = hold_run,
+    prepare: Callable[[Disk, Path, Header], None] | None = None,
 ) -> AsyncIterator[Journal]:
     """Open the journal of a run folder, new or resumed; leaving the block writes and syncs everything.
 
@@ -84,6 +85,7 @@ async def open_journal(
         about: Further plain values for the header, by name.
         durability: `process` or `power`.
         lock: Locks the folder against other writers; a test kit whose disk is not a file system has its own.
+        prepare: Called in a thread, with the lock held, before the journal is read: it may begin the journal anew.
 
     Raises:
         UsageError: The recorder does not continue from the last event on disk.
@@ -93,20 +95,12 @@ async def open_journal(
     """
     _check(durability)
     folder, codec, now = whole_path(folder), codec_of(tuple(catalog)), ports.clock.bind()
-    header = Header(
-        run=run or folder.name,
-        greenroom=__version__,
-        python=platform.python_version(),
-        trio=trio.__version__,
-        seed=seed,
-        choices=choices,
-        clock=now(),
-        started=ports.clock.wall().isoformat(timespec="seconds"),
-        about=about or {},
-    )
+    header = _new_header(ports, now, run=run or folder.name, seed=seed, choices=choices, about=about or {})
     await ports.blocking.run(make_folder, ports.disk, folder)
     with ExitStack() as held:
         await _hold(held, lock, folder)
+        if prepare is not None:
+            await ports.blocking.run(prepare, ports.disk, folder / JOURNAL, header)
         opened = await ports.blocking.run(open_files, ports, folder / JOURNAL, codec, header)
         own = recorder or Recorder(now, first_seq=opened.last_seq + 1)
         if own.seq != opened.last_seq:
@@ -114,6 +108,17 @@ async def open_journal(
         journal = Journal(folder, opened, own, ports, durability)
         async with _written(journal):
             yield journal
+
+
+def _new_header(ports: Ports, now: Callable[[], float], **fields: Any) -> Header:
+    return Header(
+        greenroom=__version__,
+        python=platform.python_version(),
+        trio=trio.__version__,
+        clock=now(),
+        started=ports.clock.wall().isoformat(timespec="seconds"),
+        **fields,
+    )
 
 
 async def _hold(held: ExitStack, lock: Callable[[Path], AbstractContextManager[None]], folder: Path) -> None:

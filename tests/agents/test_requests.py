@@ -82,7 +82,7 @@ def test_a_request_of_any_history_keeps_the_rules_of_the_api(messages: list[Mess
 
 @given(sound_conversations())
 def test_a_valid_history_is_sent_byte_for_byte_as_before(messages: list[Message]) -> None:
-    """What the provider has cached of it stays valid."""
+    """The part that the provider has cached stays valid."""
     request = make_request(HOME, tuple(messages))
 
     assert all(mine is theirs for mine, theirs in zip(request.messages, messages, strict=True))

@@ -108,6 +108,10 @@ class Place:
             process.kill()
             process.communicate()
 
+    def runs(self) -> list[Path]:
+        """Return the run folders."""
+        return sorted((self.root / "runs").glob("2*"))
+
     def journal(self) -> list[str]:
         (path,) = (self.root / "runs").glob("2*/journal.jsonl")
         return path.read_text(encoding="utf-8").splitlines()

@@ -149,3 +149,26 @@ def test_circle_of_causes_ends() -> None:
     error.__cause__ = error
 
     assert str(stand_in(error)) == "round"
+
+
+def test_notes_tell_errors_apart_by_where_they_were_raised() -> None:
+    """The note of an error is kept for the next one that is raised at the same places."""
+
+    def note(depth: int, *, is_late: bool = False) -> str:
+        def fail(left: int) -> None:
+            if left:
+                fail(left - 1)
+            if is_late:
+                raise LookupError
+            raise LookupError
+
+        with pytest.raises(LookupError) as caught:
+            fail(depth)
+        return str(stand_in(caught.value).__notes__[0])
+
+    first = note(1)
+
+    assert note(1) == first
+    assert len({first, note(2), note(1, is_late=True)}) == 3
+    assert first.count("in fail") == 2
+    assert note(150).count("in fail") == 20

@@ -22,7 +22,7 @@ RECORDED: Final[tuple[type[Event], ...]] = EVENTS
 ELSEWHERE: Final[tuple[type[Event], ...]] = tuple(
     dict.fromkeys(one for face in reversed(faces()) for one in getattr(face, "EVENTS", ()) if one not in RECORDED)
 )
-"""Events that no session has on record yet."""
+"""Events that no session has on record."""
 WORDS: Final = {"mailbox": (Lane, DeadReason)}
 """The enums whose members stand in fields of a folder's events."""
 COMMON: Final = tuple(field.name for field in attrs.fields(Event))
@@ -64,9 +64,9 @@ number 0 and are in no journal. `greenroom.session.LIVE_EVENTS` holds them all.
 """
 
 NOT_YET: Final = """\
-## Not in a session yet
+## Not in a session
 
-Services with events of their own, which no session has on record yet.
+Events that other journals than a session's can contain.
 """
 
 

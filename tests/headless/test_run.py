@@ -7,16 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import trio
 
 from greenroom.agents import CONTINUE
-from greenroom.core.ports import Ports
-from greenroom.inbox import StoredItem, peer
 from greenroom.models import Call, Say, WrittenAnswer
-from greenroom.store import INBOX, open_inbox_store
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
 from tests.cli.place import Asked, Done, Place, end_of, texts_of
 from tests.cli.served import served
@@ -443,30 +439,6 @@ def test_a_run_that_is_not_there_or_has_come_to_its_end_is_not_resumed(place: Pl
     assert missing == Done(2, "", "greenroom: No conversation found with session ID: 20200101-000000-abcdef\n")
     assert (ended.code, ended.out) == (2, "")
     assert "was completed; give a prompt to continue with" in ended.err
-
-
-@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
-def test_what_waited_is_read_by_a_run_that_is_resumed_without_a_prompt(output: str, place: Place) -> None:
-    """It ends as any run does, with what the last turn said; a second one finds nothing to do, asks no model, and ends with 2."""
-    place.run(["Done."], "Go.")
-    (run,) = [path for path in (place.root / "runs").iterdir() if (path / "transcripts").is_dir()]
-    trio.run(put_letter, run)
-
-    done, requests = place.run(["I have read it."], "--resume", "last", "--output-format", output)
-    again, more = place.run([], "--resume", "last")
-
-    assert done.code == 0
-    assert "I have read it." in done.out
-    assert "a letter that waited" in texts_of(requests[0])[-1]
-    assert (again.code, again.out, more) == (2, "", [])
-
-
-async def put_letter(run: Path) -> None:
-    """Put a letter into the store of a run that nobody has open."""
-    ports = Ports()
-    store = await open_inbox_store(run / INBOX, blocking=ports.blocking, wall=ports.clock.wall)
-    await store.put([StoredItem(id="1", box="main", text="a letter that waited", origin=peer("session:x"))])
-    await store.aclose()
 
 
 # --- what comes after the answer ------------------------------------------------------------------------------------------

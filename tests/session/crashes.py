@@ -10,6 +10,7 @@ from typing import Any, final
 
 import attrs
 
+from greenroom.agents._state import CLOSING
 from greenroom.core.ports import Ports, SystemDisk
 from greenroom.session import EVENTS, FOLDS
 from greenroom.testing import virtual_ports
@@ -74,3 +75,28 @@ def told_in(run_folder: Path) -> Counter[str]:
             except ValueError:  # torn
                 continue
     return counted
+
+
+def turns_in_closing(run_folder: Path, *, since: int | None = None) -> list[dict[str, Any]]:
+    """Return the turns that agents began while their session closed.
+
+    Args:
+        run_folder: The run.
+        since: The number of the last event before the session of its latest process began to close; by default a session closes for each
+            agent when the agent is suspended for it.
+    """
+    agents: set[str] = set()
+    closed: set[str] = set()
+    found = []
+    for line in map(json.loads, (run_folder / JOURNAL).read_text().splitlines()):
+        actor = line.get("actor", "")
+        match line.get("ev"):
+            case "session.begin":
+                closed.clear()
+            case "actor.new" if line["behavior"] in {"Agent", "ChildAgent"}:
+                agents.add(actor)
+            case "actor.suspended" if line["cause"]["why"] == CLOSING:
+                closed.add(actor)
+            case "turn.begin" if actor in closed or (since is not None and actor in agents and line["seq"] > since):
+                found.append(line)
+    return found

@@ -1,4 +1,4 @@
-"""What is planned about the work that an earlier process left: every combination of the facts."""
+"""Plans about the work that an earlier process left: every combination of the facts."""
 
 from __future__ import annotations
 

@@ -505,7 +505,7 @@ def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -
 
 
 def test_journal_folds_to_the_schedules_of_the_session(scene: Scene) -> None:
-    """What `replay` shows is what the session has."""
+    """`replay` shows the schedules that the session has."""
 
     async def go() -> None:
         async with scene.open() as session:

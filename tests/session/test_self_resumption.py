@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.actors import TurnBegan
 from greenroom.agents import CONTINUE
 from greenroom.core import TurnFailed
-from greenroom.inbox import channel
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.session import Session, find_unfinished
+from greenroom.session import EVENTS, Session, find_unfinished
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
-from greenroom.trace import JOURNAL, read_header
+from greenroom.trace import JOURNAL, read_header, read_journal
 from tests.agents.pages import agent, asked, in_order
-from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
+from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in, turns_in_closing
 from tests.session.teamwork import main_messages, notices, open_teamwork, violations
 
 LEAVE = {"recovery": {"cut_turns": "leave"}}
@@ -42,8 +41,8 @@ def begins(request: ModelRequest) -> AnswerLike:
     return agent("long", run_in_background=True) if len(request.messages) == 1 else Call("Wait", {})
 
 
-async def killed(folder: Path, *, texts: tuple[str, ...] = ()) -> Path:
-    """Return the run folder of a session that was killed in a turn, with an agent in the background and texts that wait."""
+async def killed(folder: Path) -> Path:
+    """Return the run folder of a session that was killed in a turn, with an agent in the background."""
     disk = RecordingDisk()
     pages = {"general-purpose": waits}
     async with (
@@ -52,9 +51,6 @@ async def killed(folder: Path, *, texts: tuple[str, ...] = ()) -> Path:
     ):
         session.send("go")
         await trio.sleep(30)
-        for number, text in enumerate(texts):
-            await session.inbox.accept(f"m{number}", text, origin=channel("ci"))
-        await trio.sleep(1)
         count = len(disk.writes)
         session.kill()
         nursery.cancel_scope.cancel()
@@ -86,6 +82,26 @@ async def test_a_cut_turn_is_resumed_before_anything_new(tmp_path: Path, autojum
     assert set(told_in(run).values()) == {1}
     assert sum(CONTINUE in text for text in main_messages(session)) == 1
     assert violations(session) == []
+
+
+@pytest.mark.promise("R7-turn")
+async def test_a_cut_turn_is_resumed_once_its_session_is_open(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Mechanism: the agent is suspended from its start until its session has its servers, its schedules and its inbox."""
+    run = await killed(tmp_path)
+    before = len(turns_of(run))
+
+    async with open_teamwork(tmp_path, noting([]), resume=run, ports=virtual_ports(1)) as session:
+        opened = session.runtime.recorder.seq
+        await session.wait_quiet()
+
+    resumed, *_ = turns_of(run)[before:]
+    assert resumed > opened
+
+
+def turns_of(run: Path) -> list[int]:
+    """Return the numbers of the events with which turns began."""
+    entries = read_journal(run / JOURNAL, EVENTS).entries
+    return [entry.seq for entry in entries if isinstance(entry.event, TurnBegan)]
 
 
 async def test_resume_turn_waits_for_the_turn_that_resumes_itself(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -181,7 +197,7 @@ async def test_a_lost_agent_is_resumed_under_its_id_three_times(tmp_path: Path, 
         ports = recording_ports(disk, number)
         options: Any = {"pages": {"general-purpose": waits}, "tools": (wait,), "settings": MEND, "resume": run}
         async with open_teamwork(tmp_path, in_order(), ports=ports, **options) as session:
-            await session.wait_quiet() if number == 4 else await trio.sleep(30)
+            await trio.sleep(30)
             views = tasks_of(run)
             count = {key: (view.recoveries, view.state.value) for key, view in views.items()}
             assert count.get((task, number + 1), (0, ""))[0] == (number if number < 4 else 0)
@@ -206,6 +222,7 @@ def strip_ends(run: Path) -> None:
     path.write_bytes(b"".join(lines[: last + 1]))
 
 
+@pytest.mark.promise("R7-agents")
 async def test_a_resumed_agent_reports_once_and_knows_what_was_cut(tmp_path: Path, autojump_clock: MockClock) -> None:
     run = await killed(tmp_path)
     ((task, _),) = tasks_of(run)
@@ -228,6 +245,7 @@ async def test_a_resumed_agent_reports_once_and_knows_what_was_cut(tmp_path: Pat
     assert "interrupted" not in read[0]
 
 
+@pytest.mark.promise("R7-agents")
 async def test_a_lost_agent_of_a_kind_that_runs_once_is_told(tmp_path: Path, autojump_clock: MockClock) -> None:
     disk = RecordingDisk()
 
@@ -253,19 +271,6 @@ async def test_a_lost_agent_of_a_kind_that_runs_once_is_told(tmp_path: Path, aut
 # --- closing ------------------------------------------------------------------------------------------------------------
 
 
-def turns_after_closing(session: Session) -> list[dict[str, Any]]:
-    """Return the beginnings of turns of agents that were told before that their session closes."""
-    closed: set[str] = set()
-    found = []
-    for line in map(json.loads, (session.run_folder / JOURNAL).read_text().splitlines()):
-        if line.get("ev") == "actor.suspended" and "its session closes" in json.dumps(line):
-            closed.add(line["actor"])
-        elif line.get("ev") == "turn.begin" and line.get("actor") in closed:
-            found.append(line)
-    assert closed
-    return found
-
-
 @pytest.mark.promise("R7-closing")
 @pytest.mark.parametrize("verb", ["leave", "stop"])
 async def test_a_closing_session_begins_no_turn_and_each_end_is_told_once(
@@ -286,17 +291,14 @@ async def test_a_closing_session_begins_no_turn_and_each_end_is_told_once(
 
     pages = {"general-purpose": works}
     for half_seconds in range(1, 22):
-        async with (
-            open_teamwork(tmp_path, main, pages=pages, ports=virtual_ports(half_seconds)) as first,
-            trio.open_nursery() as nursery,
-        ):
+        async with open_teamwork(tmp_path, main, pages=pages, ports=virtual_ports(half_seconds)) as first:
             first.send("go")
             await trio.sleep(half_seconds / 2)
+            closing = first.runtime.recorder.seq
             if verb == "stop":
                 first.stop()
                 await trio.sleep(0.2)
-            nursery.cancel_scope.cancel()
-        assert turns_after_closing(first) == [], f"left after {half_seconds / 2} s"
+        assert turns_in_closing(first.run_folder, since=closing) == [], f"left after {half_seconds / 2} s"
         run = first.run_folder
         ports = virtual_ports(1000 + half_seconds)
         async with open_teamwork(tmp_path, lambda _: "Noted.", resume=run, ports=ports) as second:
@@ -309,6 +311,7 @@ async def test_a_closing_session_begins_no_turn_and_each_end_is_told_once(
 # --- before anything is opened -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("R7-d")
 async def test_unfinished_work_is_found_without_a_trace(tmp_path: Path, autojump_clock: MockClock) -> None:
     run = await killed(tmp_path)
     assert read_header(run / JOURNAL).run

@@ -14,14 +14,16 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import CONTINUE, LOST_RESULT, AgentDefinition
-from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
+from greenroom.models import AnswerLike, Call, Message, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.tasks import AGENT
 from greenroom.teams import ItemStatus, MemberStatus, Team
 from greenroom.teams._board_messages import CreateItem
 from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
+from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.agents.pages import in_order
-from tests.session.crashes import RecordingDisk, recording_ports
+from tests.agents.pages import agent, in_order
+from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
 from tests.session.teamwork import main_messages, open_teamwork, violations
 from tests.teams.situations import open_scene
 
@@ -304,6 +306,89 @@ async def test_what_ends_together_keeps_what_it_owns(autojump_clock: MockClock) 
             await trio.testing.wait_all_tasks_blocked()
 
         assert [item.owner for item in scene.items] == ["ann", ""]
+
+
+# --- what a killed process left of a teammate ---------------------------------------------------------------------------
+
+
+@tool(name="Wait", read_only=True)
+async def wait() -> str:
+    """Wait forever."""
+    await trio.sleep_forever()
+    return ""
+
+
+async def killed_with_team(folder: Path, *calls: Call) -> Path:
+    """Return the run of a session that was killed while its teammate ann made a call that never ends, the last of those given."""
+    disk = RecordingDisk()
+    pages = {"Explore": in_order(*calls, Call("Wait", {})), "general-purpose": lambda _: Call("Wait", {})}
+    async with open_teamwork(folder, in_order(), pages=pages, tools=(wait,), ports=recording_ports(disk)) as session:
+        await session.run("You lead.")
+        async with session.open_team("crew") as team:
+            await team.spawn("ann", definition=MATE, prompt="Look.")
+            await trio.sleep(30)
+            count = len(disk.writes)
+            session.kill()
+    return disk.restore(count, session.run_folder, folder / "runs" / "crashed")
+
+
+async def test_a_cut_call_of_a_teammate_says_that_its_process_ended(tmp_path: Path, autojump_clock: MockClock) -> None:
+    run = await killed_with_team(tmp_path)
+    read: list[Message] = []
+
+    def looks(request: ModelRequest) -> AnswerLike:
+        read.extend(request.messages)
+        return "Noted."
+
+    async with open_teamwork(
+        tmp_path, in_order(), pages={"Explore": looks}, resume=run, ports=virtual_ports(1)
+    ) as session:
+        async with session.open_team("crew"):
+            await session.wait_quiet()
+
+    results = [block.content for message in read for block in message.content if isinstance(block, ToolResultBlock)]
+    assert results == [LOST_RESULT]
+    assert CONTINUE in read[-1].text
+    assert not any("interrupted" in message.text for message in read)
+    assert violations(session) == []
+
+
+@pytest.mark.promise("R7-agents")
+@pytest.mark.parametrize("lost_agents", ["tell", "resume"])
+async def test_a_lost_child_of_a_teammate_is_told_once_its_team_is_open(
+    lost_agents: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Mechanism: the notice waits while its owner is away, over any number of processes that do not open the team.
+
+    A teammate waits for its agents, so none of them is resumed by itself.
+    """
+    run = await killed_with_team(tmp_path, agent("long"))
+    (child,) = (view for view in tasks_of(run).values() if view.type == AGENT)
+    settings = {"recovery": {"lost_agents": lost_agents}}
+    pages = {"Explore": in_order(), "general-purpose": in_order()}
+    for number in range(1, 5):
+        ports = virtual_ports(number)
+        async with open_teamwork(
+            tmp_path, in_order(), pages=pages, resume=run, settings=settings, ports=ports
+        ) as session:
+            await session.wait_quiet()
+            if number < 3:
+                assert told_in(run) == {}
+            else:
+                async with session.open_team("crew") as team:
+                    await session.wait_quiet()
+                    assert child.task in said_to_member(team, "ann")
+        assert violations(session) == []
+        assert not any("<task-notification>" in text for text in main_messages(session))
+
+    assert told_in(run) == {child.notice_id: 1}
+
+
+def said_to_member(team: Team, name: str) -> str:
+    member = team.roster.find(name)
+    assert member is not None
+    assert member.home.conversation is not None
+    return "\n".join(message.text for message in member.home.conversation.messages if "<task-" in message.text)
 
 
 # --- two processes ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Context, State
-from greenroom.supervisor import ChildSpec, StopOrder, SupervisorSpec
+from greenroom.supervisor import ChildSpec, Restart, StopOrder, SupervisorSpec
 from tests.actors.situations import Deaf, Doer, PlainDoer, runtime
 
 if TYPE_CHECKING:
@@ -78,6 +78,24 @@ async def test_a_pool_is_stopped_side_by_side() -> None:
         await pool.ref.wait_ended()
 
         assert trio.current_time() == 6
+
+
+@pytest.mark.promise("R7-stop")
+async def test_a_permanent_child_outlives_turns_of_its_siblings() -> None:
+    """A board is used by teammates until their last turn has ended."""
+    ends: list[tuple[str, float]] = []
+    async with runtime() as opened:
+        team = await opened.spawn_supervisor("team", SupervisorSpec(stop_order=StopOrder.TOGETHER))
+        for name, restart in (("board", Restart.PERMANENT), ("mate", Restart.TRANSIENT), ("other", Restart.TRANSIENT)):
+            actor = await team.spawn(Doer, name=name, spec=ChildSpec(restart=restart, grace_s=5))
+            actor.watch(lambda _, name=name: ends.append((name, trio.current_time())))  # type: ignore[misc]
+            if name == "mate":
+                actor.tell(Half())
+        await wait_all_tasks_blocked()
+        team.ref.stop()
+        await team.ref.wait_ended()
+
+    assert ends == [("other", 0.0), ("mate", 0.5), ("board", 0.5)]
 
 
 async def test_a_whole_stop_has_a_budget() -> None:

@@ -21,10 +21,10 @@ def go_on(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run_forked("swarm", "--resume", "last", *arguments, environ=environ)
 
 
+# One of each; other moments are in `test_swarm_cut.py`, and in `make chaos-swarm`.
 @pytest.mark.parametrize(
-    "moment", [r"lead +model\.begin", r"mate-\d +item\.claimed|board +item\.claimed", r"mate-\d  +tool\.begin"]
+    ("moment", "number"), [(r"mate-\d  +tool\.begin", signal.SIGKILL), (r"board +item\.claimed", signal.SIGINT)]
 )
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_swarm_that_was_cut_short_is_resumed(moment: str, number: signal.Signals, tmp_path: Path) -> None:
     with swarm(tmp_path, latency_s=0.2) as process:
         read_until(process.stdout, moment)

@@ -1,4 +1,4 @@
-"""Mutants of recovery: what a session resumes by itself, what it repeats, and what a closing one leaves."""
+"""Mutants of what a swarm keeps when it is cut: the order of its stop, mail of its last turns, the first step of its lead."""
 
 from __future__ import annotations
 
@@ -6,58 +6,39 @@ from typing import Final
 
 from tools.mutants.catalogue import Mutant
 
-_PLAN: Final = "greenroom.session.record._recovery_plan"
-_STATE: Final = "greenroom.agents._state"
-_TESTS: Final = ("tests/session/test_self_resumption.py",)
+_CUT: Final = ("tests/swarm/test_swarm_cut.py",)
 
 RECOVERY: Final = (
     Mutant(
-        "something new comes before the turn that was cut",
-        ("R7-turn",),
-        "greenroom.session.record._main_start",
-        "home.start_from(self.loaded, resumes=resumes, is_held=True)",
-        "home.start_from(self.loaded, resumes='', is_held=True)",
-        tests=_TESTS,
+        "a board ends while teammates work",
+        ("R7-stop",),
+        "greenroom.supervisor._supervisor",
+        "is Restart.PERMANENT) is is_last\n",
+        "is Restart.PERMANENT) in (is_last, True)\n",
+        tests=("tests/supervisor/test_stop_order.py", *_CUT),
     ),
     Mutant(
-        "a turn that is left is resumed",
-        ("R7-leave",),
-        _PLAN,
-        'TurnPlan.RESUME if settings.cut_turns == "resume" else TurnPlan.HOLD',
-        "TurnPlan.RESUME",
-        tests=_TESTS,
+        "mail to a lead that has ended is returned",
+        ("R7-a",),
+        "greenroom.teams._mail",
+        "        return member.is_lead or self.is_closing or self.roster.home.is_closing()\n",
+        "        return self.is_closing\n",
+        tests=_CUT,
     ),
     Mutant(
-        "a lost agent is resumed a fourth time",
-        ("R7-agents",),
-        _PLAN,
-        "end.recoveries < MAX_RECOVERIES",
-        "end.recoveries <= MAX_RECOVERIES",
-        tests=_TESTS,
+        "a lead that mail wakes is prompted",
+        ("R7-b",),
+        "greenroom.swarm._resumption",
+        "    return LeadStep.WAIT if is_coming else LeadStep.PROMPT\n",
+        "    return LeadStep.PROMPT\n",
+        tests=_CUT,
     ),
     Mutant(
-        "a closing session begins a turn",
-        ("R7-closing",),
-        _STATE,
-        "            self.ref.suspend(why=CLOSING)\n",
-        "            pass\n",
-        tests=_TESTS,
-    ),
-    Mutant(
-        "a run with nothing to do is opened",
-        ("R7-d",),
-        "greenroom.headless._runner",
-        "    unfinished = await find_unfinished(run, runs, ports)\n",
-        "    unfinished = await find_unfinished(run, runs, ports)\n    return\n",
-        tests=("tests/headless/test_run_resumed.py",),
-    ),
-    Mutant(
-        "the turn of a killed process is not finished",
-        ("RM-10",),
-        _STATE,
-        "        self.is_cut = bool(resumes) and loaded.was_lost\n",
-        "        resumes = ''\n        self.is_cut = bool(resumes) and loaded.was_lost\n",
-        tests=_TESTS,
+        "a run is there before its options",
+        ("R7-b",),
+        "greenroom.session._open",
+        "        for name, content in files.items():\n",
+        "        for name, content in {}.items():\n",
+        tests=_CUT,
     ),
 )
-"""At least one for each promise of recovery."""

@@ -7,6 +7,7 @@ functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from copy import copy
 from linecache import getline
 from types import CodeType, FrameType, TracebackType
@@ -16,8 +17,10 @@ MAX_ERROR_CHARACTERS: Final = 4_000
 """Maximum number of characters kept of an error's text or traceback."""
 _DEPTH: Final = 5
 _FRAMES: Final = 20
-_PLACES: Final = 1_000
-"""Maximum number of places in code whose text is kept for the next error."""
+_NOTES: Final = 100
+"""Maximum number of notes that are kept for the next error that is raised at the same places."""
+_LONG: Final = 100
+"""Number of frames above which a note is not kept."""
 _PACKAGE: Final = __name__.partition(".")[0] + "."
 
 
@@ -59,43 +62,52 @@ def _stand_in(error: BaseException, depth: int) -> BaseException:
         made.__cause__ = _stand_in(error.__cause__, depth - 1)
     made.__suppress_context__ = True
     if error.__traceback__ is not None:
-        lines = _frames(error.__traceback__)
-        made.add_note(cut_text("Traceback (most recent call last), kept as text:\n" + "\n".join(lines)))
+        made.add_note(_traceback_note(error.__traceback__))
     return made
 
 
-def _frames(trace: TracebackType | None) -> list[str]:
+def _traceback_note(trace: TracebackType) -> str:
     """Return the last frames of a traceback as text, from the first one outside of greenroom on.
 
-    It takes a hundredth of what `traceback.format_tb` takes, which marks columns too and reads each line again: a restart
-    pays for it, and an actor that is restarted often fails in the same places.
+    It takes a tenth of what `traceback.format_tb` takes, which marks columns too, and much less for an error that was raised
+    at the same places before: a restart pays for it.
     """
-    ours: list[str] = []
-    others: list[str] = []
-    while trace is not None:
-        place = (trace.tb_frame.f_code, trace.tb_lineno)
-        text, is_ours = _texts.get(place) or _read(trace.tb_frame, place)
-        (ours if is_ours and not others else others).append(text)
-        trace = trace.tb_next
-    return (others or ours)[-_FRAMES:]
+    frames: list[FrameType] = []
+    places: list[_Place] = []
+    end: TracebackType | None = trace
+    while end is not None:
+        frame = end.tb_frame
+        frames.append(frame)
+        places.append((frame.f_code, end.tb_lineno))
+        end = end.tb_next
+    key = tuple(places)
+    note = _notes.get(key)
+    if note is None:
+        note = cut_text("Traceback (most recent call last), kept as text:\n" + "\n".join(_lines(frames, places)))
+        if len(_notes) >= _NOTES:
+            _notes.clear()
+        if len(places) <= _LONG:
+            _notes[key] = note
+    return note
 
 
 _Place: TypeAlias = tuple[CodeType, int]
-_texts: Final[dict[_Place, tuple[str, bool]]] = {}
-"""By its code and line, the text of a frame, and whether it is of this package; code keeps no frames alive."""
+_notes: Final[dict[tuple[_Place, ...], str]] = {}
+"""The notes of the latest tracebacks, by code and line of each frame; code keeps no frames alive."""
 
 
-def _read(frame: FrameType, place: _Place) -> tuple[str, bool]:
-    """Return the text of a frame, and keep it for the next time."""
-    code, line = place
-    text = f'  File "{code.co_filename}", line {line}, in {code.co_name}'
-    source = getline(code.co_filename, line, frame.f_globals).strip()
-    if source:
-        text += f"\n    {source}"
-    if len(_texts) >= _PLACES:
-        _texts.clear()
-    _texts[place] = text, str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
-    return _texts[place]
+def _lines(frames: Sequence[FrameType], places: Sequence[_Place]) -> Iterator[str]:
+    outside = (at for at, frame in enumerate(frames) if not _is_ours(frame))
+    first = max(next(outside, 0), len(frames) - _FRAMES)
+    for frame, (code, line) in zip(frames[first:], places[first:], strict=True):
+        yield f'  File "{code.co_filename}", line {line}, in {code.co_name}'
+        source = getline(code.co_filename, line, frame.f_globals).strip()
+        if source:
+            yield f"    {source}"
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
 
 
 def _copied(error: BaseException, depth: int) -> BaseException:

@@ -123,6 +123,8 @@ class _Reader:
             return None
         for path, what in document.problems:
             self._say((*place, *path), what, name)
+        if document.value is None:
+            self._say(place, "must hold a value, got null", name)
         return document.value
 
     # --- includes ---------------------------------------------------------------------------------------------------

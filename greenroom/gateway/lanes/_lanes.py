@@ -1,7 +1,7 @@
 """Lanes: turns of many sessions wait here for their places.
 
 Rule 1: a place is held by a scope, so whatever ends a turn gives it back. Rule 2: an aborted wait leaves nothing behind. All of it
-happens in the caller's step; `Places` decides.
+happens in the caller's step; `LaneModel` decides.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Final, TypeAlias, TypeVar, final
 
 import trio
 
-from greenroom.gateway.lanes._places import Claim, ClaimState, LaneStatistics, Places, Rank
+from greenroom.gateway.lanes._places import ClaimState, LaneModel, LaneStatistics, Rank, TurnClaim
 
 LONG_WAIT_S: Final = 2.0
 """Seconds after which a wait is reported, once."""
 T = TypeVar("T")
-OnLongWait: TypeAlias = Callable[[Claim, int], object]
+OnLongWait: TypeAlias = Callable[[TurnClaim, int], object]
 """Called with a claim that has waited for `LONG_WAIT_S`, and the number of turns ahead of it."""
 
 
 @final
-class Lanes:
+class TurnLanes:
     """The lanes of a gateway.
 
     Args:
@@ -31,15 +31,15 @@ class Lanes:
     """
 
     def __init__(self, widths: Mapping[str, int], *, on_long_wait: OnLongWait | None = None) -> None:
-        self._places = Places(widths)
+        self._places = LaneModel(widths)
         self._on_long_wait = on_long_wait
-        self._wakes: dict[Claim, trio.Event] = {}
+        self._wakes: dict[TurnClaim, trio.Event] = {}
 
     def __repr__(self) -> str:
-        return f"<Lanes {self._places!r}>"
+        return f"<TurnLanes {self._places!r}>"
 
     @asynccontextmanager
-    async def place(self, session: str, lane: str, rank: Rank = Rank.PERSON) -> AsyncIterator[Claim]:
+    async def place(self, session: str, lane: str, rank: Rank = Rank.PERSON) -> AsyncIterator[TurnClaim]:
         """Wait for a place, and hold it until the block is left. Cancelled while it waits, it takes nothing.
 
         Args:
@@ -56,7 +56,7 @@ class Lanes:
             self._wakes.pop(claim, None)
             self._wake(self._places.leave(claim))
 
-    async def lend(self, claim: Claim, sessions: Iterable[str], wait: Callable[[], Awaitable[T]]) -> T:
+    async def lend(self, claim: TurnClaim, sessions: Iterable[str], wait: Callable[[], Awaitable[T]]) -> T:
         """Wait for other sessions while their turns may use this turn's place; return what `wait` returns.
 
         Before it returns or raises, the turn has its place again; cancelled, it need not.
@@ -85,7 +85,7 @@ class Lanes:
         """
         self._wake(self._places.resize(lane, width))
 
-    def ahead(self, claim: Claim) -> int:
+    def ahead(self, claim: TurnClaim) -> int:
         """Return the number of turns that wait before one."""
         return self._places.ahead(claim)
 
@@ -93,7 +93,7 @@ class Lanes:
         """Return a snapshot of each lane."""
         return self._places.statistics()
 
-    async def _wait(self, claim: Claim) -> None:
+    async def _wait(self, claim: TurnClaim) -> None:
         if claim.state is ClaimState.ACTIVE:
             await trio.lowlevel.checkpoint()
             return
@@ -105,7 +105,7 @@ class Lanes:
                 self._on_long_wait(claim, self._places.ahead(claim))
             await event.wait()
 
-    def _wake(self, given: Iterable[Claim]) -> None:
+    def _wake(self, given: Iterable[TurnClaim]) -> None:
         for claim in given:
             event = self._wakes.pop(claim, None)
             if event is not None:

@@ -63,8 +63,8 @@ class WaitsInCircle(UsageError):
 
 @final
 @attrs.define(eq=False)
-class Claim:
-    """The claim of one turn to a place. Made by `Places.ask`."""
+class TurnClaim:
+    """The claim of one turn to a place. Made by `LaneModel.ask`."""
 
     session: str
     lane: str
@@ -74,23 +74,23 @@ class Claim:
     waits_for: frozenset[str] = frozenset()
     """The sessions that its turn waits for, while its place is lent."""
     overtaken: int = 0
-    place: Place | None = None
+    place: LanePlace | None = None
     """The place that it uses or has lent."""
 
     def __repr__(self) -> str:
-        return f"<Claim {self.number} of {self.session!r} in {self.lane!r}: {self.state}>"
+        return f"<TurnClaim {self.number} of {self.session!r} in {self.lane!r}: {self.state}>"
 
 
 @final
 @attrs.define(eq=False)
-class Place:
+class LanePlace:
     """One place of a lane, and the claims that use it: each but the last has lent it to the next one."""
 
     lane: str
-    claims: list[Claim] = attrs.field(factory=list)
+    claims: list[TurnClaim] = attrs.field(factory=list)
 
     @property
-    def user(self) -> Claim:
+    def user(self) -> TurnClaim:
         """The last claim: it runs, or has lent the place and nobody uses it."""
         return self.claims[-1]
 
@@ -99,9 +99,9 @@ class Place:
 @attrs.define(eq=False)
 class _Lane:
     width: int
-    places: list[Place] = attrs.field(factory=list)
-    returning: list[Claim] = attrs.field(factory=list)
-    waiting: list[Claim] = attrs.field(factory=list)
+    places: list[LanePlace] = attrs.field(factory=list)
+    returning: list[TurnClaim] = attrs.field(factory=list)
+    waiting: list[TurnClaim] = attrs.field(factory=list)
 
     @property
     def has_room(self) -> bool:
@@ -111,7 +111,7 @@ class _Lane:
     def is_claimed(self) -> bool:
         return bool(self.returning or self.waiting)
 
-    def next_claim(self) -> Claim:
+    def next_claim(self) -> TurnClaim:
         """Take out the claim that is next."""
         if self.returning:
             return self.returning.pop(0)
@@ -123,7 +123,7 @@ class _Lane:
         return chosen
 
 
-def _precedence(claim: Claim) -> tuple[int, int]:
+def _precedence(claim: TurnClaim) -> tuple[int, int]:
     rank = Rank.PERSON if claim.overtaken >= MAX_OVERTAKEN else claim.rank
     return rank, claim.number
 
@@ -143,7 +143,7 @@ class LaneStatistics:
 
 
 @final
-class Places:
+class LaneModel:
     """The places of all lanes. Every change returns the claims that got a place by it, in order.
 
     Args:
@@ -152,24 +152,24 @@ class Places:
 
     def __init__(self, widths: Mapping[str, int] | None = None) -> None:
         self._lanes = {name: _Lane(_valid(width)) for name, width in (widths or {}).items()}
-        self._lent: list[Claim] = []
+        self._lent: list[TurnClaim] = []
         """Those in `LENT`, in the order in which they lent."""
         self._count = 0
 
     def __repr__(self) -> str:
         parts = (f"{name} {len(lane.places)}/{lane.width}" for name, lane in self._lanes.items())
-        return f"<Places {', '.join(parts)}>"
+        return f"<LaneModel {', '.join(parts)}>"
 
-    def ask(self, session: str, lane: str, rank: Rank = Rank.PERSON) -> tuple[Claim, tuple[Claim, ...]]:
+    def ask(self, session: str, lane: str, rank: Rank = Rank.PERSON) -> tuple[TurnClaim, tuple[TurnClaim, ...]]:
         """Return the claim of a turn that begins, and the claims that got a place: its own, if there is one for it."""
         self._count += 1
-        claim = Claim(session, lane, rank, self._count)
+        claim = TurnClaim(session, lane, rank, self._count)
         self._lane(lane).waiting.append(claim)
         if self._use_loan(claim):
             return claim, (claim,)
         return claim, self._give(lane)
 
-    def lend(self, claim: Claim, sessions: Iterable[str]) -> tuple[Claim, ...]:
+    def lend(self, claim: TurnClaim, sessions: Iterable[str]) -> tuple[TurnClaim, ...]:
         """Lend the place of a turn that waits for sessions to their turns.
 
         Raises:
@@ -184,7 +184,7 @@ class Places:
         self._lent.append(claim)
         return self._serve(claim)
 
-    def take_back(self, claim: Claim) -> tuple[Claim, ...]:
+    def take_back(self, claim: TurnClaim) -> tuple[TurnClaim, ...]:
         """End a wait: the turn goes on at once, or is the first in its lane where its place is in use."""
         assert claim.state is ClaimState.LENT
         place = claim.place
@@ -198,7 +198,7 @@ class Places:
         self._lane(claim.lane).returning.append(claim)
         return (claim,) if self._use_loan(claim) else self._give(claim.lane)
 
-    def leave(self, claim: Claim) -> tuple[Claim, ...]:
+    def leave(self, claim: TurnClaim) -> tuple[TurnClaim, ...]:
         """End a claim, in whatever state it is; its place goes to the next one."""
         state, place = claim.state, claim.place
         claim.state, claim.place = ClaimState.ENDED, None
@@ -214,12 +214,12 @@ class Places:
             return self._give(place.lane)
         return self._serve(place.user) if was_used else ()
 
-    def resize(self, lane: str, width: int) -> tuple[Claim, ...]:
+    def resize(self, lane: str, width: int) -> tuple[TurnClaim, ...]:
         """Change the width of a lane; a place that is in use stays so until it is given back."""
         self._lane(lane).width = _valid(width)
         return self._give(lane)
 
-    def ahead(self, claim: Claim) -> int:
+    def ahead(self, claim: TurnClaim) -> int:
         """Return the number of turns that wait before one, as things stand."""
         lane = self._lane(claim.lane)
         if claim in lane.returning:
@@ -255,7 +255,7 @@ class Places:
                 todo += [target for claim in self._lent if claim.session == current for target in claim.waits_for]
         return False
 
-    def _use_loan(self, claim: Claim) -> bool:
+    def _use_loan(self, claim: TurnClaim) -> bool:
         """Give a claim the place of a turn that waits for its session, if there is one that nobody uses."""
         for lender in self._lent:
             place = lender.place
@@ -265,7 +265,7 @@ class Places:
                 return True
         return False
 
-    def _serve(self, lender: Claim) -> tuple[Claim, ...]:
+    def _serve(self, lender: TurnClaim) -> tuple[TurnClaim, ...]:
         """Give a place that nobody uses to the first turn of a session that its lender waits for."""
         assert lender.state is ClaimState.LENT
         assert lender.place is not None
@@ -282,27 +282,27 @@ class Places:
         self._begin(claim, lender.place)
         return (claim,)
 
-    def _give(self, name: str) -> tuple[Claim, ...]:
+    def _give(self, name: str) -> tuple[TurnClaim, ...]:
         lane, given = self._lane(name), []
         while lane.has_room and lane.is_claimed:
             claim = lane.next_claim()
-            place = Place(name)
+            place = LanePlace(name)
             lane.places.append(place)
             self._begin(claim, place)
             given.append(claim)
         return tuple(given)
 
-    def _begin(self, claim: Claim, place: Place) -> None:
+    def _begin(self, claim: TurnClaim, place: LanePlace) -> None:
         place.claims.append(claim)
         claim.place, claim.state = place, ClaimState.ACTIVE
 
-    def _withdraw(self, claim: Claim) -> None:
+    def _withdraw(self, claim: TurnClaim) -> None:
         lane = self._lane(claim.lane)
         for queue in (lane.returning, lane.waiting):
             if claim in queue:
                 queue.remove(claim)
 
-    def _end_wait(self, claim: Claim) -> None:
+    def _end_wait(self, claim: TurnClaim) -> None:
         claim.waits_for = frozenset()
         self._lent.remove(claim)
 

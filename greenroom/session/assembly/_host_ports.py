@@ -5,7 +5,7 @@ Callbacks that observe may only store values and wake tasks. Callbacks that answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TypedDict, final
 
@@ -59,6 +59,8 @@ class HostArguments(TypedDict, total=False):
     turns of several sessions that may run at once. The wait can be aborted like the turn."""
     box: str
     """The box of that store; by default the id of the session, and `main` in the file of a run folder."""
+    files: Mapping[str, bytes]
+    """Files of the program for the run folder, by name: they are there before anything is recorded."""
 
 
 @final
@@ -74,6 +76,7 @@ class Hosted:
     live: Collection[type[Event]] = ()
     store: InboxStore | None = None
     box: str = ""
+    files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

@@ -249,16 +249,17 @@ class SessionTeams:
     async def _close(self, *, is_deleted: bool = False) -> None:
         """End the members side by side, within the deadline of the team; what is known of it stays, unless it is deleted."""
         team, self.current, self._tools_of_team = self.current, None, ()
-        self._post.team = None
         self._delegates = False
         self._lead[1].replace(refusals=None)
         self._equip()
         if team is None:
             return
+        # Its mail goes on until its teammates have ended: what they send in their last turns is read when it is open again.
         team.mail.is_closing = True
         with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
             team.supervisor.ref.stop(why="the team was closed")
             await team.supervisor.ref.wait_ended()
+        self._post.team = None
         # Of no actor: where the session was stopped, all of them have ended.
         team.roster.emit(TeamClosed(actor="", team=team.name, is_deleted=is_deleted))
         self._mates.team = None

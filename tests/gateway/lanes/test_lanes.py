@@ -12,15 +12,15 @@ import trio.testing
 from trio.testing import MockClock
 
 from greenroom.core import TurnKilled
-from greenroom.gateway.lanes._lanes import Lanes
-from greenroom.gateway.lanes._places import Claim, WaitsInCircle
+from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.lanes._places import TurnClaim, WaitsInCircle
 from greenroom.models import PlaybookModel
 from greenroom.session import Session, open_session
 from greenroom.testing import virtual_ports
 
 
 async def test_turns_of_a_lane_never_exceed_its_width_and_begin_in_order(autojump_clock: MockClock) -> None:
-    lanes, began, most = Lanes({"subagent": 8}), [], 0
+    lanes, began, most = TurnLanes({"subagent": 8}), [], 0
 
     async def turn(number: int) -> None:
         nonlocal most
@@ -40,7 +40,7 @@ async def test_turns_of_a_lane_never_exceed_its_width_and_begin_in_order(autojum
 
 
 async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: MockClock) -> None:
-    lanes = Lanes({})
+    lanes = TurnLanes({})
     async with lanes.place("a", "main"):
         with trio.move_on_after(1):
             async with lanes.place("b", "main"):
@@ -52,7 +52,7 @@ async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: 
 
 
 async def test_turns_that_fail_in_any_way_return_their_places(autojump_clock: MockClock) -> None:
-    lanes = Lanes({"main": 3})
+    lanes = TurnLanes({"main": 3})
 
     async def turn(number: int) -> None:
         try:
@@ -73,7 +73,7 @@ async def test_turns_that_fail_in_any_way_return_their_places(autojump_clock: Mo
 
 async def test_wait_is_reported_once_after_two_seconds(autojump_clock: MockClock) -> None:
     reports: list[tuple[str, int]] = []
-    lanes = Lanes({}, on_long_wait=lambda claim, ahead: reports.append((claim.session, ahead)))
+    lanes = TurnLanes({}, on_long_wait=lambda claim, ahead: reports.append((claim.session, ahead)))
 
     async def turn(session: str) -> None:
         async with lanes.place(session, "main"):
@@ -88,7 +88,7 @@ async def test_wait_is_reported_once_after_two_seconds(autojump_clock: MockClock
 
 
 async def test_chain_of_waits_ends_in_a_lane_of_one_place(autojump_clock: MockClock) -> None:
-    lanes, order = Lanes({"main": 1}), []
+    lanes, order = TurnLanes({"main": 1}), []
 
     async def turn(session: str, others: str) -> None:
         async with lanes.place(session, "main") as claim:
@@ -106,7 +106,7 @@ async def test_chain_of_waits_ends_in_a_lane_of_one_place(autojump_clock: MockCl
 
 
 async def test_wait_that_times_out_goes_on_with_a_place_of_its_own(autojump_clock: MockClock) -> None:
-    lanes = Lanes({"main": 1})
+    lanes = TurnLanes({"main": 1})
     log: list[str] = []
 
     async def slow() -> None:
@@ -114,7 +114,7 @@ async def test_wait_that_times_out_goes_on_with_a_place_of_its_own(autojump_cloc
             await trio.sleep(10)
         log.append("b")
 
-    async def asking(claim: Claim, nursery: trio.Nursery) -> None:
+    async def asking(claim: TurnClaim, nursery: trio.Nursery) -> None:
         nursery.start_soon(slow)
         with trio.move_on_after(1):
             await trio.sleep_forever()
@@ -127,7 +127,7 @@ async def test_wait_that_times_out_goes_on_with_a_place_of_its_own(autojump_cloc
 
 
 async def test_circle_of_waits_is_refused_at_once(autojump_clock: MockClock) -> None:
-    lanes = Lanes({"main": 2})
+    lanes = TurnLanes({"main": 2})
     async with AsyncExitStack() as held, trio.open_nursery() as nursery:
         first, second = [await held.enter_async_context(lanes.place(session, "main")) for session in "ab"]
 
@@ -146,7 +146,7 @@ async def test_circle_of_waits_is_refused_at_once(autojump_clock: MockClock) -> 
 
 async def test_turns_of_sessions_wait_for_their_places(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Five sessions, two places; one turn is ended while it waits, and the message after it is read."""
-    lanes, ends = Lanes({"main": 2}), []
+    lanes, ends = TurnLanes({"main": 2}), []
 
     async def chat(session: Session, name: str) -> None:
         try:

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from greenroom.core import UsageError
-from greenroom.gateway.lanes._places import MAX_OVERTAKEN, Claim, ClaimState, Places, Rank, WaitsInCircle
+from greenroom.gateway.lanes._places import MAX_OVERTAKEN, ClaimState, LaneModel, Rank, TurnClaim, WaitsInCircle
 
 SESSIONS = tuple("abcdefg")
 LANES = ("main", "subagent")
 
 
-def states(*claims: Claim) -> list[str]:
+def states(*claims: TurnClaim) -> list[str]:
     return [claim.state.value for claim in claims]
 
 
 def test_turn_beyond_the_width_waits_for_the_first_that_leaves() -> None:
-    places = Places({"main": 2})
+    places = LaneModel({"main": 2})
     first, second, third, fourth = (places.ask(session, "main")[0] for session in "abcd")
 
     given = places.leave(second)
@@ -30,7 +30,7 @@ def test_turn_beyond_the_width_waits_for_the_first_that_leaves() -> None:
 
 
 def test_lane_without_a_width_has_one_place() -> None:
-    places = Places()
+    places = LaneModel()
     places.ask("a", "nested")
     assert places.ask("b", "nested")[0].state is ClaimState.WAITING
 
@@ -38,11 +38,11 @@ def test_lane_without_a_width_has_one_place() -> None:
 @pytest.mark.parametrize("width", [0, -3])
 def test_width_below_one_is_refused(width: int) -> None:
     with pytest.raises(UsageError):
-        Places({"main": width})
+        LaneModel({"main": width})
 
 
 def test_narrower_lane_gives_nothing_until_it_is_below_its_width() -> None:
-    places = Places({"main": 8})
+    places = LaneModel({"main": 8})
     running = [places.ask(f"s{number}", "main")[0] for number in range(8)]
     waiting = places.ask("late", "main")[0]
 
@@ -54,13 +54,13 @@ def test_narrower_lane_gives_nothing_until_it_is_below_its_width() -> None:
 
 
 def test_wider_lane_gives_at_once() -> None:
-    places = Places({"main": 1})
+    places = LaneModel({"main": 1})
     _, second = places.ask("a", "main")[0], places.ask("b", "main")[0]
     assert places.resize("main", 2) == (second,)
 
 
 def test_saturated_lane_delays_no_other() -> None:
-    places = Places({"main": 1, "subagent": 1})
+    places = LaneModel({"main": 1, "subagent": 1})
     places.ask("a", "subagent")
     places.ask("b", "subagent")
     assert places.ask("c", "main")[0].state is ClaimState.ACTIVE
@@ -68,7 +68,7 @@ def test_saturated_lane_delays_no_other() -> None:
 
 def test_chain_of_waits_ends_on_one_place() -> None:
     """A waits for B, which waits for C, in a lane of one place."""
-    places = Places({"main": 1})
+    places = LaneModel({"main": 1})
     a = places.ask("a", "main")[0]
     first_come = places.ask("d", "main")[0]
 
@@ -87,7 +87,7 @@ def test_chain_of_waits_ends_on_one_place() -> None:
 
 def test_loan_serves_a_turn_of_the_session_that_waited_before() -> None:
     """The message that is waited for stands behind another one in that session's inbox."""
-    places = Places({"main": 1})
+    places = LaneModel({"main": 1})
     a = places.ask("a", "main")[0]
     earlier = places.ask("b", "main")[0]
 
@@ -97,7 +97,7 @@ def test_loan_serves_a_turn_of_the_session_that_waited_before() -> None:
 
 
 def test_wait_that_ends_early_gets_the_next_place_of_the_lane() -> None:
-    places = Places({"main": 1})
+    places = LaneModel({"main": 1})
     a = places.ask("a", "main")[0]
     first_come = places.ask("d", "main")[0]
     places.lend(a, ["b"])
@@ -111,7 +111,7 @@ def test_wait_that_ends_early_gets_the_next_place_of_the_lane() -> None:
 
 
 def test_wait_in_a_circle_is_refused_and_changes_nothing() -> None:
-    places = Places({"main": 2})
+    places = LaneModel({"main": 2})
     a, b = places.ask("a", "main")[0], places.ask("b", "main")[0]
     places.lend(a, ["b"])
 
@@ -125,7 +125,7 @@ def test_wait_in_a_circle_is_refused_and_changes_nothing() -> None:
 
 
 def test_people_come_before_clock_work_and_overtake_within_a_bound() -> None:
-    places = Places({"main": 1})
+    places = LaneModel({"main": 1})
     running = places.ask("x", "main")[0]
     clock = places.ask("clock", "main", Rank.BACKGROUND)[0]
     overtook = 0
@@ -137,14 +137,14 @@ def test_people_come_before_clock_work_and_overtake_within_a_bound() -> None:
     assert overtook == MAX_OVERTAKEN
 
 
-class PlacesMachine(RuleBasedStateMachine):
+class LaneMachine(RuleBasedStateMachine):
     """Sessions take one turn at a time, ask each other, give up, are aborted; widths change."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.places = Places()
-        self.turns: dict[str, Claim] = {}
-        self.asked: list[tuple[Claim, str]] = []
+        self.places = LaneModel()
+        self.turns: dict[str, TurnClaim] = {}
+        self.asked: list[tuple[TurnClaim, str]] = []
         """Turns that wait for an answer, with the session that is to give it."""
         self.widths = dict.fromkeys(LANES, 1)
         self.limits = dict.fromkeys(LANES, 1)
@@ -154,7 +154,7 @@ class PlacesMachine(RuleBasedStateMachine):
         for lane, width in zip(LANES, (main, subagent), strict=True):
             self.resize(lane, width)
 
-    def of(self, *wanted: ClaimState) -> list[Claim]:
+    def of(self, *wanted: ClaimState) -> list[TurnClaim]:
         return [claim for claim in self.turns.values() if claim.state in wanted]
 
     @rule(session=st.sampled_from(SESSIONS), lane=st.sampled_from(LANES), rank=st.sampled_from(Rank))
@@ -192,11 +192,11 @@ class PlacesMachine(RuleBasedStateMachine):
         self.widths[lane] = width
         self.places.resize(lane, width)
 
-    def end_wait(self, claim: Claim) -> None:
+    def end_wait(self, claim: TurnClaim) -> None:
         self.asked = [ask for ask in self.asked if ask[0] is not claim]
         self.places.take_back(claim)
 
-    def leave(self, claim: Claim) -> None:
+    def leave(self, claim: TurnClaim) -> None:
         self.asked = [ask for ask in self.asked if ask[0] is not claim]
         del self.turns[claim.session]
         self.places.leave(claim)
@@ -248,5 +248,5 @@ class PlacesMachine(RuleBasedStateMachine):
         assert all(lane.active == lane.lent == lane.waiting == 0 for lane in self.places.statistics().values())
 
 
-PlacesMachine.TestCase.settings = settings(stateful_step_count=30, deadline=None)
-test_places_machine = PlacesMachine.TestCase
+LaneMachine.TestCase.settings = settings(stateful_step_count=30, deadline=None)
+test_places_machine = LaneMachine.TestCase
