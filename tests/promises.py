@@ -137,7 +137,7 @@ PROMISES: Final = {
     "R6-a": Promise("A letter that was acknowledged is read once, though its reader was killed before.", "delivery"),
     "R6-c": Promise("A letter that is sent five times is one item, and gets five equal answers.", "delivery"),
     "R6-d": Promise(
-        "A store in memory and one on disk keep the same rules, and a store that breaks one is found out.", "delivery"
+        "A store in memory and one on disk keep the same rules, and the kit fails a store that breaks one.", "delivery"
     ),
     "R6-e": Promise(
         "Of a session with three senders that is killed at any event, each accepted item is read once.", "delivery"
@@ -321,7 +321,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R6-b": Unseen("a store is no actor, and its processes keep no journal", ("store/test_killed_processes.py",)),
     "R6-a": Unseen("a killed process records nothing", ("session/test_peers.py",)),
     "R6-c": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
-    "R6-d": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
+    "R6-d": Unseen("a store keeps a record of its own", ("store/test_inbox_stores.py",)),
     "R6-e": Unseen("a killed process records nothing", ("session/test_stored_inbox.py",)),
     "R10-a": Unseen("what a sender is told is not on record", ("session/test_peer_matrix.py",)),
     "R10-b": Unseen("what is refused is not on record", ("remote/test_letters.py", "session/test_peers.py")),

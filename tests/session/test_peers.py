@@ -304,7 +304,7 @@ async def test_letter_sent_five_times_is_one_item_with_five_equal_answers(
         answers = [await send_letter(letter, path=short / "s") for _ in range(2)]
         await there.wait_quiet()
         answers.append(await send_letter(letter, path=short / "s"))
-    async with open_one(tmp_path, settings, resume=there.run_folder) as again:  # a process that has not heard of it
+    async with open_one(tmp_path, settings, resume=there.run_folder) as again:  # this process does not know the letter
         answers += [await send_letter(letter, path=short / "s") for _ in range(2)]
         await again.wait_quiet()
         held = [item.text for item in await again.inbox.held()]
@@ -318,7 +318,7 @@ async def test_letter_sent_five_times_is_one_item_with_five_equal_answers(
 async def test_socket_that_others_could_have_made_is_refused_in_one_line(
     tmp_path: Path, short: Path, place: str
 ) -> None:
-    """Neither is a letter sent there, nor does a session listen there."""
+    """No letter is sent there, and no session listens there."""
     (short / "link").symlink_to(short / "elsewhere")
     (short / "file").write_text("")
     (short / "open").mkdir()

@@ -478,7 +478,7 @@ def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -
 
     @tool
     async def build() -> str:
-        """Build for ever."""
+        """Build without end."""
         await trio.sleep_forever()
         raise AssertionError
 
