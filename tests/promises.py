@@ -101,6 +101,14 @@ PROMISES: Final = {
         "Whenever a process is killed, each time of a schedule is one item; several that were missed are one, which names them.",
         "schedules",
     ),
+    "RM-04": Promise(
+        "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded.",
+        "schedules",
+    ),
+    "RM-05": Promise(
+        "A time of a schedule fires once, whatever is killed; after a night, all missed times are one prompt.",
+        "schedules",
+    ),
     # monitors
     "R12-b": Promise("A command that is monitored never keeps the user's next message from the agent.", "monitors"),
     "R12-c": Promise(
@@ -126,6 +134,21 @@ PROMISES: Final = {
         "Of two writers and a taker that are killed at random, no acknowledged item is lost and none is taken twice.",
         "delivery",
     ),
+    "R6-a": Promise("A letter that was acknowledged is read once, though its reader was killed before.", "delivery"),
+    "R6-c": Promise("A letter that is sent five times is one item, and gets five equal answers.", "delivery"),
+    "R6-d": Promise(
+        "A store in memory and one on disk keep the same rules, and the kit fails a store that breaks one.", "delivery"
+    ),
+    "R6-e": Promise(
+        "Of a session with three senders that is killed at any event, each accepted item is read once.", "delivery"
+    ),
+    "R10-a": Promise("In each state of a receiver, a letter has its answer, and is where the answer says.", "delivery"),
+    "R10-b": Promise(
+        "A socket of another user, a link in its place, a folder that others can write, too long a path: each is refused.",
+        "delivery",
+    ),
+    "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
+    "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
     "I-59": Promise(
         "What was accepted and stored is read once, or ends in another way that is on record, wherever the process is killed.",
@@ -296,6 +319,19 @@ NOT_IN_A_JOURNAL: Final = {
     "A23-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A23-d": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "R6-b": Unseen("a store is no actor, and its processes keep no journal", ("store/test_killed_processes.py",)),
+    "R6-a": Unseen("a killed process records nothing", ("session/test_peers.py",)),
+    "R6-c": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
+    "R6-d": Unseen("a store keeps a record of its own", ("store/test_inbox_stores.py",)),
+    "R6-e": Unseen("a killed process records nothing", ("session/test_stored_inbox.py",)),
+    "R10-a": Unseen("what a sender is told is not on record", ("session/test_peer_matrix.py",)),
+    "R10-b": Unseen("what is refused is not on record", ("remote/test_letters.py", "session/test_peers.py")),
+    "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
+    "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
+    "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
+    "RM-05": Unseen(
+        "a killed process records nothing",
+        ("inbox/test_schedules.py", "session/test_schedules.py", "session/test_killed_schedules.py"),
+    ),
     "R12-b": Unseen("what waits, and for how long, is not on record", ("session/test_monitors.py",)),
     "R12-c": Unseen(
         "lines are not on record, only their reports are",

@@ -17,6 +17,8 @@ from typing import Final
 
 import attrs
 
+from tests.promises import PROMISES
+
 
 class Part(StrEnum):
     """The part that must exist before a row can be held."""
@@ -207,14 +209,7 @@ ROWS: Final = {
     "CL-52": Row("Chains of children have one limit."),
     "CL-53": Row("A process ends with its scope, and so does its process group."),
     "CL-54": Row("A long output is cut, and the whole output is in a file."),
-    "RM-01": Row("A message is reported as delivered only once it is in the store of its receiver."),
-    "RM-02": Row("A message never comes back to its sender as somebody else's."),
-    "RM-04": Row(
-        "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded."
-    ),
-    "RM-05": Row(
-        "A time of a schedule fires once, whatever is killed; after a night, all missed times are one prompt."
-    ),
+    **{id_: Row(promise.sentence) for id_, promise in PROMISES.items() if id_.startswith("RM-")},
 }
 
 BEHAVIOURS: Final = {

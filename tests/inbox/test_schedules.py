@@ -60,10 +60,10 @@ def run(schedule: Schedule, moments: list[datetime]) -> list[DueItem]:
     return found
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 @given(line=LINES, steps=STEPS)
 def test_any_history_of_the_clock_gives_each_time_one_item(line: Line, steps: list[int]) -> None:
-    """RM-05: of the times since the last one, the latest is due, once; after a correction of the clock they count from then on."""
+    """RM-05. Mechanism: of the times since the last one, the latest is due; after a correction of the clock they count from then on."""
     moments = [START]
     for minutes in steps:
         moments.append(max(START, moments[-1] + timedelta(minutes=minutes)))
@@ -104,9 +104,9 @@ def test_next_moment_is_when_something_is_due(line: Line, start: int) -> None:
     assert not any(item.missed for item in found)
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 def test_three_days_closed_give_one_item_with_three_misses() -> None:
-    """RM-05: not one for each day that passed, and not without a word."""
+    """RM-05. Mechanism: all times that passed since the last item are one item, for the latest, which names the others."""
     (item,) = run(daily(), [START, START + timedelta(days=3)])
 
     days = [at("2026-03-28T09:00"), at("2026-03-29T09:00"), at("2026-03-30T09:00")]
@@ -144,8 +144,9 @@ def test_item_that_waits_is_replaced_by_the_next() -> None:
     assert [item.replaces for item in plan.due] == ["s1@earlier"]
 
 
+@pytest.mark.promise("RM-04")
 def test_recurring_schedule_ends_with_its_last_time_and_is_named() -> None:
-    """RM-04: times after the end are not due, the end is a moment to look at, and the schedule stands in the plan as expired."""
+    """RM-04. Mechanism: the end is a moment to look at, times after it are not due, and the plan names the schedule as expired."""
     schedule = daily(ends=START + LIFE)
 
     before = plan_schedules([schedule], {}, START + timedelta(days=6, hours=22))
@@ -156,8 +157,9 @@ def test_recurring_schedule_ends_with_its_last_time_and_is_named() -> None:
     assert (after.due, after.expired, after.next) == ((), ("s1",), None)
 
 
+@pytest.mark.promise("RM-04")
 def test_schedule_that_catches_up_nothing_names_what_was_missed() -> None:
-    """RM-04: what passed while nobody looked is not due, is named, and later times are due as always."""
+    """RM-04. Mechanism: what passed while nobody looked stands in the plan as skipped, and later times are due as always."""
     schedule = daily(catches_up=False)
 
     opened = plan_schedules([schedule], {}, START + timedelta(days=3), is_opening=True)
@@ -230,10 +232,10 @@ class Machine:
         self.fired.append(item)
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 @pytest.mark.parametrize("offset", [-1, 0, 1])
 def test_kills_around_a_fire_leave_one_item(offset: int) -> None:
-    """Killed at any step one second before, at and after a fire, again and again: 100 seeds, one item for the time each."""
+    """RM-05. Mechanism: the item is named after its planned time, and the store takes a name once; killed at any step, 100 seeds."""
     for seed in range(100):
         machine = Machine(Random(seed))
         now = at("2026-03-28T09:00") + timedelta(seconds=offset)

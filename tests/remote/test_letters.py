@@ -255,6 +255,7 @@ def open_to_all(folder: Path) -> Path:
     return folder / "open" / "s"
 
 
+@pytest.mark.promise("R10-b")
 @pytest.mark.parametrize(
     ("made", "words"),
     [
@@ -278,6 +279,7 @@ async def test_a_path_that_others_could_have_made_is_refused(
             pass
 
 
+@pytest.mark.promise("R10-b")
 async def test_a_socket_of_another_user_is_refused(folder: Path) -> None:
     async with open_box(folder) as box:
         real = os.getuid()
@@ -287,6 +289,7 @@ async def test_a_socket_of_another_user_is_refused(folder: Path) -> None:
         assert box.taken == []
 
 
+@pytest.mark.promise("R10-b")
 async def test_a_process_of_another_user_is_not_heard(
     folder: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:

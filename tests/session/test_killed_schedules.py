@@ -47,10 +47,10 @@ trio.run(run)
 """
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 @pytest.mark.slow
 async def test_prompt_that_was_handed_in_when_the_process_was_killed_is_read_once(tmp_path: Path) -> None:
-    """RM-05: kill -9 at the fire; the next process, three days later, reads each prompt once."""
+    """RM-05. Mechanism: a fire is in the store, under the name of its time, before it is on record as fired."""
     runs = tmp_path / "runs"
     command = [sys.executable, "-c", CHILD, str(tmp_path), str(runs)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220 - starting takes no time

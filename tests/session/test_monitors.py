@@ -21,7 +21,9 @@ from greenroom.testing import virtual_ports
 from greenroom.tools import SystemProcesses
 from greenroom.tools._processes import ProcessEnd
 from greenroom.tools.builtin import STANDARD_TOOLS
-from tests.session.teamwork import told
+from tests.agents.pages import kind
+from tests.session.scripted import results, write
+from tests.session.teamwork import open_teamwork, told
 
 Print: TypeAlias = Callable[[str], None]
 ALLOWED = {"permissions": {"allow": ["Bash"]}}
@@ -211,3 +213,89 @@ async def test_lines_come_to_the_agent_that_monitors(tmp_path: Path, script: Any
     assert "line 0" not in parents
     assert "line 8" in parents
     assert "was stopped" not in mine
+
+
+# --- who may, and what ends it -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("allow", "deny", "is_trusted", "is_started"),
+    [
+        (["Bash"], [], True, True),
+        (["Bash"], [], False, False),
+        (["Monitor(watch)"], [], False, False),
+        (["Bash"], ["Bash(watch *)"], True, False),
+        (["Bash"], ["Monitor(watch)"], True, False),
+    ],
+)
+async def test_monitor_starts_only_where_rules_and_trust_let_it(
+    tmp_path: Path,
+    allow: list[str],
+    deny: list[str],
+    *,
+    is_trusted: bool,
+    is_started: bool,
+    script: Any,
+    autojump_clock: MockClock,
+) -> None:
+    """Mechanism: a call of Monitor is judged as one of Bash; what an untrusted folder allows does not count."""
+    script(endless(4))
+    write(tmp_path / ".claude/settings.json", {"permissions": {"allow": allow, "deny": deny}})
+    options = {"settings": None, "sources": ["project"], "is_trusted": is_trusted}
+
+    async with opened(tmp_path, PlaybookModel({"main": main_of(go=WATCH)}), **options) as session:
+        await session.run("go")
+        (result,) = results(session)
+        assert ("Monitor started" in str(result.content)) is is_started
+        assert [task.kind for task in session.tasks.all()] == (["monitor"] if is_started else [])
+
+
+@pytest.mark.promise("R12-c")
+async def test_lines_come_to_the_teammate_that_monitors_and_end_with_it(
+    tmp_path: Path, script: Any, autojump_clock: MockClock
+) -> None:
+    """The lead reads none of them, and the command ends with the teammate."""
+    script(endless(4))
+    heard: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        heard[:] = [message.text for message in request.messages]
+        return WATCH if len(request.messages) == 1 else "Noted."
+
+    async with (
+        open_teamwork(tmp_path, lambda _: "Noted.", pages={"ann": mate}) as session,
+        session.open_team("crew") as team,
+    ):
+        ann = await team.spawn("ann", definition=kind("ann"), prompt="Watch.")
+        await trio.sleep(30)
+        (monitor,) = [task for task in session.tasks.all() if task.kind == "monitor"]
+        assert monitor.state == "running"
+        ann.kill()
+        await ann.wait_ended()
+        await session.wait_quiet(commands=True)
+        (monitor,) = [task for task in session.tasks.all() if task.kind == "monitor"]
+        assert monitor.state == "killed"
+        said = len(heard)
+        await trio.sleep(30)
+
+    assert "line 4" in "\n".join(heard)
+    assert len(heard) == said
+    assert "line 1" not in "\n".join(texts(session))
+
+
+async def test_output_limit_ends_what_prints_faster_than_it_is_read(tmp_path: Path) -> None:
+    """A real `yes`: the limit of the output comes long before 30 seconds of flood, and the end is one notice."""
+    watch = Call("Monitor", {"command": "exec yes", "description": "the log", "persistent": True})
+    settings = {**ALLOWED, "limits": {"command_output_bytes": 1_000_000}}
+
+    async with opened(tmp_path, PlaybookModel({"main": main_of(go=watch)}), settings=settings) as session:
+        await session.run("go")
+        with trio.fail_after(30):
+            await session.wait_quiet(commands=True)
+        (task,) = session.tasks.all()
+        assert task.state == "failed"
+
+    said = "\n".join(texts(session))
+    assert said.count("<status>") == 1
+    assert "limits.command_output_bytes" in said
+    assert "suppressed" in said

@@ -132,7 +132,7 @@ MATRIX: Final[dict[tuple[str, State], tuple[str, str]]] = {
 """The answer, and where the letter is: in the store until it was read, with a person, or nowhere."""
 
 
-@pytest.mark.promise("I-61")
+@pytest.mark.promise("I-61", "R10-a", "RM-01")
 @pytest.mark.parametrize(("kind", "state"), MATRIX, ids=lambda part: part if isinstance(part, str) else part.__name__)
 async def test_each_state_of_a_receiver_gets_its_answer_and_the_letter_its_place(
     tmp_path: Path, short: Path, autojump_clock: MockClock, kind: str, state: State

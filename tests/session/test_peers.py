@@ -16,19 +16,33 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents.subagents import PeerState, SendRefused
-from greenroom.core import SettingsError
+from greenroom.core import SettingsError, UsageError
 from greenroom.core.validation import read_settings
 from greenroom.inbox import MAX_LETTERS, Origin, OriginKind, StoredItem, peer
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
+from greenroom.remote import Letter, send_letter
 from greenroom.session import SessionSettings, open_session
 from greenroom.store import INBOX, MemoryInboxStore, SqliteInboxStore
 from greenroom.testing import virtual_ports
-from tests.session.letters import ACCEPTS, HOLDS, OTHER, answer, heard, kind_of, noted, open_one, refusal, wait_heard
+from tests.session.letters import (
+    ACCEPTS,
+    HOLDS,
+    OTHER,
+    answer,
+    heard,
+    kind_of,
+    noted,
+    open_one,
+    refusal,
+    unbalanced,
+    wait_heard,
+)
 
+OTHER_ID: Final = "0b0e7f5c-0000-4000-8000-000000000001"
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.promise("I-61")
+@pytest.mark.promise("I-61", "RM-01")
 async def test_what_a_sender_is_told_is_where_the_letter_is(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RM-01. Mechanism: `delivered` and `stored` are answered after the letter was put into the store of the receiver's run."""
     async with open_one(tmp_path) as never, open_one(tmp_path, ACCEPTS) as gone:
@@ -89,7 +103,7 @@ async def test_a_policy_holds_while_nobody_has_the_session_open_and_ends_with_th
     assert len(heard(there.run_folder, "Hello.")) == 1
 
 
-@pytest.mark.promise("I-61")
+@pytest.mark.promise("I-61", "RM-02")
 async def test_nothing_is_sent_in_a_circle(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RM-02. Mechanism: a letter to oneself, and a text that was sent twice within a minute, are refused before they are sent."""
     async with open_one(tmp_path) as session, open_one(tmp_path, HOLDS) as there:
@@ -116,7 +130,7 @@ async def test_refused_letter_counts_as_no_repeat(tmp_path: Path, short: Path, a
             assert await refusal(session, to) == "repeated"
 
 
-@pytest.mark.promise("I-61")
+@pytest.mark.promise("I-61", "RM-02")
 async def test_letter_to_ones_own_socket_is_refused(tmp_path: Path, short: Path, autojump_clock: MockClock) -> None:
     """RM-02. Mechanism: the door refuses a letter whose sender is its own session, however the path was written."""
     (short / "linked").symlink_to(short)
@@ -277,6 +291,49 @@ async def test_letters_over_a_socket_are_stored_as_those_to_a_run(
     assert line["origin"] == Origin(OriginKind.PEER, f"session:{session.id}").to_json()
 
 
+@pytest.mark.promise("R6-c")
+@pytest.mark.parametrize(("inbound", "told_each"), [("accept", "delivered"), ("hold", "held")])
+async def test_letter_sent_five_times_is_one_item_with_five_equal_answers(
+    tmp_path: Path, short: Path, autojump_clock: MockClock, inbound: str, told_each: str
+) -> None:
+    """Mechanism: the store takes an id once, and remembers it when it was read; the answer says where that item is."""
+    settings = {"peers": {"inbound": inbound, "socket": str(short / "s")}}
+    letter = Letter(id=OTHER_ID, sender=OTHER, text="Hello.")
+    async with open_one(tmp_path, settings) as there:
+        await there.run("begin")
+        answers = [await send_letter(letter, path=short / "s") for _ in range(2)]
+        await there.wait_quiet()
+        answers.append(await send_letter(letter, path=short / "s"))
+    async with open_one(tmp_path, settings, resume=there.run_folder) as again:  # this process does not know the letter
+        answers += [await send_letter(letter, path=short / "s") for _ in range(2)]
+        await again.wait_quiet()
+        held = [item.text for item in await again.inbox.held()]
+    assert answers == [told_each] * 5
+    assert (len(heard(there.run_folder, "Hello.")), held) == ((1, []) if inbound == "accept" else (0, ["Hello."]))
+    assert unbalanced(there.run_folder) == []
+
+
+@pytest.mark.promise("R10-b")
+@pytest.mark.parametrize("place", ["link", "open", "long", "file", "relative"])
+async def test_socket_that_others_could_have_made_is_refused_in_one_line(
+    tmp_path: Path, short: Path, place: str
+) -> None:
+    """No letter is sent there, and no session listens there."""
+    (short / "link").symlink_to(short / "elsewhere")
+    (short / "file").write_text("")
+    (short / "open").mkdir()
+    (short / "open").chmod(0o777)
+    path = {"open": str(short / "open" / "s"), "long": str(short / ("x" * 100)), "relative": "s"}.get(
+        place, str(short / place)
+    )
+    async with open_one(tmp_path) as session:
+        assert await refusal(session, f"uds:{path}") == "refused"
+    with pytest.raises((UsageError, SettingsError)) as caught:
+        async with open_one(tmp_path, {"peers": {"inbound": "accept", "socket": path}}):
+            pass
+    assert "\n" not in str(caught.value)
+
+
 async def test_what_would_be_a_command_of_the_users_is_text(tmp_path: Path, autojump_clock: MockClock) -> None:
     def main(request: ModelRequest) -> AnswerLike:
         if len(request.messages) == 1:
@@ -291,7 +348,7 @@ async def test_what_would_be_a_command_of_the_users_is_text(tmp_path: Path, auto
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.promise("I-61")
+@pytest.mark.promise("I-61", "R6-a")
 @pytest.mark.slow
 async def test_what_was_acknowledged_survives_a_kill_of_its_reader(tmp_path: Path) -> None:
     """A letter, a push and an awaited message, to a real process that is killed before it reads them."""

@@ -17,6 +17,7 @@ import trio
 
 from greenroom.agents import CONTINUE
 from greenroom.agents.subagents import AGENT_TOOLS
+from greenroom.cli import main
 from greenroom.core import JournalError, SettingsError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.core.validation import read_settings
@@ -119,8 +120,9 @@ def test_one_shot_comes_once_and_has_ended(scene: Scene) -> None:
     assert scene.due() == ["00:20", "00:40"]
 
 
+@pytest.mark.promise("RM-05")
 def test_prompt_waits_for_the_turn_and_is_replaced_by_the_next(scene: Scene) -> None:
-    """RM-05: one that nobody has read makes place for the next one, which counts it; nothing piles up."""
+    """RM-05. Mechanism: a prompt that nobody has read is withdrawn when the next one is due, which counts it."""
 
     @tool
     async def build() -> str:
@@ -223,6 +225,27 @@ def test_turn_of_a_prompt_exceeds_no_mode_it_was_made_under(scene: Scene) -> Non
     run_virtual(go)
 
 
+def test_turn_of_a_prompt_exceeds_no_mode_of_the_session(scene: Scene) -> None:
+    """The session was restricted since: the stricter mode of the two holds."""
+
+    def answer(request: ModelRequest) -> AnswerLike:
+        is_asked = not any(isinstance(block, ToolResultBlock) for block in request.messages[-1].content)
+        return Call("Write", {"file_path": "made.txt", "content": "x"}) if is_asked else "Done."
+
+    scene.answer = answer
+
+    async def go() -> None:
+        async with scene.open(permission_mode="bypassPermissions") as session:
+            await session.schedules.add("Write it.", at="2026-01-01T00:20")
+            await session.permissions.set_mode("dontAsk")
+            await trio.sleep(1_300)
+
+    run_virtual(go)
+
+    assert scene.due() == ["00:20"]
+    assert not (scene.folder / "made.txt").exists()
+
+
 @pytest.mark.parametrize("kind", ["worker", "fork"])
 def test_agents_of_a_prompts_turn_stay_in_its_mode(tmp_path: Path, kind: str) -> None:
     """The session was freed since: what the prompt's turn starts is held to the prompt's mode, a fork as well."""
@@ -277,6 +300,7 @@ def test_spent_budget_pauses_prompts_and_says_so(scene: Scene) -> None:
 # --- from one process to the next -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("RM-04", "RM-05")
 def test_durable_schedule_catches_up_once_and_names_its_misses(scene: Scene) -> None:
     """RM-04, RM-05. Mechanism: the planner makes one item for the latest of the times that passed, which names the others."""
 
@@ -320,8 +344,9 @@ def test_one_shot_that_was_missed_comes_late_with_its_time(scene: Scene) -> None
     assert "run late" in scene.told[-1]
 
 
+@pytest.mark.promise("RM-04")
 def test_other_schedules_go_on_and_report_what_they_missed(scene: Scene) -> None:
-    """RM-04: not durable: nothing is caught up, and nothing is lost without a word."""
+    """RM-04. Mechanism: the first look after an opening reports what a schedule missed that is not durable, and hands nothing in."""
 
     async def before() -> None:
         async with scene.open() as session:
@@ -363,10 +388,10 @@ async def end_at_hand_in(scene: Scene, *, is_accepted: bool) -> None:
             await trio.sleep(5)
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-05")
 @pytest.mark.parametrize("is_accepted", [False, True])
 def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accepted: bool) -> None:
-    """RM-05: due is on record, and the process ends before the inbox has it, or before that is on record: one prompt."""
+    """RM-05. Mechanism: due is on record before it is handed in, fired behind it; one without the other is handed in under its name."""
 
     async def after() -> None:
         async with scene.open() as session:
@@ -383,9 +408,9 @@ def test_process_that_ends_while_a_prompt_is_handed_in(scene: Scene, *, is_accep
     assert [event["item"][-10:] for event in scene.events("fired")] == ["T00:15:00Z"]
 
 
-@pytest.mark.promise("R11-b")
+@pytest.mark.promise("R11-b", "RM-04")
 def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> None:
-    """RM-04: the process ended before it was handed in, and the next time has come: it is replaced, not forgotten."""
+    """RM-04. Mechanism: a prompt that is due and was not handed in comes before new ones are planned, so that they replace it."""
 
     async def after() -> None:
         async with scene.open():
@@ -399,8 +424,9 @@ def test_prompt_that_was_due_gives_way_to_the_next_on_record(scene: Scene) -> No
     assert [event["item"][-10:] for event in scene.events("replaced")] == ["T00:15:00Z"]
 
 
+@pytest.mark.promise("RM-04")
 def test_schedule_that_can_be_planned_no_more_is_deleted_with_the_reason(scene: Scene) -> None:
-    """RM-04: the zone is gone, or a line of the journal is damaged: the others go on, and it is recorded."""
+    """RM-04. Mechanism: each schedule is checked when it is restored; one whose zone is gone is deleted with the reason."""
 
     async def before() -> None:
         async with scene.open() as session:
@@ -422,6 +448,7 @@ def test_schedule_that_can_be_planned_no_more_is_deleted_with_the_reason(scene: 
     assert len(scene.events("deleted")) == 1
 
 
+@pytest.mark.promise("RM-05")
 def test_journal_without_the_latest_lines_repeats_no_prompt(scene: Scene) -> None:
     """RM-05. Mechanism: the item is named after the planned time, and the store takes a name once."""
 
@@ -451,7 +478,7 @@ def test_prompt_that_waited_in_the_store_is_read_after_a_restart(scene: Scene) -
 
     @tool
     async def build() -> str:
-        """Build for ever."""
+        """Build without end."""
         await trio.sleep_forever()
         raise AssertionError
 
@@ -497,6 +524,72 @@ def test_journal_folds_to_the_schedules_of_the_session(scene: Scene) -> None:
     run_virtual(go)
 
 
+def test_zone_of_a_schedule_is_stored_by_name(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next process runs on a machine in another zone: times are those of the name, over a change of the clock."""
+
+    async def before() -> None:
+        async with scene.open(settings={}) as session:
+            await begin(session)
+            made = await session.schedules.add("Daily.", cron="30 9 * * *", durable=True)
+            assert (made.tz, made.next) == ("Europe/Berlin", START + timedelta(hours=8.5))
+
+    async def after() -> None:
+        async with scene.open(settings={}) as session:
+            await trio.sleep(30)
+            (status,) = session.schedules.all()
+            assert (status.tz, status.next) == ("Europe/Berlin", START + timedelta(days=89, hours=7.5))
+
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    run_virtual(before)
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    scene.clock.shift_s = 88 * 86_400 + 10 * 3_600  # past 2026-03-29, when summer time begins
+    run_virtual(after)
+
+    assert [event["tz"] for event in scene.events("created")] == ["Europe/Berlin"]
+    assert 'due="2026-03-30T09:30:00+02:00 Europe/Berlin"' in scene.told[-1]
+
+
+@pytest.mark.promise("RM-04")
+def test_listing_and_replay_show_each_end_miss_and_replacement(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RM-04. Mechanism: deletion, expiry, replacement and misses are events; the listing and `replay` are made of them."""
+    seen: list[str] = []
+
+    def answer(request: ModelRequest) -> AnswerLike:
+        if isinstance(request.messages[-1].content[0], ToolResultBlock):
+            seen.append(str(request.messages[-1].content[0].content))
+            return "Done."
+        return Call("CronList", {}) if request.messages[-1].text == "list" else "Done."
+
+    async def go() -> None:
+        async with scene.open() as session:
+            await begin(session)
+            gone = await session.schedules.add("Gone.", cron="0 9 * * *")
+            old = await session.schedules.add("Old.", cron="0 9 * * *")
+            once = await session.schedules.add("Once.", at="2026-01-01T00:20")
+            kept = await session.schedules.add("Kept.", cron="*/15 * * * *", durable=True)
+            session.main.suspend()
+            await trio.sleep(46 * 60)
+            session.main.resume()
+            await session.schedules.delete(gone.id, "no longer needed")
+            scene.clock.shift_s = 8 * 86_400
+            await trio.sleep(120)
+            scene.answer = answer
+            await session.run("list")
+            (text,) = seen
+            assert f"{gone.id} has ended: deleted: no longer needed" in text
+            assert f"{old.id} has ended: expired" in text
+            assert f"{once.id} has ended: fired" in text
+            assert re.search(rf"{kept.id} .*, fired 4, missed \d+, replaced unread 2: Kept\.", text)
+
+    run_virtual(go)
+
+    assert main(["replay", str(scene.folder / "runs" / scene.run), "--json"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f'"schedule.{kind}"' in shown for kind in ("deleted", "expired", "fired", "missed", "replaced"))
+
+
 # --- what is refused --------------------------------------------------------------------------------------------------------
 
 
@@ -539,6 +632,7 @@ def test_bounds_of_schedules_and_prompts(scene: Scene) -> None:
     run_virtual(go)
 
 
+@pytest.mark.promise("RM-04")
 @pytest.mark.parametrize(
     ("settings", "part"), [({"durable": False}, "durable must be false here"), ({"enabled": False}, "switched off")]
 )
@@ -554,8 +648,9 @@ def test_durable_is_refused_where_it_cannot_be_kept(scene: Scene, settings: dict
     run_virtual(go)
 
 
+@pytest.mark.promise("RM-04")
 def test_schedule_that_cannot_be_recorded_is_not_made(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RM-04: the caller hears of it, and nothing is kept in memory alone."""
+    """RM-04. Mechanism: `add` waits for the commit, and drops the schedule if that fails: none is kept in memory alone."""
 
     async def refuse() -> None:
         raise JournalError("journal", "the disk is full")

@@ -330,7 +330,7 @@ async def test_unfinished_work_is_found_without_a_trace(tmp_path: Path, autojump
 async def test_killed_at_any_write_a_turn_is_finished_and_little_is_repeated(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Mechanism: a call without a result is answered, not repeated; the conversation on disk says what was done."""
+    """RM-10. Mechanism: a call without a result is answered, not repeated; the conversation on disk says what was done."""
     ran: list[str] = []
     requests: list[int] = []
 

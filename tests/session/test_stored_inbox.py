@@ -322,7 +322,7 @@ class NotedStore:
         return store, texts
 
 
-@pytest.mark.promise("I-59")
+@pytest.mark.promise("I-59", "R6-e")
 async def test_killed_at_any_write_each_accepted_item_is_read_once(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Mechanism: the line is on disk before the item leaves the store, and names it; what it names is never read again."""
     disk = RecordingDisk()

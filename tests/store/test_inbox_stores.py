@@ -39,7 +39,7 @@ def kits(tmp_path: Path) -> dict[str, InboxKit]:
 
 @pytest.mark.parametrize("rule", INBOX_RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
-@pytest.mark.promise("I-57")
+@pytest.mark.promise("I-57", "R6-d")
 async def test_a_store_keeps_the_rules_of_the_kit(
     store: str, rule: Callable[[InboxKit], object], tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tools.mutants.catalogue import Mutant
 
-_KIT: Final = ("I-57",)
+_KIT: Final = ("I-57", "R6-d")
 _BALANCE: Final = "greenroom.trace._checks_inbox"
 _BALANCE_TESTS: Final = ("tests/trace/test_checks_inbox.py",)
 _KIT_TESTS: Final = ("tests/store/test_inbox_stores.py",)
@@ -177,7 +177,7 @@ DELIVERY: Final = (
     ),
     Mutant(
         "an item leaves the store before its line is on disk",
-        ("I-59",),
+        ("I-59", "R6-a"),
         _STORED,
         "            await self._journal.commit()  # what was said stands on disk before it leaves the store\n",
         "",
@@ -185,7 +185,7 @@ DELIVERY: Final = (
     ),
     Mutant(
         "what the transcript holds is read again",
-        ("I-59",),
+        ("I-59", "R6-e"),
         _STORED,
         "            elif known is not None and item.id in known.read:\n",
         "            elif not item.id:\n",
@@ -209,7 +209,7 @@ DELIVERY: Final = (
     ),
     Mutant(
         "a letter is called delivered and dropped",
-        ("I-61",),
+        ("I-61", "RM-01", "R10-a"),
         _PEERS,
         "                await store.put([_item(letter, MAIN_BOX, policy, self._ports)])\n",
         "                pass\n",
@@ -233,7 +233,7 @@ DELIVERY: Final = (
     ),
     Mutant(
         "a session reads its own letters",
-        ("I-61",),
+        ("I-61", "RM-02"),
         _PEERS,
         "        if letter.sender == own:\n",
         "        if not own:\n",
@@ -254,6 +254,22 @@ DELIVERY: Final = (
         '    "broken": "unknown",\n',
         '    "broken": "refused",\n',
         tests=("tests/session/test_peer_matrix.py",),
+    ),
+    Mutant(
+        "a letter that is sent again is another one",
+        ("R6-c",),
+        _PEERS,
+        "        await inbox.accept(letter.id, letter.text,",
+        "        await inbox.accept(new_uuid(ports.ids), letter.text,",
+        tests=_PEER_TESTS,
+    ),
+    Mutant(
+        "a folder that others can write is trusted",
+        ("R10-b",),
+        "greenroom.serving._unix_sockets",
+        " or folder.st_mode & 0o022:",
+        ":",
+        tests=("tests/remote/test_letters.py", *_PEER_TESTS),
     ),
     Mutant(
         "a socket that was closed is waited for",
@@ -297,7 +313,7 @@ DELIVERY: Final = (
     ),
     Mutant(
         "a durable schedule is kept in memory",
-        (),
+        ("RM-04",),
         "greenroom.session.parts._session_schedules",
         "        if durable and not self._settings.durable:\n",
         "        if not prompt and durable:\n",
