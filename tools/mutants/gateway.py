@@ -8,6 +8,7 @@ from tools.mutants.catalogue import Mutant
 
 _ANNOUNCEMENT: Final = "greenroom.gateway.announce._announcement"
 _ANNOUNCEMENT_TESTS: Final = ("tests/gateway/announce/test_announcement.py",)
+_ARCHIVE: Final = "greenroom.gateway.record._archive_names"
 _JOURNAL: Final = "greenroom.gateway.record._gateway_journal"
 _JOURNAL_TESTS: Final = ("tests/gateway/record/test_gateway_journal.py",)
 _PARTS: Final = "greenroom.gateway.announce._parts"
@@ -142,5 +143,101 @@ GATEWAY: Final = (
         "return not (is_part or is_joined or is_pair)",
         "return True",
         tests=_PARTS_TESTS,
+    ),
+    Mutant(
+        "an announcement that holds the word for skipping is skipped",
+        ("A6-b",),
+        _ANNOUNCEMENT,
+        "    return reply.strip() == SKIP\n",
+        "    return SKIP in reply\n",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "a model says how its run ended",
+        ("A6-c",),
+        _ANNOUNCEMENT,
+        'f"Status: {words.template}"',
+        "f\"Status: {'success' if 'success' in reply else words.template}\"",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "an announcement without a reply has an empty result",
+        ("A6-d",),
+        _ANNOUNCEMENT,
+        "result or NOT_AVAILABLE",
+        "result",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "durations of hours have no minutes",
+        ("A7-a",),
+        _ANNOUNCEMENT,
+        "{whole // 3600}h{whole % 3600 // 60}m",
+        "{whole // 3600}h",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "what has no price costs nothing",
+        ("A7-b",),
+        _ANNOUNCEMENT,
+        "    if priced:\n",
+        "    if costs:\n",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "numbers of tokens have two decimals",
+        ("A7-c",),
+        _ANNOUNCEMENT,
+        "{tokens / 1_000_000:.1f}m",
+        "{tokens / 1_000_000:.2f}m",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "tokens of the cache cost nothing",
+        ("A7-d",),
+        _ANNOUNCEMENT,
+        "pricing.cost(model, usage) for",
+        "pricing.cost(model, Usage(usage.input_tokens, usage.output_tokens)) for",
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "figures without a cut request look whole",
+        ("A7-e",),
+        _ANNOUNCEMENT,
+        '    mark = "+" if is_partial and known else ""\n',
+        '    mark = ""\n',
+        tests=_ANNOUNCEMENT_TESTS,
+    ),
+    Mutant(
+        "an archived transcript takes the name of another one",
+        ("A12-f",),
+        _ARCHIVE,
+        'f"{wanted}-{number}") not in taken)',
+        'f"{wanted}-{number}") is not None)',
+        tests=_JOURNAL_TESTS,
+    ),
+    Mutant(
+        "a run ends without a completion",
+        ("A5-b",),
+        _REGISTRY,
+        "        self._put(Completion(run=row.id, ended_s=event.at_s, is_composed=delivery.is_settled, delivery=delivery))\n",
+        "",
+        tests=_REGISTRY_TESTS,
+    ),
+    Mutant(
+        "a run forgets its label",
+        ("A5-d",),
+        _REGISTRY,
+        "            task=event.task,\n            label=event.label,\n",
+        "            task=event.task,\n",
+        tests=_REGISTRY_TESTS,
+    ),
+    Mutant(
+        "a snapshot leaves out the completions",
+        ("A28-c",),
+        _REGISTRY,
+        "        value: dict[str, Any] = _converter().unstructure(self)\n",
+        "        value: dict[str, Any] = _converter().unstructure(attrs.evolve(self, completions={}))\n",
+        tests=_REGISTRY_TESTS,
     ),
 )
