@@ -98,14 +98,14 @@ def plan_lead(*, is_busy: bool, was_cut: bool, is_coming: bool) -> LeadStep:
     """Return the step that costs the fewest requests.
 
     Args:
-        is_busy: The lead is in a turn, or has mail: that turn continues the conversation, also one that was cut.
+        is_busy: The lead is in a turn, or has mail.
         was_cut: Its process ended in its last turn.
         is_coming: A teammate works, or is about to.
     """
+    if was_cut:  # it is held until then, whatever waits for it
+        return LeadStep.RESUME
     if is_busy:
         return LeadStep.WAIT
-    if was_cut:
-        return LeadStep.RESUME
     return LeadStep.WAIT if is_coming else LeadStep.PROMPT
 
 

@@ -162,7 +162,7 @@ async def test_a_stopped_swarm_comes_to_the_same_report(
     [
         (False, True, False, LeadStep.RESUME),
         (False, True, True, LeadStep.RESUME),
-        (True, True, True, LeadStep.WAIT),
+        (True, True, True, LeadStep.RESUME),
         (True, False, False, LeadStep.WAIT),
         (False, False, True, LeadStep.WAIT),
         (False, False, False, LeadStep.PROMPT),
