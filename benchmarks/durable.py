@@ -1,4 +1,4 @@
-"""What a durable item costs: puts a second one at a time and together, opening a run with 10,000 items in its store, a swarm.
+"""Cost of a durable item: puts a second one at a time and together, opening a run with 10,000 items in its store, a swarm.
 
 `python -m benchmarks.durable`. The store in memory is the peer; the disk is that of the temporary folder.
 """

@@ -339,7 +339,7 @@ class AgentState:
             self.start = attrs.evolve(self.start, open_results={})
 
     def release(self) -> None:
-        """Let the agent take what waits for it, if it was held since its start."""
+        """Resume an agent that was held since its start, so that it takes the messages that wait."""
         if self.start.is_held:
             self.start = attrs.evolve(self.start, is_held=False)
             if self.ref is not None and not self.is_closing:

@@ -12,7 +12,7 @@ LetterAnswer: TypeAlias = Literal["delivered", "stored", "held"]
 
 
 class PeerState(StrEnum):
-    """What would become of a letter to another session now."""
+    """Answer that a letter to another session would get now."""
 
     TAKES = "takes messages now"
     HOLDS = "a person there has to let messages in"

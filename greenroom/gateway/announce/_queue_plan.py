@@ -38,7 +38,7 @@ class QueueMode(StrEnum):
 
 
 class Overflow(StrEnum):
-    """What is dropped beyond the cap."""
+    """Items that are dropped beyond the cap."""
 
     SUMMARIZE = "summarize"
     """The oldest ones; a line names them."""
@@ -85,7 +85,7 @@ class QueueBatch:
 @final
 @attrs.frozen(kw_only=True)
 class QueuePlan:
-    """What is done now."""
+    """The step to take now."""
 
     batches: tuple[QueueBatch, ...] = ()
     """To hand in, in order."""

@@ -19,9 +19,9 @@ FIRST_S: Final = 15.0
 MAX_WAIT_S: Final = 300.0
 """Longest wait between two tries."""
 TRIED_S: Final = 30 * 60.0
-"""How long a text is tried."""
+"""Time for which a text is tried."""
 KEPT_S: Final = 7 * 24 * 3600.0
-"""How long a blocked text is kept."""
+"""Time for which a blocked text is kept."""
 
 
 @final
