@@ -20,35 +20,22 @@ def _leave_current_folder() -> None:
 if __name__ == "__main__":
     _leave_current_folder()
 
-import signal  # noqa: E402 - the folder is left first
-
+from greenroom._exit_signals import exit_quietly_on_signals, hold_signals  # noqa: E402 - the folder is left first
 from greenroom._version import __version__  # noqa: E402 - likewise
 
 
 def main() -> None:
     """Answer `--version` at once; hand everything else to the command line in `greenroom.cli`."""
-    _exit_quietly_on_signals()
+    exit_quietly_on_signals()
     if sys.argv[1:] == ["--version"]:
         print(__version__)
         return
     # Imported here because this brings Trio and the terminal library, which cost many times a bare start of Python.
     from greenroom import cli
 
-    sys.exit(cli.main())
-
-
-def _exit_quietly_on_signals() -> None:
-    """Exit without a traceback on SIGINT or SIGTERM until a command handles them, and again once it has ended.
-
-    An exception instead could surface anywhere: within an import, a destructor or Trio's own start.
-    """
-
-    def leave(number: int, _: object) -> None:
-        os._exit(128 + number)  # nothing is open that would have to be closed
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # such as after `nohup` or in the background of a script
-            signal.signal(number, leave)
+    code = cli.main()
+    hold_signals()  # also for commands that handle none
+    sys.exit(code)
 
 
 if __name__ == "__main__":

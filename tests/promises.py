@@ -181,6 +181,9 @@ PROMISES: Final = {
     "R7-stop": Promise(
         "What a teammate completes and sends in its last turn is kept: the board ends after it, mail waits.", "recovery"
     ),
+    "R7-leaving": Promise(
+        "A signal that comes once a command's work is done takes neither its last line nor its exit code.", "recovery"
+    ),
     "I-60": Promise("Words count as the user's only if the process that holds the run accepted them.", "delivery"),
     # serving
     "A25-a": Promise(
@@ -358,6 +361,7 @@ NOT_IN_A_JOURNAL: Final = {
         ("R7-a", "R7-b"),
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
+    "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     "A5-a": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_recovery_plan.py")),
     "A5-b": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),

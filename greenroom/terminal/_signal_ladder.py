@@ -15,6 +15,8 @@ from typing import Final, final
 
 import trio
 
+from greenroom._exit_signals import hold_signals
+
 EXIT_CODES: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -55,7 +57,7 @@ class Ladder:
 
 @asynccontextmanager
 async def climbing(ladder: Ladder) -> AsyncIterator[None]:
-    """Handle SIGINT and SIGTERM with the ladder while the block runs."""
+    """Handle SIGINT and SIGTERM with the ladder while the block runs; what comes later waits for the command's last line."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
 
@@ -67,4 +69,5 @@ async def climbing(ladder: Ladder) -> AsyncIterator[None]:
             try:
                 yield
             finally:
+                hold_signals()  # first: a receiver that closes passes on what it has not delivered
                 nursery.cancel_scope.cancel("the work is done")

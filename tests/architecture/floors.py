@@ -16,6 +16,7 @@ FLOORS: Final = (
     {"supervisor"},
     {"patterns", "views"},
     {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
+    {"_exit_signals"},  # the handler that the program begins and ends with
     {"inbox"},  # entries that wait: a store keeps them
     {
         "models",

@@ -56,8 +56,8 @@ class Trap:
             os.kill(os.getpid(), self._signal)
 
 
-def main() -> int:
-    """Run the command with the trap; return its exit code."""
+def main() -> None:
+    """Run the command with the trap."""
     log, spec, *arguments = sys.argv[1:]
     trap = Trap(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), spec)
     emit = Recorder.emit_fields
@@ -68,10 +68,11 @@ def main() -> int:
         return seq
 
     setattr(Recorder, "emit_fields", emit_and_note)  # noqa: B010 - the one place that all journal events pass
-    from greenroom.cli import main as greenroom
+    from greenroom.__main__ import main as greenroom
 
-    return greenroom(["swarm", *arguments])
+    sys.argv[1:] = ["swarm", *arguments]
+    greenroom()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,5 +1,7 @@
 """The side of a mutant run that is inside pytest: break one module as it is imported, keep the tests that are to notice.
 
+Processes that the tests start break it, too.
+
 Loaded with `-p tools.mutants.plugin` by `python -m tools.mutants`, with the mutant's name in `MUTANT`.
 """
 
@@ -9,7 +11,8 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from tools.mutants.all_mutants import MUTANTS
 from tools.mutants.catalogue import Mutant
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
+
+
+_HERE: Final = Path(__file__).resolve().parent
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -61,6 +67,8 @@ _mutant = _chosen()
 if _mutant is not None:
     assert _mutant.module not in sys.modules, f"{_mutant.module} was imported too early to be broken"
     sys.meta_path.insert(0, _Finder(_mutant))
+    # Read by each Python that a test starts: `children` has a module that imports this one.
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (_HERE / "children", _HERE.parents[1])))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,6 +6,8 @@ from typing import Final
 
 from tools.mutants.catalogue import Mutant
 
+_EXIT: Final = "greenroom._exit_signals"
+_LATE: Final = ("tests/cli/test_late_signals.py",)
 _CUT: Final = ("tests/swarm/test_swarm_cut.py",)
 
 RECOVERY: Final = (
@@ -40,5 +42,29 @@ RECOVERY: Final = (
         "        for name, content in files.items():\n",
         "        for name, content in {}.items():\n",
         tests=_CUT,
+    ),
+    Mutant(
+        "a signal after the work exits at once",
+        ("R7-leaving",),
+        "greenroom.terminal._signal_ladder",
+        "                hold_signals()  # first",
+        "                pass  # first",
+        tests=_LATE,
+    ),
+    Mutant(
+        "signals are held forever",
+        (),
+        _EXIT,
+        "            self._is_one_held = True\n",
+        "            pass\n",
+        tests=_LATE,
+    ),
+    Mutant(
+        "the interpreter's shutdown can be killed",
+        ("R7-leaving",),
+        _EXIT,
+        "    atexit.register(_ignore)\n",
+        "",
+        tests=_LATE,
     ),
 )

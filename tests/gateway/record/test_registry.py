@@ -98,6 +98,7 @@ def test_ends_are_told_apart_by_cause_and_words() -> None:
     assert {state for state, _ in WORDS} == TERMINAL
 
 
+@pytest.mark.promise("A5-c")
 def test_a_success_that_is_called_a_timeout_is_refused() -> None:
     """GW-18: no end has words that its state does not have."""
     registry = Registry().fold_all(STARTED)
