@@ -12,7 +12,7 @@
 
 Rule 1: emitting never waits: the listener stores a record and rings. The writer's task encodes it, a few at a time; its
 thread would read the values from another core's memory, at three times the price, and hold up the run all the same (one
-interpreter lock). Rule 2: one batch is in flight, and the files that it refers to are written before it. Rule 3:
+interpreter lock). Rule 2: one batch is in flight, and it is written in the order in which it was handed in. Rule 3:
 nothing is dropped. If the disk refuses, or too much is pending, intake is shut, and the rest is written when everything
 else has closed. Rule 4: only batches that have returned count as written and are reported as durable. Rule 5: the
 writer is shielded; a started write is never abandoned.
@@ -31,7 +31,7 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom.core import CLASS, JournalBusy, JournalError, Record, Recorder, UsageError
 from greenroom.core.ports import Ports
-from greenroom.trace._journal_files import JournalFiles, RunPaths
+from greenroom.trace._journal_files import JournalFiles, Placed, RunPaths
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._recent import RECENT, RecentPast
 from greenroom.trace._run_folder import OpenedJournal
@@ -102,7 +102,8 @@ class Journal:
         self._is_power = durability == "power"
         self._records: list[Record] = []
         self._lines: list[bytes] = []
-        self._before: dict[Path, list[bytes]] = {}
+        self._contents: list[Placed] = []
+        """Content for other files, each with the number of pending events before it."""
         self._places = RunPaths(folder, JOURNAL)
         self._held_bytes = 0
         """Bytes of lines and of content before them, without those in flight."""
@@ -111,7 +112,7 @@ class Journal:
         self._output = _Output(recorder.seq + 1, (recorder.seq, 0))
         self._durable = (recorder.seq, 0)
         self._in_flight = 0
-        self._out: tuple[dict[Path, list[bytes]], list[bytes]] = ({}, [])
+        self._out: tuple[list[Placed], list[bytes]] = ([], [])
         self._bell = trio.Event()
         self._is_parked = False
         self._is_closing = False
@@ -137,7 +138,9 @@ class Journal:
             self._ring()
 
     def write_before(self, path: Path, content: bytes) -> None:
-        """Queue bytes for the end of a file of the run folder; they are on disk before every event emitted from now on.
+        """Queue bytes for the end of a file of the run folder.
+
+        They are on disk before every event emitted from now on, and after every event so far.
 
         Args:
             path: A file in the run folder, relative to it or absolute, which is faster.
@@ -148,15 +151,12 @@ class Journal:
             JournalError: The journal is closed; or the disk has refused, and the limit for the last try at the end is
                 reached.
         """
-        parts = self._before.get(path)
-        place = self._places.find(path) if parts is None else path
+        place = self._places.find(path)
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal is closed")
         if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
             raise self._refusal()
-        if parts is None:
-            parts = self._before.setdefault(place, [])
-        parts.append(content)
+        self._contents.append((len(self._lines) + len(self._records), place, content))
         self._held_bytes += len(content)
         self._before_count += 1
         if self._is_parked:
@@ -296,7 +296,7 @@ class Journal:
                         self._fail(syncing.failure)
                     elif syncing.is_due and not self._is_power:
                         syncing.begin(nursery)
-                    elif self._records or self._before or self._waiters or syncing.is_due:
+                    elif self._records or self._contents or self._waiters or syncing.is_due:
                         if not self._waiters:
                             await self._sleep(LINGER_S, is_parked=False)
                         await self._write_batch()
@@ -338,14 +338,14 @@ class Journal:
         """Take the pending bytes in one step; return the blocking call that writes them."""
         self._encode(len(self._records))
         lines, self._lines = self._lines, []
-        before, self._before = self._before, {}
+        contents, self._contents = self._contents, []
         self._in_flight, self._held_bytes = self._held_bytes, 0
-        self._out = (before, lines)
+        self._out = (contents, lines)
         files = self._files
 
         def write() -> None:
-            files.enqueue(before, lines)
-            self._out = ({}, [])  # the files hold it now
+            files.enqueue(contents, lines)
+            self._out = ([], [])  # the files hold it now
             files.write()
             if is_sync:
                 self._syncing.sync_here()
@@ -362,11 +362,10 @@ class Journal:
                 event.set()
 
     def _fail(self, error: BaseException) -> None:
-        before, lines = self._out  # empty, unless the call was never made: no thread could be started
-        for path, parts in self._before.items():
-            before.setdefault(path, []).extend(parts)
-        self._lines[:0], self._before, self._out = lines, before, ({}, [])
-        self._held_bytes = sum(map(len, self._lines)) + sum(sum(map(len, parts)) for parts in before.values())
+        contents, lines = self._out  # empty, unless the call was never made: no thread could be started
+        contents += [(len(lines) + place, path, content) for place, path, content in self._contents]
+        self._lines[:0], self._contents, self._out = lines, contents, ([], [])
+        self._held_bytes = sum(map(len, self._lines)) + sum(len(content) for _, _, content in contents)
         self._in_flight = self._files.queued_bytes
         why = (error.strerror if isinstance(error, OSError) else None) or repr(error)
         self._failure = JournalError(str(self.folder), f"the journal cannot be written: {why}")

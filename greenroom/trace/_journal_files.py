@@ -1,7 +1,8 @@
 """The disk side of the journal: batches in, appended bytes out. Calls block; one at a time, except `sync`.
 
-Rule 1: within a batch, files that the journal refers to are written before the journal's lines. Rule 2: bytes that the
-disk did not take stay queued, in order; after a refusal the next try continues at the byte where the last one stopped.
+Rule 1: everything is written in the order in which it was handed in, within a batch, too: a process that is killed
+leaves no line of a transcript without the events before it, and no event without the lines before it. Rule 2: bytes that
+the disk did not take stay queued, in order; after a refusal the next try continues at the byte where the last one stopped.
 Rule 3: a file is never synced before the files that it refers to. Rule 4: the memory of synced files is bounded,
 because a run has very many.
 """
@@ -12,11 +13,14 @@ import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from greenroom.core import UsageError, whole_path
 from greenroom.core.ports import Disk
 from greenroom.trace._codec import Codec
+
+Placed: TypeAlias = tuple[int, Path, bytes]
+"""Content for a file, and the number of the batch's journal lines that go before it."""
 
 MAX_LENGTHS: Final = 4_096
 """Maximum number of remembered file lengths."""
@@ -99,14 +103,19 @@ class JournalFiles:
         """Bytes that are not on disk yet."""
         return sum(len(content) for _, content in self.queued)
 
-    def enqueue(self, before: Mapping[Path, Sequence[bytes]], lines: Sequence[bytes]) -> None:
-        """Queue a batch: the bytes for each file, and the journal's own lines; never fails."""
-        for path, parts in before.items():
-            self.queued.append((path, b"".join(parts)))
-        if lines:
-            joined = b"".join(lines)
-            self.lines_bytes += len(joined)
-            self.queued.append((self._journal, joined))
+    def enqueue(self, contents: Sequence[Placed], lines: Sequence[bytes]) -> None:
+        """Queue a batch: content for files between the journal's own lines; never fails."""
+        at = 0
+        parts: dict[Path, list[bytes]] = {}
+        """What stands between two journal lines, by file: there no order can be seen."""
+        for place, path, content in contents:
+            if place > at:
+                self._enqueue_parts(parts)
+                self._enqueue_lines(lines[at:place])
+                at, parts = place, {}
+            parts.setdefault(path, []).append(content)
+        self._enqueue_parts(parts)
+        self._enqueue_lines(lines[at:])
 
     def write(self) -> None:
         """Append the queued bytes, oldest first.
@@ -157,6 +166,15 @@ class JournalFiles:
     def close(self) -> None:
         """Close the files."""
         self._disk.close()
+
+    def _enqueue_parts(self, parts: Mapping[Path, Sequence[bytes]]) -> None:
+        self.queued += [(path, b"".join(content)) for path, content in parts.items()]
+
+    def _enqueue_lines(self, lines: Sequence[bytes]) -> None:
+        if lines:
+            joined = b"".join(lines)
+            self.lines_bytes += len(joined)
+            self.queued.append((self._journal, joined))
 
     def _make_folder_of(self, path: Path) -> None:
         folder = path.parent
