@@ -181,6 +181,10 @@ PROMISES: Final = {
     "R7-stop": Promise(
         "What a teammate completes and sends in its last turn is kept: the board ends after it, mail waits.", "recovery"
     ),
+    "R7-order": Promise(
+        "A killed process leaves no line of a transcript without the events before it, and no event without the lines before it.",
+        "recovery",
+    ),
     "R7-leaving": Promise(
         "A signal that comes once a command's work is done takes neither its last line nor its exit code.", "recovery"
     ),
@@ -361,6 +365,7 @@ NOT_IN_A_JOURNAL: Final = {
         ("R7-a", "R7-b"),
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
+    "R7-order": Unseen("it is about the journal and the transcripts together", ("trace/test_write_order.py",)),
     "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     "A5-a": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_recovery_plan.py")),

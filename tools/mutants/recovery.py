@@ -44,6 +44,14 @@ RECOVERY: Final = (
         tests=_CUT,
     ),
     Mutant(
+        "transcripts are written before the whole batch",
+        ("R7-order",),
+        "greenroom.trace._journal",
+        "self._contents.append((len(self._lines) + len(self._records), place, content))",
+        "self._contents.append((0, place, content))",
+        tests=("tests/trace/test_write_order.py",),
+    ),
+    Mutant(
         "a signal after the work exits at once",
         ("R7-leaving",),
         "greenroom.terminal._signal_ladder",
