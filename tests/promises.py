@@ -185,6 +185,9 @@ PROMISES: Final = {
         "A killed process leaves no line of a transcript without the events before it, and no event without the lines before it.",
         "recovery",
     ),
+    "R7-money": Promise(
+        "Cost and budget of a resumed run count what its earlier processes spent, killed ones too.", "recovery"
+    ),
     "R7-leaving": Promise(
         "A signal that comes once a command's work is done takes neither its last line nor its exit code.", "recovery"
     ),
@@ -366,6 +369,7 @@ NOT_IN_A_JOURNAL: Final = {
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
     "R7-order": Unseen("it is about the journal and the transcripts together", ("trace/test_write_order.py",)),
+    "R7-money": Unseen("prices are not on record, only tokens are", ("swarm/test_claude.py",)),
     "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     "A5-a": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_recovery_plan.py")),

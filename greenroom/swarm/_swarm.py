@@ -71,6 +71,7 @@ class _Run:
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+    usd: float | None = None
     error: str = ""
     began_s: float = 0.0
     """When the session was open, on Trio's clock: loading modules and connecting is none of the swarm's work."""
@@ -279,6 +280,8 @@ def _noted(run: _Run, session: Session) -> Iterator[None]:
         run.input_tokens = usage.total - usage.output_tokens
         run.cached_tokens = usage.cache_read_input_tokens
         run.output_tokens = usage.output_tokens
+        spent = session.budget.spent
+        run.usd = None if spent.unpriced_calls else float(spent.usd)
 
 
 def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
@@ -326,6 +329,7 @@ def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions
         cached_tokens=run.cached_tokens,
         output_tokens=run.output_tokens,
         is_estimate=opening.is_rule_based,
+        usd=run.usd,
         duration_s=round(duration_s, 3),
         error=error,
         # By its rules the lead puts an item on the board for whatever there is to read or to search.

@@ -65,6 +65,8 @@ class Summary:
     """Those of it that came from the cache."""
     output_tokens: int
     is_estimate: bool
+    usd: float | None = None
+    """Cost in US dollars, of earlier processes too; None if a model without a price was asked."""
     duration_s: float
     error: str = ""
     had_nothing: bool = False
@@ -109,13 +111,14 @@ def summary_lines(summary: Summary) -> list[str]:
     mates = f"{summary.mates} {'mate' if summary.mates == 1 else 'mates'}"
     estimate = " (estimated; each request counts its whole conversation again, nothing is cached)"
     cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
+    cost = "" if summary.usd is None else f", ${summary.usd:.2f}"
     heads = {"done": "Done", "incomplete": "Done, but not with everything", "stopped": "Stopped", "failed": "Failed"}
     work = f"{summary.completed} of {summary.items} items by {mates}"
     if summary.had_nothing:
         work = "there was nothing to survey"
     lines = [
         f"{heads[summary.state]}: {work} in {summary.duration_s:.1f} s",
-        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{estimate if summary.is_estimate else ''}",
+        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{cost}{estimate if summary.is_estimate else ''}",
     ]
     if summary.error:
         lines.append(f"Why:    {summary.error}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -22,13 +24,14 @@ from greenroom.models import (
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
+    Usage,
     WrittenAnswer,
     as_answer,
 )
 from greenroom.swarm.survey import play_lead, play_mate
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
 from greenroom.testing._messages_script import ReplyLike
-from tests.cli.forked import run_afresh, run_forked
+from tests.cli.forked import Forked, run_afresh, run_forked
 from tests.swarm.small_repo import make_small_repo
 
 
@@ -71,16 +74,20 @@ class PlaybookServer:
         return attrs.evolve(answer, parts=parts)
 
 
-async def run_swarm(
-    tmp_path: Path, url: str, *arguments: str, run: Callable[..., subprocess.CompletedProcess[str]] = run_forked
-) -> subprocess.CompletedProcess[str]:
-    repo = make_small_repo(tmp_path / "small")
-    environ = {
+def environ_of(tmp_path: Path, url: str) -> dict[str, str]:
+    return {
         **os.environ,
         "GREENROOM_RUNS": str(tmp_path / "runs"),
         "ANTHROPIC_API_KEY": "sk-ant-test",
         "ANTHROPIC_BASE_URL": url,
     }
+
+
+async def run_swarm(
+    tmp_path: Path, url: str, *arguments: str, run: Callable[..., subprocess.CompletedProcess[str]] = run_forked
+) -> subprocess.CompletedProcess[str]:
+    repo = make_small_repo(tmp_path / "small")
+    environ = environ_of(tmp_path, url)
     return await trio.to_thread.run_sync(partial(run, "swarm", str(repo), *arguments, environ=environ))
 
 
@@ -110,6 +117,63 @@ async def test_swarm_sends_no_request_that_may_exceed_the_flag(tmp_path: Path) -
 
     assert (done.returncode, done.stderr, asked) == (1, "", 0), done.stdout
     assert "Why:    Budget limit reached: 0 of 0.05 US dollars of 'session' are used" in done.stdout
+
+
+class KillingServer:
+    """Answers at a price as the playbook would, and kills the process that sends a certain request."""
+
+    price_usd = 0.012
+    """Of each answer: 1,000 tokens in for 2 dollars a million, 1,000 out for 10."""
+
+    def __init__(self, *, at: int) -> None:
+        self.playbook = PlaybookServer()
+        self.process: Forked | None = None
+        self.left = at
+
+    def __call__(self, received: ReceivedRequest) -> StreamReply:
+        self.left -= 1
+        if not self.left and self.process is not None:
+            self.process.kill()
+        return StreamReply(answer=self.playbook(received), usage=Usage(input_tokens=1_000, output_tokens=1_000))
+
+
+def paid(runs: Path) -> float:
+    """Return the cost of all answers that a run has on record."""
+    (journal,) = runs.glob("2*/journal.jsonl")
+    events = map(json.loads, journal.read_text("utf-8").splitlines())
+    answers = sum(event.get("output_tokens", 0) // 1_000 for event in events if event.get("ev") == "model.end")
+    return answers * KillingServer.price_usd
+
+
+@pytest.mark.promise("R7-money")
+async def test_cost_and_budget_count_what_a_killed_process_spent(tmp_path: Path) -> None:
+    script = KillingServer(at=20)
+    async with open_messages_server(script) as server:
+        environ = environ_of(tmp_path, server.url)
+
+        def run(*arguments: str) -> tuple[int, str, int]:
+            """Return the exit code, the output, and the number of requests."""
+            before = len(server.requests)
+            with Forked("swarm", *arguments, environ=environ) as script.process:
+                out, _ = script.process.communicate(timeout=50)
+                code = script.process.wait()
+            return code, out, len(server.requests) - before
+
+        killed, _, _ = await trio.to_thread.run_sync(run, str(make_small_repo(tmp_path / "small")))
+        first = paid(tmp_path / "runs")
+        limit = round(first + 0.05, 3)  # a request may cost 0.08, one of the lead 0.17
+        denied, told, asked = await trio.to_thread.run_sync(
+            run, "--resume", "last", "--max-budget-usd", str(limit), "--model", "claude-sonnet-5"
+        )
+        code, lines, _ = await trio.to_thread.run_sync(run, "--resume", "last", "--json")
+
+    assert (killed, denied, asked, code) == (-signal.SIGKILL, 1, 0, 0), told
+    (used,) = re.findall(rf"^Why: +Budget limit reached: ([\d.]+) of {limit} US dollars of 'session' are used", told, re.MULTILINE)
+    assert float(used) == pytest.approx(first)
+    assert limit > 0.2, "a new run would have sent a request"
+    summary = json.loads(lines.splitlines()[-1])
+    assert (summary["state"], summary["usd"]) == ("done", pytest.approx(paid(tmp_path / "runs")))
+    assert summary["usd"] > first
 
 
 class TroubledServer:

@@ -52,6 +52,14 @@ RECOVERY: Final = (
         tests=("tests/trace/test_write_order.py",),
     ),
     Mutant(
+        "a resumed run has spent nothing",
+        ("R7-money",),
+        "greenroom.session.assembly._model_layers",
+        "        spent=None if earlier is None else",
+        "        spent=None if earlier is not None else",
+        tests=("tests/swarm/test_claude.py",),
+    ),
+    Mutant(
         "a signal after the work exits at once",
         ("R7-leaving",),
         "greenroom.terminal._signal_ladder",
