@@ -329,7 +329,7 @@ def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions
         cached_tokens=run.cached_tokens,
         output_tokens=run.output_tokens,
         is_estimate=opening.is_rule_based,
-        usd=run.usd,
+        usd=None if opening.is_rule_based else run.usd,
         duration_s=round(duration_s, 3),
         error=error,
         # By its rules the lead puts an item on the board for whatever there is to read or to search.
