@@ -186,7 +186,7 @@ async def _swarm(
                     resume=options.resume,
                     files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:
-                    ladder.stop, ladder.kill = partial(_stop, session), session.kill
+                    ladder.stop, ladder.kill = partial(_stop, session, watchers), session.kill
                     _start_view(watchers, view, session)
                     run.folder, run.began_s = session.run_folder, trio.current_time()
                     at_budget = stopping_at_budget(watchers, session, ladder.stop)
@@ -207,12 +207,24 @@ def _beginning(options: SwarmOptions, plan: SwarmPlan) -> SwarmBeginning:
     return SwarmBeginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
 
 
-def _stop(session: Session, why: str) -> None:
-    """Begin the ordered stop; the lead takes no new turn for mail that teammates still send, and ends side by side with
-    them.
+def _stop(session: Session, watchers: trio.Nursery, why: str) -> None:
+    """Begin the ordered stop; no agent begins a turn for what still comes.
+
+    A lead that is in a turn, such as the one that plans, ends it first, with its board and teammates there; an idle one ends side
+    by side with them.
     """
-    session.stop(why)
-    session.main.stop(why=why)
+    lead = session.main
+    session.agents.close()
+    lead.stop(why=why)
+
+    async def stop_rest() -> None:
+        await lead.wait_ended()
+        session.stop(why)
+
+    if lead.is_busy:
+        watchers.start_soon(stop_rest, name="greenroom stop")
+    else:
+        session.stop(why)
 
 
 def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:

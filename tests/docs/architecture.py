@@ -187,7 +187,7 @@ def arrows() -> Mapping[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for module, source in sources().items():
         here = folder(module)
-        if here and here not in ("__main__", "_version"):
+        if here and here not in ("__main__", "_exit_signals", "_version"):
             found.setdefault(here, set()).update(imported_folders(source) - {here, "", "_version"})
     return {here: frozenset(there) for here, there in found.items()}
 

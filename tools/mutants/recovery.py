@@ -60,6 +60,14 @@ RECOVERY: Final = (
         tests=("tests/swarm/test_claude.py",),
     ),
     Mutant(
+        "a lead that plans loses its board",
+        ("R7-a",),
+        "greenroom.swarm._swarm",
+        "    if lead.is_busy:\n",
+        "    if False:\n",
+        tests=_CUT,
+    ),
+    Mutant(
         "a signal after the work exits at once",
         ("R7-leaving",),
         "greenroom.terminal._signal_ladder",
