@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.promises import PROMISES
+from tests.test_promises import named_in_tests
 from tools.mutants.all_mutants import MUTANTS
 from tools.mutants.catalogue import Mutant
 
@@ -32,6 +34,21 @@ def test_every_promise_has_a_mutant() -> None:
 
     assert sorted(set(PROMISES) - broken) == []
     assert sorted(broken - set(PROMISES)) == []
+
+
+def test_every_mutant_is_run_against_a_test_of_its_promises() -> None:
+    """Where tests are listed, only those of the promises run."""
+    without = []
+    for mutant in MUTANTS:
+        named = {name for name, files in named_in_tests().items() for file in files if is_in(file, mutant.tests)}
+        if mutant.promises and mutant.tests and not named & set(mutant.promises):
+            without.append(mutant.name)
+
+    assert without == []
+
+
+def is_in(file: str, places: Sequence[str]) -> bool:
+    return any(f"tests/{file}" == place or f"tests/{file}".startswith(f"{place}/") for place in places)
 
 
 def test_a_patch_that_no_longer_fits_says_so() -> None:
