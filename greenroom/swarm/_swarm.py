@@ -165,7 +165,8 @@ async def _swarm(
     options: SwarmOptions, opening: SwarmOpening, model: Model, plan: SwarmPlan, runs: Path, settings: Mapping[str, Any]
 ) -> int:
     view = make_view(options)
-    view.begin(opening)
+    if options.resume is None:
+        view.begin(opening)
     run = _Run()
     ladder = Ladder(view.say)
     ladder.leave = view.leave
@@ -186,6 +187,8 @@ async def _swarm(
                     resume=options.resume,
                     files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:
+                    if options.resume is not None:  # not before: the run may be held, damaged or a newer version's
+                        view.begin(opening)
                     ladder.stop, ladder.kill = partial(_stop, session, watchers), session.kill
                     _start_view(watchers, view, session)
                     run.folder, run.began_s = session.run_folder, trio.current_time()

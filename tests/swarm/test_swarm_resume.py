@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -80,6 +81,34 @@ def test_what_cannot_be_resumed_is_said_in_a_line(
     assert out == ""
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_run_that_cannot_be_opened_is_refused_before_any_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
+    assert main(["swarm", str(repo), "--runs", str(runs)]) == 0
+    (run,) = runs.glob("2*")
+    journal = run / "journal.jsonl"
+    whole = journal.read_bytes()
+
+    def refused() -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(["swarm", "--resume", "last", "--runs", str(runs)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    with (run / "run.lock").open("rb+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        held = refused()
+    header, rest = whole.split(b"\n", 1)
+    journal.write_bytes(re.sub(rb'"v":\d+', b'"v":9999', header) + b"\n" + rest)
+    newer = refused()
+    journal.write_bytes(b"damaged\n" + rest)
+    damaged = refused()
+
+    for code, out, err in (held, newer, damaged):
+        assert (code, out, err.count("\n")) == (2, "", 1), err
 
 
 def test_a_run_that_is_not_a_swarm_is_refused_and_not_touched(
