@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
-from operator import is_
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -202,7 +201,7 @@ class Conversation:
         if self._call_ids is None:
             self._call_ids = {call.id for message in self._messages for call in message.tool_uses}
         admitted = [acceptable_call(call, self._call_ids) for call in calls]
-        if all(map(is_, admitted, calls)):
+        if tuple(admitted) == calls:
             return response
         rest = iter(admitted)
         content = [next(rest) if isinstance(block, ToolUseBlock) else block for block in response.content]

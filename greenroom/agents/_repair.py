@@ -13,7 +13,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents._blocks import LOST_RESULT, acceptable_call, is_acceptable_call
+from greenroom.agents._blocks import LOST_RESULT, ROLES, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
@@ -68,55 +68,63 @@ def _faults_from(first: int, messages: Sequence[Message], seen: set[str]) -> lis
     faults: list[str] = []
     asked: list[str] = []
     for number in range(first, len(messages)):
-        message = messages[number]
-        expected = "assistant" if number % 2 else "user"
+        message, expected = messages[number], ROLES[number % 2]
         if message.role != expected:
             faults.append(f"message {number}: it is the {message.role}'s and should be the {expected}'s")
         if not message.content:
             faults.append(f"message {number}: it is empty")
         results: list[str] = []
-        calls: list[ToolUseBlock] = []
-        faults += [f"message {number}: {fault}" for fault in _misplaced(message, results, calls)]
+        calls: list[str] = []
+        _read_blocks(number, message, results, calls, seen, faults)
         if results != asked and sorted(results) != sorted(asked):
             faults.append(f"message {number}: it holds the results {results}, and {asked} were asked for")
-        asked = []
-        for call in calls:
-            asked.append(call.id)
-            if call.id in seen:
-                faults.append(f"message {number}: two calls have the id {call.id!r}")
-            if not is_acceptable_call(call):
-                what = "an id or a name with characters that are not allowed"
-                faults.append(f"message {number}: the call {call.id!r} of {call.name!r} has {what}")
-            seen.add(call.id)
+        asked = calls
     if asked:
         faults.append(f"message {len(messages) - 1}: its calls {asked} have no results")
     return faults
 
 
-def _misplaced(message: Message, results: list[str], calls: list[ToolUseBlock]) -> Sequence[str]:
-    """Return the faults of a message by itself; `results` and `calls` get what it has of them."""
-    faults: list[str] = []
+def _read_blocks(
+    number: int, message: Message, results: list[str], calls: list[str], seen: set[str], faults: list[str]
+) -> None:
+    """Check the blocks of a message by themselves; once for each message of each conversation.
+
+    Args:
+        number: The number of the message.
+        message: The message.
+        results: Gets the ids of the calls that it has results of.
+        calls: Gets the ids of its calls.
+        seen: The ids of the calls before; gets its own.
+        faults: Gets its faults.
+    """
     is_user, was_text = message.role == "user", False
     for block in message.content:
         if isinstance(block, TextBlock):
             was_text = True
             if not block.text.strip():
-                faults.append("a text is blank")
+                faults.append(f"message {number}: a text is blank")
             continue
         is_result = isinstance(block, ToolResultBlock)
         if is_result is not is_user:
-            faults.append(f"a {type(block).__name__} is not the {message.role}'s")
+            faults.append(f"message {number}: a {type(block).__name__} is not the {message.role}'s")
         if isinstance(block, ToolResultBlock):
             results.append(block.tool_use_id)
-            if is_user and was_text:
-                faults.append("a result stands behind text")
+            if was_text:
+                faults.append(f"message {number}: a result stands behind text")
         elif isinstance(block, ToolUseBlock):
-            calls.append(block)
+            calls.append(block.id)
+            if block.id in seen:
+                faults.append(f"message {number}: two calls have the id {block.id!r}")
+            elif not is_acceptable_call(block):
+                faults.append(f"message {number}: the call {block.id!r} of {block.name!r} has {_NOT_A_WORD}")
+            seen.add(block.id)
         elif not block.signature:
-            faults.append("thinking has no signature")
+            faults.append(f"message {number}: thinking has no signature")
     if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
-        faults.append("it ends with thinking")
-    return faults
+        faults.append(f"message {number}: it ends with thinking")
+
+
+_NOT_A_WORD: Final = "an id or a name with characters that are not allowed"
 
 
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
