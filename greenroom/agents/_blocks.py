@@ -26,10 +26,10 @@ from greenroom.models import (
 )
 
 ROLES: Final = get_args(Role)
-_WORD: Final = re.compile(r"[a-zA-Z0-9_-]+")
-"""Matches what providers accept as the id of a call; and as the name of a tool, up to its length."""
-_NAME_CHARS: Final = 128
-"""Maximum length of the name of a tool."""
+ID_RULE: Final = re.compile(r"[a-zA-Z0-9_-]+")
+"""Matches what providers accept as the id of a call."""
+NAME_RULE: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+"""Matches what providers accept as the name of a tool."""
 _NOT_ALLOWED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
 """The result of a call that was ended with its turn (the leading coding agent's text)."""
@@ -177,12 +177,7 @@ def _image(block: Mapping[str, Any]) -> Image | None:
 
 def is_acceptable_call(call: ToolUseBlock) -> bool:
     """True if a provider takes the id and the name of a call back."""
-    return _is_word(call.id) and _is_word(call.name) and len(call.name) <= _NAME_CHARS
-
-
-def _is_word(text: str) -> bool:
-    # Nearly every id and name is an identifier but for its hyphens; a pattern costs twice as much, for each call.
-    return (text.isascii() and text.replace("-", "_").isidentifier()) or _WORD.fullmatch(text) is not None
+    return ID_RULE.fullmatch(call.id) is not None and NAME_RULE.fullmatch(call.name) is not None
 
 
 def acceptable_call(call: ToolUseBlock, taken: set[str]) -> ToolUseBlock:
@@ -196,7 +191,7 @@ def acceptable_call(call: ToolUseBlock, taken: set[str]) -> ToolUseBlock:
         number += 1
         fresh = f"{base}_{number}"
     taken.add(fresh)
-    return attrs.evolve(call, id=fresh, name=_NOT_ALLOWED.sub("_", call.name)[:_NAME_CHARS] or "unnamed")
+    return attrs.evolve(call, id=fresh, name=_NOT_ALLOWED.sub("_", call.name)[:128] or "unnamed")
 
 
 def open_calls(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._blocks import acceptable_call, encode_message, open_calls, results_for
+from greenroom.agents._blocks import encode_message, open_calls, results_for
 from greenroom.agents._repair import SoundnessCheck
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import (
@@ -110,12 +110,10 @@ class Conversation:
         self._attached = {} if attached is None else attached
         self._told = {} if told is None else told
         self._number = 0
-        self.soundness = SoundnessCheck()
+        self.soundness = SoundnessCheck(messages)
         """Of the conversation, as it was last sent."""
         self._counted_tokens = 0
         self._uncounted_chars = 0
-        self._call_ids: set[str] | None = None
-        """Of the calls so far; None until the first new one."""
         self._measured = 0
         """Messages that either of both tells of; the rest is measured when somebody asks for the size."""
 
@@ -196,11 +194,7 @@ class Conversation:
         Providers before which a gateway stands give an id again, or one that they do not take back.
         """
         calls = response.tool_uses
-        if not calls:
-            return response
-        if self._call_ids is None:
-            self._call_ids = {call.id for message in self._messages for call in message.tool_uses}
-        admitted = [acceptable_call(call, self._call_ids) for call in calls]
+        admitted = [self.soundness.admit(call) for call in calls]
         if tuple(admitted) == calls:
             return response
         rest = iter(admitted)
@@ -262,7 +256,8 @@ class Conversation:
     def tokens(self) -> int:
         """Its size: what the provider counted last, and an estimate of what has come since."""
         if self._measured < len(self._messages):
-            self._uncounted_chars += sum([_chars(message) for message in self._messages[self._measured :]])
+            for message in self._messages[self._measured :]:
+                self._uncounted_chars += _chars(message)
             self._measured = len(self._messages)
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 

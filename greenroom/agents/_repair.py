@@ -8,6 +8,7 @@ share an id; ids and names have the characters that providers take. An answer do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import is_
 from typing import Final, final
 
@@ -16,6 +17,8 @@ import attrs
 from greenroom.agents._blocks import LOST_RESULT, ROLES, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
+_NO_IDS: Final = frozenset[str]()
+"""One for all conversations."""
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
 
 
@@ -31,39 +34,58 @@ class Repaired:
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
     """Return what a provider would refuse in a conversation at rest, each in one sentence."""
-    return _faults_from(0, messages, set())
+    return _faults_from(0, messages, set(), [])
 
 
 @final
 class SoundnessCheck:
-    """Checks one conversation again and again as it grows; each check reads only what is new since the last one."""
+    """Checks one conversation again and again as it grows; each check reads only what is new since the last one.
 
-    __slots__ = ("_ids", "_sound")
+    Args:
+        messages: What the conversation begins with; their calls have their ids.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_admitted", "_former", "_ids", "_sound")
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._sound: tuple[Message, ...] = ()
         self._ids: set[str] = set()
-        """Of the calls in it."""
+        """Of the calls that were read or admitted."""
+        self._former = frozenset([call.id for message in messages for call in message.tool_uses]) or _NO_IDS
+        """Of calls that were not read, or stood in messages that the conversation has lost."""
+        self._admitted: list[ToolUseBlock] = []
+        """Calls that were admitted since the last check."""
+
+    def admit(self, call: ToolUseBlock) -> ToolUseBlock:
+        """Return a new call as it can stand in the conversation, under an id that no other one has or had."""
+        taken = self._ids | self._former if self._former else self._ids
+        admitted = acceptable_call(call, taken)
+        self._ids.add(admitted.id)
+        self._admitted.append(admitted)
+        return admitted
 
     def is_sound(self, messages: tuple[Message, ...]) -> bool:
         """True if a provider takes a conversation as it is."""
         known = len(self._sound)
-        if messages[:known] != self._sound:
-            known, self._ids = 0, set()
-        is_sound = not _faults_from(known, messages, self._ids)
+        if not known or messages[:known] != self._sound:
+            former, self._ids = self._former | self._ids, set()
+            is_sound = not _faults_from(0, messages, self._ids, [])
+            self._former = former - self._ids or _NO_IDS
+        else:
+            is_sound = not _faults_from(known, messages, self._ids, self._admitted)
         self._sound = messages if is_sound else ()
-        if not is_sound:
-            self._ids = set()
+        self._admitted.clear()
         return is_sound
 
 
-def _faults_from(first: int, messages: Sequence[Message], seen: set[str]) -> list[str]:
+def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitted: list[ToolUseBlock]) -> list[str]:
     """Return the faults of messages from a number on; those before are sound and at rest.
 
     Args:
         first: The number.
         messages: The conversation.
-        seen: The ids of the calls before; gets those of the others.
+        seen: The ids of the calls before and of the admitted ones; gets those of the others.
+        admitted: Calls that are acceptable, and have been given an id of their own; loses those that are read.
     """
     faults: list[str] = []
     asked: list[str] = []
@@ -75,7 +97,7 @@ def _faults_from(first: int, messages: Sequence[Message], seen: set[str]) -> lis
             faults.append(f"message {number}: it is empty")
         results: list[str] = []
         calls: list[str] = []
-        _read_blocks(number, message, results, calls, seen, faults)
+        _read_blocks(number, message, results, calls, seen, admitted, faults)
         if results != asked and sorted(results) != sorted(asked):
             faults.append(f"message {number}: it holds the results {results}, and {asked} were asked for")
         asked = calls
@@ -85,7 +107,13 @@ def _faults_from(first: int, messages: Sequence[Message], seen: set[str]) -> lis
 
 
 def _read_blocks(
-    number: int, message: Message, results: list[str], calls: list[str], seen: set[str], faults: list[str]
+    number: int,
+    message: Message,
+    results: list[str],
+    calls: list[str],
+    seen: set[str],
+    admitted: list[ToolUseBlock],
+    faults: list[str],
 ) -> None:
     """Check the blocks of a message by themselves; once for each message of each conversation.
 
@@ -94,7 +122,8 @@ def _read_blocks(
         message: The message.
         results: Gets the ids of the calls that it has results of.
         calls: Gets the ids of its calls.
-        seen: The ids of the calls before; gets its own.
+        seen: The ids of the calls before and of the admitted ones; gets its own.
+        admitted: Calls that need no check; loses those that are read.
         faults: Gets its faults.
     """
     is_user, was_text = message.role == "user", False
@@ -113,10 +142,10 @@ def _read_blocks(
                 faults.append(f"message {number}: a result stands behind text")
         elif isinstance(block, ToolUseBlock):
             calls.append(block.id)
-            if block.id in seen:
-                faults.append(f"message {number}: two calls have the id {block.id!r}")
-            elif not is_acceptable_call(block):
-                faults.append(f"message {number}: the call {block.id!r} of {block.name!r} has {_NOT_A_WORD}")
+            if block in admitted:
+                admitted.remove(block)
+            elif fault := _fault_of_call(block, seen):
+                faults.append(f"message {number}: {fault}")
             seen.add(block.id)
         elif not block.signature:
             faults.append(f"message {number}: thinking has no signature")
@@ -124,7 +153,12 @@ def _read_blocks(
         faults.append(f"message {number}: it ends with thinking")
 
 
-_NOT_A_WORD: Final = "an id or a name with characters that are not allowed"
+def _fault_of_call(call: ToolUseBlock, seen: AbstractSet[str]) -> str:
+    if call.id in seen:
+        return f"two calls have the id {call.id!r}"
+    if not is_acceptable_call(call):
+        return f"the call {call.id!r} of {call.name!r} has an id or a name with characters that are not allowed"
+    return ""
 
 
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:

@@ -371,7 +371,8 @@ class Rounds:
             home.note_response(response)
             is_later = home.profile.hooks is not None and is_shown_later(turn, response)
             appended = conversation.answer(response, is_shown_later=is_later)
-            turn.hide(appended if is_later else None)
+            if is_later:
+                turn.hide(appended)
         if response.stop_reason is not None:
             conversation.note_tokens(response.usage.total)
             home.compactions.note_request()
@@ -424,7 +425,8 @@ class Rounds:
             turn.guard.expect(calls)
         try:
             await run_calls(calls, turn, results)
-            reminders = await home.ports.follow([call for call in calls if not results[call.id].is_error])
+            done = [call for call in calls if not results[call.id].is_error]
+            reminders = await home.ports.follow(done)
             if reminders:
                 turn.state.remind(reminders)
         except Deferred:

@@ -332,8 +332,8 @@ class AgentState:
             task: Its place in the table.
             stall_s: Seconds for which its model may send nothing while the task is in the background.
         """
-        task.progress = Progress()
-        self.run = AgentRun(task, stall_s)
+        task.progress = progress = Progress()
+        self.run = AgentRun(task, stall_s, progress)
         self.last_text = ""
         if task.info.run > 1:
             self.start = attrs.evolve(self.start, open_results={})
