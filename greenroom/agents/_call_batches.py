@@ -81,8 +81,7 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     home.note_activity(f"{call.name} {summary}".rstrip())
     if progress is not None:
         progress.note_call(call.name, summary)
-    state, error = KILLED, ""
-    text = ""
+    state, error, text = KILLED, "", ""
     try:
         tool = home.profile.tools.find(call.name)
         context = turn.tool_context.for_call(call.id)
@@ -111,7 +110,9 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
         state, error = outcome.state.value, describe(outcome.error)
         raise outcome.reraise or group from None
     finally:
-        text, error, seen = _taken(call, home, text, error)
+        seen: Sequence[Image] = ()
+        if home.workspace.images or home.workspace.responses or not home.services.secrets.is_empty:
+            text, error, seen = _taken(call, home, text, error)
         size = len(text)
         emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:

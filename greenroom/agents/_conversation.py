@@ -193,13 +193,8 @@ class Conversation:
 
         Providers before which a gateway stands give an id again, or one that they do not take back.
         """
-        calls = response.tool_uses
-        admitted = [self.soundness.admit(call) for call in calls]
-        if tuple(admitted) == calls:
-            return response
-        rest = iter(admitted)
-        content = [next(rest) if isinstance(block, ToolUseBlock) else block for block in response.content]
-        return attrs.evolve(response, content=tuple(content))
+        content = self.soundness.admit(response.content)
+        return response if content is response.content else attrs.evolve(response, content=content)
 
     def answer(self, response: ModelResponse, *, is_shown_later: bool = False) -> Appended | None:
         """Append what the model said, and return what is told of it; an empty message is left out: no provider accepts it.

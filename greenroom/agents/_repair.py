@@ -56,8 +56,12 @@ class SoundnessCheck:
         self._admitted: list[ToolUseBlock] = []
         """Calls that were admitted since the last check."""
 
-    def admit(self, call: ToolUseBlock) -> ToolUseBlock:
-        """Return a new call as it can stand in the conversation, under an id that no other one has or had."""
+    def admit(self, content: tuple[Block, ...]) -> tuple[Block, ...]:
+        """Return what the model said as it can stand in the conversation: each call has an id that no other one has or had."""
+        admitted = tuple([self._admit(block) if isinstance(block, ToolUseBlock) else block for block in content])
+        return content if admitted == content else admitted
+
+    def _admit(self, call: ToolUseBlock) -> ToolUseBlock:
         taken = self._ids | self._former if self._former else self._ids
         admitted = acceptable_call(call, taken)
         self._ids.add(admitted.id)
@@ -95,53 +99,45 @@ def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitt
             faults.append(f"message {number}: it is the {message.role}'s and should be the {expected}'s")
         if not message.content:
             faults.append(f"message {number}: it is empty")
-        results: list[str] = []
-        calls: list[str] = []
-        _read_blocks(number, message, results, calls, seen, admitted, faults)
-        if results != asked and sorted(results) != sorted(asked):
-            faults.append(f"message {number}: it holds the results {results}, and {asked} were asked for")
-        asked = calls
+        ids = _read_blocks(number, message, seen, admitted, faults)
+        if message.role == "assistant":
+            asked = ids
+            continue
+        if ids != asked and sorted(ids) != sorted(asked):
+            faults.append(f"message {number}: it holds the results {ids}, and {asked} were asked for")
+        asked = []
     if asked:
         faults.append(f"message {len(messages) - 1}: its calls {asked} have no results")
     return faults
 
 
 def _read_blocks(
-    number: int,
-    message: Message,
-    results: list[str],
-    calls: list[str],
-    seen: set[str],
-    admitted: list[ToolUseBlock],
-    faults: list[str],
-) -> None:
-    """Check the blocks of a message by themselves; once for each message of each conversation.
+    number: int, message: Message, seen: set[str], admitted: list[ToolUseBlock], faults: list[str]
+) -> list[str]:
+    """Return the ids of the calls of an answer, or those of the calls of which a message of the user's has the results.
 
     Args:
         number: The number of the message.
         message: The message.
-        results: Gets the ids of the calls that it has results of.
-        calls: Gets the ids of its calls.
         seen: The ids of the calls before and of the admitted ones; gets its own.
         admitted: Calls that need no check; loses those that are read.
-        faults: Gets its faults.
+        faults: Gets what is wrong with the blocks, by themselves and in their order.
     """
+    ids: list[str] = []
     is_user, was_text = message.role == "user", False
     for block in message.content:
         if isinstance(block, TextBlock):
             was_text = True
             if not block.text.strip():
                 faults.append(f"message {number}: a text is blank")
-            continue
-        is_result = isinstance(block, ToolResultBlock)
-        if is_result is not is_user:
+        elif isinstance(block, ToolResultBlock) is not is_user:
             faults.append(f"message {number}: a {type(block).__name__} is not the {message.role}'s")
-        if isinstance(block, ToolResultBlock):
-            results.append(block.tool_use_id)
+        elif isinstance(block, ToolResultBlock):
+            ids.append(block.tool_use_id)
             if was_text:
                 faults.append(f"message {number}: a result stands behind text")
         elif isinstance(block, ToolUseBlock):
-            calls.append(block.id)
+            ids.append(block.id)
             if block in admitted:
                 admitted.remove(block)
             elif fault := _fault_of_call(block, seen):
@@ -151,6 +147,7 @@ def _read_blocks(
             faults.append(f"message {number}: thinking has no signature")
     if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
         faults.append(f"message {number}: it ends with thinking")
+    return ids
 
 
 def _fault_of_call(call: ToolUseBlock, seen: AbstractSet[str]) -> str:

@@ -291,7 +291,7 @@ class AgentState:
         """Note the actor of a run."""
         self.context, self.ref = ctx, ctx.ref
         if not self.profile.id:
-            self.replace(id=ctx.ref.id)
+            self.profile = self.profile.with_id(ctx.ref.id)
 
     async def prepare(self, ctx: Context) -> None:
         """Have the session read what the agent starts with, unless that has been done."""
