@@ -99,53 +99,65 @@ def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitt
             faults.append(f"message {number}: it is the {message.role}'s and should be the {expected}'s")
         if not message.content:
             faults.append(f"message {number}: it is empty")
-        ids = _read_blocks(number, message, seen, admitted, faults)
         if message.role == "assistant":
-            asked = ids
+            asked = _read_answer(number, message, seen, admitted, faults)
             continue
-        if ids != asked and sorted(ids) != sorted(asked):
-            faults.append(f"message {number}: it holds the results {ids}, and {asked} were asked for")
+        answered = _read_reply(number, message, faults)
+        if answered != asked and sorted(answered) != sorted(asked):
+            faults.append(f"message {number}: it holds the results {answered}, and {asked} were asked for")
         asked = []
     if asked:
         faults.append(f"message {len(messages) - 1}: its calls {asked} have no results")
     return faults
 
 
-def _read_blocks(
-    number: int, message: Message, seen: set[str], admitted: list[ToolUseBlock], faults: list[str]
-) -> list[str]:
-    """Return the ids of the calls of an answer, or those of the calls of which a message of the user's has the results.
-
-    Args:
-        number: The number of the message.
-        message: The message.
-        seen: The ids of the calls before and of the admitted ones; gets its own.
-        admitted: Calls that need no check; loses those that are read.
-        faults: Gets what is wrong with the blocks, by themselves and in their order.
-    """
+def _read_reply(number: int, message: Message, faults: list[str]) -> list[str]:
+    """Return the ids of the calls of which a message of the user's has the results; `faults` gets what is wrong with it."""
     ids: list[str] = []
-    is_user, was_text = message.role == "user", False
+    was_text = False
     for block in message.content:
-        if isinstance(block, TextBlock):
-            was_text = True
-            if not block.text.strip():
-                faults.append(f"message {number}: a text is blank")
-        elif isinstance(block, ToolResultBlock) is not is_user:
-            faults.append(f"message {number}: a {type(block).__name__} is not the {message.role}'s")
-        elif isinstance(block, ToolResultBlock):
+        if isinstance(block, ToolResultBlock):
             ids.append(block.tool_use_id)
             if was_text:
                 faults.append(f"message {number}: a result stands behind text")
-        elif isinstance(block, ToolUseBlock):
+        elif isinstance(block, TextBlock):
+            was_text = True
+            if not block.text.strip():
+                faults.append(f"message {number}: a text is blank")
+        else:
+            faults.append(f"message {number}: a {type(block).__name__} is not the user's")
+    return ids
+
+
+def _read_answer(
+    number: int, message: Message, seen: set[str], admitted: list[ToolUseBlock], faults: list[str]
+) -> list[str]:
+    """Return the ids of the calls of an answer; `faults` gets what is wrong with it.
+
+    Args:
+        number: The number of the message.
+        message: The answer.
+        seen: The ids of the calls before and of the admitted ones; gets its own.
+        admitted: Calls that need no check; loses those that are read.
+        faults: Gets its faults.
+    """
+    ids: list[str] = []
+    for block in message.content:
+        if isinstance(block, ToolUseBlock):
             ids.append(block.id)
             if block in admitted:
                 admitted.remove(block)
             elif fault := _fault_of_call(block, seen):
                 faults.append(f"message {number}: {fault}")
             seen.add(block.id)
+        elif isinstance(block, TextBlock):
+            if not block.text.strip():
+                faults.append(f"message {number}: a text is blank")
+        elif isinstance(block, ToolResultBlock):
+            faults.append(f"message {number}: a {type(block).__name__} is not the assistant's")
         elif not block.signature:
             faults.append(f"message {number}: thinking has no signature")
-    if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
+    if message.content and isinstance(message.content[-1], ThinkingBlock):
         faults.append(f"message {number}: it ends with thinking")
     return ids
 
