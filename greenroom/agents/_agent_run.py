@@ -32,15 +32,12 @@ class AgentRun:
     """Its place in the table of tasks; None for an agent that does not stand there."""
     stall_s: float = math.inf
     """Seconds for which its model may send nothing while the task is in the background."""
+    progress: Progress | None = None
+    """The counters of the run, which its task shows; None without a task."""
     denials: tuple[Denial, ...] = ()
     """Calls that were refused, in order."""
     ended_by: Cause | None = None
     """The cause of the end of the turn with which the run ended."""
-
-    @property
-    def progress(self) -> Progress | None:
-        """The counters of the run; None without a task."""
-        return None if self.task is None else self.task.progress
 
     @property
     def stall_limit_s(self) -> float:

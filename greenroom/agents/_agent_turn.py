@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import final
 
 import attrs
@@ -12,6 +11,7 @@ from greenroom.actors import Context
 from greenroom.agents._conversation import Appended, Conversation
 from greenroom.agents._guard import Guard
 from greenroom.agents._model_request import Keep, ask_model
+from greenroom.agents._profile import AgentProfile
 from greenroom.agents._repetition import Repetition
 from greenroom.agents._state import NO_USAGE, AgentState
 from greenroom.agents._turn_hooks import Hooking, StoppedByHook
@@ -59,7 +59,8 @@ class AgentTurn:
     waits_cut: int = attrs.field(init=False, default=0)
     """Number of waits of the current request that were shortened by mail."""
     _tool_context: ToolContext = attrs.field(init=False)
-    _works_in: tuple[Path | None, tuple[Path, ...] | None] = attrs.field(init=False)
+    _profile: AgentProfile = attrs.field(init=False)
+    """The profile that the tool context is for."""
 
     def __attrs_post_init__(self) -> None:
         self.agent, self.incarnation, self.turn = token = self.ctx.turn.token
@@ -67,7 +68,7 @@ class AgentTurn:
         self.emit = self.ctx.recorder.emit_fields
         home = self.home
         self._tool_context = home.tool_context()
-        self._works_in = home.profile.place, home.profile.own_roots
+        self._profile = home.profile
         self.stop_guard = StopGuard(home.services.settings.stop_blocks)
         self.state = TurnState(token=token, seq=self.seq, recorder=self.ctx.recorder)
         home.begin_turn(self.state)
@@ -86,9 +87,11 @@ class AgentTurn:
     @property
     def tool_context(self) -> ToolContext:
         """The tool context that all calls of the turn share, for the folders in which the agent works now."""
-        place, roots = self.home.profile.place, self.home.profile.own_roots
-        if (place, roots) != self._works_in:
-            self._tool_context, self._works_in = self.home.tool_context(), (place, roots)
+        former, profile = self._profile, self.home.profile
+        if profile is not former:
+            if (profile.place, profile.own_roots) != (former.place, former.own_roots):
+                self._tool_context = self.home.tool_context()
+            self._profile = profile
         return self._tool_context
 
     def begin_round(self) -> None:

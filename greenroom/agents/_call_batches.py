@@ -74,14 +74,14 @@ async def _collect(call: ToolUseBlock, turn: AgentTurn, results: dict[str, ToolR
 
 async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     emit, home = turn.emit, turn.home
+    progress = home.run.progress
     summary = summarize(call.input)
     agent, incarnation, number = turn.agent, turn.incarnation, turn.round
     began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
     home.note_activity(f"{call.name} {summary}".rstrip())
-    if home.run.progress is not None:
-        home.run.progress.note_call(call.name, summary)
-    state, error = KILLED, ""
-    text = ""
+    if progress is not None:
+        progress.note_call(call.name, summary)
+    state, error, text = KILLED, "", ""
     try:
         tool = home.profile.tools.find(call.name)
         context = turn.tool_context.for_call(call.id)
@@ -92,8 +92,8 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
                 await _make_durable(call, tool, home.services.wait_durable)
             text = await tool.call(call.input, context)
         state = COMPLETED
-        if home.run.progress is not None and call.name in _CHANGING:
-            home.run.progress.note_change(call.input)
+        if progress is not None and call.name in _CHANGING:
+            progress.note_change(call.input)
     except Deferred:
         error = "deferred"
         raise
@@ -110,7 +110,9 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
         state, error = outcome.state.value, describe(outcome.error)
         raise outcome.reraise or group from None
     finally:
-        text, error, seen = _taken(call, home, text, error)
+        seen: Sequence[Image] = ()
+        if home.workspace.images or home.workspace.responses or not home.services.secrets.is_empty:
+            text, error, seen = _taken(call, home, text, error)
         size = len(text)
         emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:

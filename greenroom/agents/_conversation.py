@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
-from operator import is_
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._blocks import acceptable_call, encode_message, open_calls, results_for
+from greenroom.agents._blocks import encode_message, open_calls, results_for
 from greenroom.agents._repair import SoundnessCheck
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import (
@@ -111,12 +110,10 @@ class Conversation:
         self._attached = {} if attached is None else attached
         self._told = {} if told is None else told
         self._number = 0
-        self.soundness = SoundnessCheck()
+        self.soundness = SoundnessCheck(messages)
         """Of the conversation, as it was last sent."""
         self._counted_tokens = 0
         self._uncounted_chars = 0
-        self._call_ids: set[str] | None = None
-        """Of the calls so far; None until the first new one."""
         self._measured = 0
         """Messages that either of both tells of; the rest is measured when somebody asks for the size."""
 
@@ -196,17 +193,8 @@ class Conversation:
 
         Providers before which a gateway stands give an id again, or one that they do not take back.
         """
-        calls = response.tool_uses
-        if not calls:
-            return response
-        if self._call_ids is None:
-            self._call_ids = {call.id for message in self._messages for call in message.tool_uses}
-        admitted = [acceptable_call(call, self._call_ids) for call in calls]
-        if all(map(is_, admitted, calls)):
-            return response
-        rest = iter(admitted)
-        content = [next(rest) if isinstance(block, ToolUseBlock) else block for block in response.content]
-        return attrs.evolve(response, content=tuple(content))
+        content = self.soundness.admit(response.content)
+        return response if content is response.content else attrs.evolve(response, content=content)
 
     def answer(self, response: ModelResponse, *, is_shown_later: bool = False) -> Appended | None:
         """Append what the model said, and return what is told of it; an empty message is left out: no provider accepts it.
@@ -263,7 +251,8 @@ class Conversation:
     def tokens(self) -> int:
         """Its size: what the provider counted last, and an estimate of what has come since."""
         if self._measured < len(self._messages):
-            self._uncounted_chars += sum([_chars(message) for message in self._messages[self._measured :]])
+            for message in self._messages[self._measured :]:
+                self._uncounted_chars += _chars(message)
             self._measured = len(self._messages)
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 

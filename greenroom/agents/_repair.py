@@ -8,14 +8,17 @@ share an id; ids and names have the characters that providers take. An answer do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import is_
 from typing import Final, final
 
 import attrs
 
-from greenroom.agents._blocks import LOST_RESULT, acceptable_call, is_acceptable_call
+from greenroom.agents._blocks import LOST_RESULT, ROLES, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
+_NO_IDS: Final = frozenset[str]()
+"""One for all conversations."""
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
 
 
@@ -31,92 +34,140 @@ class Repaired:
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
     """Return what a provider would refuse in a conversation at rest, each in one sentence."""
-    return _faults_from(0, messages, set())
+    return _faults_from(0, messages, set(), [])
 
 
 @final
 class SoundnessCheck:
-    """Checks one conversation again and again as it grows; each check reads only what is new since the last one."""
+    """Checks one conversation again and again as it grows; each check reads only what is new since the last one.
 
-    __slots__ = ("_ids", "_sound")
+    Args:
+        messages: What the conversation begins with; their calls have their ids.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_admitted", "_former", "_ids", "_sound")
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._sound: tuple[Message, ...] = ()
         self._ids: set[str] = set()
-        """Of the calls in it."""
+        """Of the calls that were read or admitted."""
+        self._former = frozenset([call.id for message in messages for call in message.tool_uses]) or _NO_IDS
+        """Of calls that were not read, or stood in messages that the conversation has lost."""
+        self._admitted: list[ToolUseBlock] = []
+        """Calls that were admitted since the last check."""
+
+    def admit(self, content: tuple[Block, ...]) -> tuple[Block, ...]:
+        """Return what the model said as it can stand in the conversation: each call has an id that no other one has or had."""
+        admitted = tuple([self._admit(block) if isinstance(block, ToolUseBlock) else block for block in content])
+        return content if admitted == content else admitted
+
+    def _admit(self, call: ToolUseBlock) -> ToolUseBlock:
+        taken = self._ids | self._former if self._former else self._ids
+        admitted = acceptable_call(call, taken)
+        self._ids.add(admitted.id)
+        self._admitted.append(admitted)
+        return admitted
 
     def is_sound(self, messages: tuple[Message, ...]) -> bool:
         """True if a provider takes a conversation as it is."""
         known = len(self._sound)
-        if messages[:known] != self._sound:
-            known, self._ids = 0, set()
-        is_sound = not _faults_from(known, messages, self._ids)
+        if not known or messages[:known] != self._sound:
+            former, self._ids = self._former | self._ids, set()
+            is_sound = not _faults_from(0, messages, self._ids, [])
+            self._former = former - self._ids or _NO_IDS
+        else:
+            is_sound = not _faults_from(known, messages, self._ids, self._admitted)
         self._sound = messages if is_sound else ()
-        if not is_sound:
-            self._ids = set()
+        self._admitted.clear()
         return is_sound
 
 
-def _faults_from(first: int, messages: Sequence[Message], seen: set[str]) -> list[str]:
+def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitted: list[ToolUseBlock]) -> list[str]:
     """Return the faults of messages from a number on; those before are sound and at rest.
 
     Args:
         first: The number.
         messages: The conversation.
-        seen: The ids of the calls before; gets those of the others.
+        seen: The ids of the calls before and of the admitted ones; gets those of the others.
+        admitted: Calls that are acceptable, and have been given an id of their own; loses those that are read.
     """
     faults: list[str] = []
     asked: list[str] = []
     for number in range(first, len(messages)):
-        message = messages[number]
-        expected = "assistant" if number % 2 else "user"
+        message, expected = messages[number], ROLES[number % 2]
         if message.role != expected:
             faults.append(f"message {number}: it is the {message.role}'s and should be the {expected}'s")
         if not message.content:
             faults.append(f"message {number}: it is empty")
-        results: list[str] = []
-        calls: list[ToolUseBlock] = []
-        faults += [f"message {number}: {fault}" for fault in _misplaced(message, results, calls)]
-        if results != asked and sorted(results) != sorted(asked):
-            faults.append(f"message {number}: it holds the results {results}, and {asked} were asked for")
+        if message.role == "assistant":
+            asked = _read_answer(number, message, seen, admitted, faults)
+            continue
+        answered = _read_reply(number, message, faults)
+        if answered != asked and sorted(answered) != sorted(asked):
+            faults.append(f"message {number}: it holds the results {answered}, and {asked} were asked for")
         asked = []
-        for call in calls:
-            asked.append(call.id)
-            if call.id in seen:
-                faults.append(f"message {number}: two calls have the id {call.id!r}")
-            if not is_acceptable_call(call):
-                what = "an id or a name with characters that are not allowed"
-                faults.append(f"message {number}: the call {call.id!r} of {call.name!r} has {what}")
-            seen.add(call.id)
     if asked:
         faults.append(f"message {len(messages) - 1}: its calls {asked} have no results")
     return faults
 
 
-def _misplaced(message: Message, results: list[str], calls: list[ToolUseBlock]) -> Sequence[str]:
-    """Return the faults of a message by itself; `results` and `calls` get what it has of them."""
-    faults: list[str] = []
-    is_user, was_text = message.role == "user", False
+def _read_reply(number: int, message: Message, faults: list[str]) -> list[str]:
+    """Return the ids of the calls of which a message of the user's has the results; `faults` gets what is wrong with it."""
+    ids: list[str] = []
+    was_text = False
     for block in message.content:
-        if isinstance(block, TextBlock):
+        if isinstance(block, ToolResultBlock):
+            ids.append(block.tool_use_id)
+            if was_text:
+                faults.append(f"message {number}: a result stands behind text")
+        elif isinstance(block, TextBlock):
             was_text = True
             if not block.text.strip():
-                faults.append("a text is blank")
-            continue
-        is_result = isinstance(block, ToolResultBlock)
-        if is_result is not is_user:
-            faults.append(f"a {type(block).__name__} is not the {message.role}'s")
-        if isinstance(block, ToolResultBlock):
-            results.append(block.tool_use_id)
-            if is_user and was_text:
-                faults.append("a result stands behind text")
-        elif isinstance(block, ToolUseBlock):
-            calls.append(block)
+                faults.append(f"message {number}: a text is blank")
+        else:
+            faults.append(f"message {number}: a {type(block).__name__} is not the user's")
+    return ids
+
+
+def _read_answer(
+    number: int, message: Message, seen: set[str], admitted: list[ToolUseBlock], faults: list[str]
+) -> list[str]:
+    """Return the ids of the calls of an answer; `faults` gets what is wrong with it.
+
+    Args:
+        number: The number of the message.
+        message: The answer.
+        seen: The ids of the calls before and of the admitted ones; gets its own.
+        admitted: Calls that need no check; loses those that are read.
+        faults: Gets its faults.
+    """
+    ids: list[str] = []
+    for block in message.content:
+        if isinstance(block, ToolUseBlock):
+            ids.append(block.id)
+            if block in admitted:
+                admitted.remove(block)
+            elif fault := _fault_of_call(block, seen):
+                faults.append(f"message {number}: {fault}")
+            seen.add(block.id)
+        elif isinstance(block, TextBlock):
+            if not block.text.strip():
+                faults.append(f"message {number}: a text is blank")
+        elif isinstance(block, ToolResultBlock):
+            faults.append(f"message {number}: a {type(block).__name__} is not the assistant's")
         elif not block.signature:
-            faults.append("thinking has no signature")
-    if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
-        faults.append("it ends with thinking")
-    return faults
+            faults.append(f"message {number}: thinking has no signature")
+    if message.content and isinstance(message.content[-1], ThinkingBlock):
+        faults.append(f"message {number}: it ends with thinking")
+    return ids
+
+
+def _fault_of_call(call: ToolUseBlock, seen: AbstractSet[str]) -> str:
+    if call.id in seen:
+        return f"two calls have the id {call.id!r}"
+    if not is_acceptable_call(call):
+        return f"the call {call.id!r} of {call.name!r} has an id or a name with characters that are not allowed"
+    return ""
 
 
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:

@@ -70,13 +70,14 @@ class Repetition:
         self, calls: Sequence[ToolUseBlock], results: Sequence[ToolResultBlock], limits: RepetitionLimits
     ) -> tuple[str, RepeatedCall | None]:
         """Count the calls of a batch; return a reminder for the model, or nothing, and why the turn has to end, or None."""
-        failed = [(call, result) for call, result in zip(calls, results, strict=True) if result.is_error]
-        if len(failed) < len(calls):
-            self._failed.clear()
-            if not failed:
-                return "", None
+        for result in results:
+            if not result.is_error:
+                self._failed.clear()
+                break
         worst: tuple[int, ToolUseBlock, str] | None = None
-        for call, result in failed:
+        for call, result in zip(calls, results, strict=True):
+            if not result.is_error:
+                continue
             key = (call.name, repr(sorted(call.input.items())), hash(result.content))
             self._failed[key] += 1
             if worst is None or self._failed[key] > worst[0]:

@@ -291,7 +291,7 @@ class AgentState:
         """Note the actor of a run."""
         self.context, self.ref = ctx, ctx.ref
         if not self.profile.id:
-            self.replace(id=ctx.ref.id)
+            self.profile = self.profile.with_id(ctx.ref.id)
 
     async def prepare(self, ctx: Context) -> None:
         """Have the session read what the agent starts with, unless that has been done."""
@@ -332,8 +332,8 @@ class AgentState:
             task: Its place in the table.
             stall_s: Seconds for which its model may send nothing while the task is in the background.
         """
-        task.progress = Progress()
-        self.run = AgentRun(task, stall_s)
+        task.progress = progress = Progress()
+        self.run = AgentRun(task, stall_s, progress)
         self.last_text = ""
         if task.info.run > 1:
             self.start = attrs.evolve(self.start, open_results={})

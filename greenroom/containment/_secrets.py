@@ -48,12 +48,14 @@ class Secrets:
         }
         found = sorted(values | escaped, key=len, reverse=True)
         encoded = [value.encode(errors="surrogateescape") for value in found]
+        self.is_empty: Final = not found
+        """True if nothing has to be masked."""
         self._text = re.compile("|".join(map(re.escape, found))) if found else None
         self._bytes = re.compile(b"|".join(map(re.escape, encoded))) if found else None
         self._overlap = max(map(len, encoded), default=1) - 1
 
     def __bool__(self) -> bool:
-        return self._text is not None
+        return not self.is_empty
 
     def __repr__(self) -> str:
         return f"<Secrets {'some' if self else 'none'}>"

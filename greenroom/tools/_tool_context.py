@@ -78,13 +78,13 @@ class ToolContext:
     def for_call(self, tool_use_id: str) -> ToolContext:
         """Return this context for another call, in the current folder of the agent's shell."""
         made: ToolContext = object.__new__(ToolContext)
-        values = made.__dict__
-        values.update(self.__dict__)
+        values = self.__dict__.copy()
         values["tool_use_id"] = tool_use_id
         if self.workspace.cwd is not None:
             values["cwd"] = self.workspace.cwd
         values.pop("real_cwd", None)
         values.pop("real_roots", None)
+        object.__setattr__(made, "__dict__", values)  # faster than to fill the one that it has
         return made
 
     def granting(self, paths: tuple[Path, ...], hides: Callable[[str], bool] | None = None) -> ToolContext:
