@@ -142,7 +142,7 @@ def paid(runs: Path) -> float:
     (journal,) = runs.glob("2*/journal.jsonl")
     events = map(json.loads, journal.read_text("utf-8").splitlines())
     answers = sum(event.get("output_tokens", 0) // 1_000 for event in events if event.get("ev") == "model.end")
-    return answers * KillingServer.price_usd
+    return float(answers * KillingServer.price_usd)
 
 
 @pytest.mark.promise("R7-money")
