@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 import trio
@@ -150,7 +150,7 @@ def config_digest(reading: ConfigReading) -> str:
 def texts_of_secrets(config: GatewayConfig) -> tuple[str, ...]:
     """Return the secrets that are written in a configuration itself, for the masker."""
     found: list[str] = []
-    waiting: list[object] = [config]
+    waiting: list[Any] = [config]
     while waiting:
         value = waiting.pop()
         if isinstance(value, Secret):

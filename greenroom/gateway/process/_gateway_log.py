@@ -45,7 +45,7 @@ _SHOWN: Final = {LogLevel.INFO: "", LogLevel.WARNING: "warning: ", LogLevel.ERRO
 class GatewayLog:
     """A log that is open. Made by `open_log`."""
 
-    def __init__(self, ports: Ports, mask: Callable[[str], str], show: Callable[[str], object]) -> None:
+    def __init__(self, ports: Ports, mask: Callable[[str], str], show: Callable[[str], object] | None) -> None:
         self._clock = ports.clock
         self._mask = mask
         self._show = show
@@ -66,7 +66,7 @@ class GatewayLog:
 
         now = self._clock.wall()
         text = self._mask(text)[:MAX_TEXT]
-        if level in _SHOWN:
+        if self._show is not None and level in _SHOWN:
             with suppress(OSError, ValueError):  # nobody is left to read it
                 self._show(_SHOWN[level] + text)
         entry = {"at": now.isoformat(timespec="milliseconds"), "level": level, "text": text}
@@ -182,7 +182,7 @@ async def open_log(
     *,
     ports: Ports,
     mask: Callable[[str], str] = str,
-    show: Callable[[str], object] = lambda text: None,
+    show: Callable[[str], object] | None = None,
     max_bytes: int = LOG_BYTES,
     days: int = LOG_DAYS,
 ) -> AsyncIterator[GatewayLog]:

@@ -22,11 +22,11 @@ from greenroom.core import JournalError, UsageError, make_private_folder, open_p
 
 LOCK: Final = "gateway.lock"
 ADDRESS: Final = "gateway.json"
-TOKEN: Final = "token"
+TOKEN: Final = "token"  # noqa: S105 - the name of a file
 STORE: Final = "inbox.sqlite"
 LOGS: Final = "log"
 AGENTS: Final = "agents"
-TOKEN_VARIABLE: Final = "GREENROOM_GATEWAY_TOKEN"
+TOKEN_VARIABLE: Final = "GREENROOM_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 """The variable whose token counts instead of that in the folder."""
 _TOKEN_BYTES: Final = 32
 _FORKED_S: Final = 1.0
@@ -181,7 +181,9 @@ def read_token(folder: StateFolder, environ: Mapping[str, str]) -> str:
     except (OSError, ValueError):
         raise UsageError(f"cannot read the token in {str(folder.token)!r}: start the gateway once") from None
     if mode & 0o077:
-        raise UsageError(f"{str(folder.token)!r} can be read by others; run `chmod 600` on it, or delete it for a new one")
+        raise UsageError(
+            f"{str(folder.token)!r} can be read by others; run `chmod 600` on it, or delete it for a new one"
+        )
     if not text:
         raise UsageError(f"{str(folder.token)!r} is empty; delete it, and start the gateway for a new one")
     return text
@@ -208,7 +210,7 @@ def _take_lock(folder: StateFolder, descriptor: int) -> None:
         except OSError:
             pid = _pid_in(descriptor)
             if pid and not _is_running(pid) and time.monotonic() < ends:
-                time.sleep(_PAUSE_S)  # noqa: ASYNC251 - it blocks, as it says
+                time.sleep(_PAUSE_S)
                 continue
             address = _read_address(folder.path / ADDRESS)
             port = address.port if address is not None and address.pid == pid else 0

@@ -19,7 +19,7 @@ ABORT_S: Final = 10.0
 """Seconds that aborted turns have to end."""
 CLOSE_S: Final = 30.0
 """Seconds that sessions have to close; what is still open then is cut."""
-_LOOK_S: Final = 0.05
+_LOOK_S: Final = 0.25
 
 
 class Stage(StrEnum):
@@ -47,7 +47,7 @@ class StopPlan:
     close_sessions: Callable[[], Awaitable[object]]
     drain_s: float
     """Seconds that turns have to end by themselves."""
-    on_stage: Callable[[Stage], object] = lambda stage: None
+    on_stage: Callable[[Stage], object]
     """Called when a stage begins."""
 
 
@@ -72,5 +72,5 @@ async def stop_in_stages(plan: StopPlan) -> None:
 
 async def _wait_for_none(count: Callable[[], int], limit_s: float) -> None:
     with trio.move_on_after(limit_s):
-        while count():
+        while count():  # noqa: ASYNC110 - the numbers are others', who tell nobody
             await trio.sleep(_LOOK_S)
