@@ -1,0 +1,266 @@
+"""The reports of one open session: its events to those who look, its turns to the watcher, its items to the registry.
+
+Rule 1: what is reported is awaited, and the next turn begins only behind it. Rule 2: an item is settled behind the report of the end of
+its turn, so that a crash between the two reports that end again. Rule 3: a turn that the end of its session cuts has not ended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import State
+from greenroom.gateway.keepers._kept_session import KeptSession
+from greenroom.gateway.keepers._seams import OnSessionEvent, TurnEnd, TurnWatcher
+from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnAsks, TurnFact, TurnFold, TurnOver
+from greenroom.gateway.keepers._waiting_items import WaitingItems
+from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.record._machines import EndCause
+from greenroom.gateway.record._run_events import InboundSettled, InboundTaken
+from greenroom.session import EventStream
+from greenroom.tasks import TaskState
+
+ANSWERED: Final = "answered"
+STATES: Final = {
+    State.COMPLETED: TaskState.COMPLETED,
+    State.FAILED: TaskState.FAILED,
+    State.KILLED: TaskState.KILLED,
+}
+
+
+@final
+@attrs.frozen
+class StopOrder:
+    """A request to end the turn that runs."""
+
+    cause: EndCause
+    who: str
+    why: str
+
+
+@final
+@attrs.define(eq=False)
+class Aside:
+    """A turn that is run beside the others, and reported to nobody but the one who asked."""
+
+    item: str
+    max_requests: int
+    over: TurnOver | None = None
+    requests: int = 0
+    ended: trio.Event = attrs.field(factory=trio.Event)
+
+
+@final
+@attrs.define(eq=False, kw_only=True)
+class TurnReporter:
+    """The reports of one open session.
+
+    Attributes:
+        stop: Why the turn that runs is being ended, if somebody asked for that.
+        is_cutting: True if the session is being ended in the middle of its turn.
+    """
+
+    key: str
+    session_id: str
+    session: KeptSession
+    items: WaitingItems
+    record: GatewayRecord
+    watcher: TurnWatcher
+    on_event: OnSessionEvent
+    now: Callable[[], float]
+    on_change: Callable[[], None]
+    """Called when a turn has ended, or an item has."""
+    wait_told: Callable[[str], Awaitable[object]]
+    """Waits until an item is in the registry."""
+    stop: StopOrder | None = None
+    withdrawn: StopOrder | None = None
+    """Why an item is being withdrawn."""
+    is_cutting: bool = False
+    aside: Aside | None = None
+    resumed: tuple[str, ...] | None = None
+    """Items of the turn that was cut, until the turn that resumes it has begun."""
+    _fold: TurnFold = attrs.field(init=False)
+    _stream: EventStream = attrs.field(init=False)
+    _facts: deque[TurnFact] = attrs.field(factory=deque, init=False)
+    _moved: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _is_reporting: bool = attrs.field(default=False, init=False)
+    _began: list[str] = attrs.field(factory=list, init=False)
+    """Items whose turn was reported to have begun."""
+    _is_begun: bool = attrs.field(default=False, init=False)
+    _is_aside: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._fold = TurnFold(self.session.main_id)
+        self._stream = self.session.events()
+
+    @property
+    def is_open(self) -> bool:
+        """True if a turn runs or waits for a place, or its end is not reported."""
+        return self._fold.is_open or bool(self._facts) or self._is_reporting or self._stream.waiting > 0
+
+    async def wait_caught_up(self) -> None:
+        """Wait until everything that has happened so far is reported."""
+        while self._stream.waiting or self._facts or self._is_reporting:
+            await self._moved.wait()
+
+    async def run(self) -> None:
+        """Report, until it is cancelled or the session ends."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._pump)
+            nursery.start_soon(self._report)
+
+    async def _pump(self) -> None:
+        with self._stream:
+            while await self._stream.wait_next():
+                while (found := self._stream.next_nowait()) is not None:
+                    event = found[2]
+                    self.on_event(self.key, event)
+                    fact = self._fold.take(event)
+                    if fact is not None:
+                        self._facts.append(fact)
+                self._move()
+
+    def _move(self) -> None:
+        self._moved.set()
+        self._moved = trio.Event()
+
+    async def _report(self) -> None:
+        handlers: dict[type, Callable[[Any], Awaitable[None]]] = {
+            ItemsTaken: self._taken,
+            TurnAsks: self._asks,
+            ItemGone: self._gone,
+            TurnOver: self._over,
+        }
+        while True:
+            while self._facts:
+                fact = self._facts.popleft()
+                self._is_reporting = True
+                await handlers[type(fact)](fact)
+                self._is_reporting = False
+            self._move()
+            moved = self._moved
+            if not self._facts:
+                await moved.wait()
+
+    # --- what is reported ---------------------------------------------------------------------------------------------
+
+    async def _taken(self, fact: ItemsTaken) -> None:
+        taken = [fact.item]
+        while self._facts and isinstance(self._facts[0], ItemsTaken):
+            following = self._facts.popleft()
+            assert isinstance(following, ItemsTaken)
+            taken.append(following.item)
+        if self.aside is not None and self.aside.item in taken:
+            self._is_aside = True
+        known = []
+        for item in taken:
+            if item in self.items.handed:
+                await self.wait_told(item)
+                known.append(item)
+                self.items.mark_taken(item)
+                self._emit(InboundTaken, item)
+        if known:
+            await self._report_began(tuple(known))
+
+    async def _asks(self, fact: TurnAsks) -> None:
+        if self._is_aside:
+            assert self.aside is not None
+            if fact.number > self.aside.max_requests:
+                self.session.interrupt("it has used the requests that it may make")
+        elif not self._is_begun:
+            resumed, self.resumed = self.resumed or (), None
+            await self._report_began(resumed)
+
+    async def _report_began(self, items: tuple[str, ...]) -> None:
+        self._is_begun = True
+        self._began += items
+        await self.watcher.turn_began(self.key, items)
+
+    async def _over(self, fact: TurnOver) -> None:
+        stop, self.stop = self.stop, None
+        is_aside, self._is_aside = self._is_aside, False
+        is_begun, self._is_begun = self._is_begun, False
+        began, self._began = tuple(self._began), []
+        if is_aside and self.aside is not None:
+            self.aside.over = fact
+            self.aside.ended.set()
+        elif not (self.is_cutting and fact.state is State.KILLED):
+            dropped = tuple(item for item in fact.dropped if item in self.items.handed)
+            if is_begun or dropped:
+                await self.session.wait_recorded()
+                await self._report_end(self._end_of(fact, (*began, *dropped), stop), ANSWERED)
+        self.on_change()
+
+    def _end_of(self, fact: TurnOver, items: tuple[str, ...], stop: StopOrder | None) -> TurnEnd:
+        state, cause, who, error = STATES[fact.state], EndCause.ITSELF, "", fact.error
+        if state is TaskState.KILLED:
+            cause, who = (EndCause.STOP, fact.who) if stop is None else (stop.cause, stop.who)
+            error = error if stop is None else stop.why
+        is_whole = state is TaskState.COMPLETED
+        return TurnEnd(
+            session=self.key,
+            session_id=self.session_id,
+            items=items,
+            line=fact.line,
+            state=state,
+            cause=cause,
+            who=who,
+            error="" if is_whole else error,
+            reply=fact.said if is_whole else "",
+            said="" if is_whole else fact.said,
+            requests=fact.requests,
+        )
+
+    async def _gone(self, fact: ItemGone) -> None:
+        if fact.item not in self.items.handed:
+            return
+        await self.wait_told(fact.item)
+        if not fact.why:  # its turn was one of an earlier process
+            self.items.mark_taken(fact.item)
+            self._emit(InboundTaken, fact.item)
+        else:
+            stop, self.withdrawn = self.withdrawn, None
+            await self._report_end(unread_end(self.key, self.session_id, (fact.item,), fact.why, stop), fact.why)
+        self.on_change()
+
+    async def _report_end(self, end: TurnEnd, why: str) -> None:
+        await self.watcher.turn_ended(end)
+        for item in end.items:
+            self._emit(partial(InboundSettled, why=why), item)
+            self.items.remove(item)
+
+    def _emit(self, event: Callable[..., InboundTaken | InboundSettled], item: str) -> None:
+        if item in self.record.registry.inbound:
+            self.record.emit(event(at_s=self.now(), item=item))
+
+
+def unread_end(key: str, session_id: str, items: tuple[str, ...], why: str, stop: StopOrder | None = None) -> TurnEnd:
+    """Return the end of items that no turn has read."""
+    return TurnEnd(
+        session=key,
+        session_id=session_id,
+        items=items,
+        line="",
+        state=TaskState.KILLED,
+        cause=EndCause.STOP if stop is None else stop.cause,
+        who="" if stop is None else stop.who,
+        error=why,
+    )
+
+
+def failed_end(key: str, session_id: str, items: tuple[str, ...], error: str) -> TurnEnd:
+    """Return the end of items whose session could not be opened."""
+    return TurnEnd(
+        session=key,
+        session_id=session_id,
+        items=items,
+        line="",
+        state=TaskState.FAILED,
+        cause=EndCause.ITSELF,
+        error=error,
+    )
