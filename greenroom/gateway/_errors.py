@@ -1,0 +1,32 @@
+"""Errors of the gateway that its callers tell apart."""
+
+from __future__ import annotations
+
+from typing import final
+
+from greenroom.core import UsageError
+
+
+@final
+class NotFound(UsageError):
+    """The session, run or delivery is unknown, or gone.
+
+    Attributes:
+        kind: `session`, `run` or `delivery`.
+        id: The key or id that was asked for.
+    """
+
+    def __init__(self, kind: str, id: str) -> None:  # noqa: A002 - the word of the field
+        super().__init__(f"unknown {kind} {id!r}")
+        self.kind = kind
+        self.id = id
+
+
+@final
+class Conflict(UsageError):
+    """The call does not fit the present state; the message says which."""
+
+
+@final
+class Forbidden(UsageError):
+    """A rule forbids the call; the message names it."""
