@@ -232,7 +232,7 @@ class KeeperSet:
 
     def _known(self, key: str) -> SessionKeeper:
         if key not in self._parts.record.registry.sessions:
-            raise NotFound(f"unknown session {key!r}")
+            raise NotFound("session", str(key))
         return self._keeper(SessionKey.parse(key))
 
     def _wake(self, keeper: SessionKeeper) -> None:
