@@ -1,0 +1,53 @@
+"""What a credential is good for: scopes, and sessions.
+
+Must not know: credentials themselves, connections.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, final
+
+import attrs
+
+
+class Scope(StrEnum):
+    """A kind of thing that a client may do."""
+
+    READ = "read"
+    """Look."""
+    WRITE = "write"
+    """Say something, start and stop work."""
+    APPROVE = "approve"
+    """Answer questions about calls."""
+    ADMIN = "admin"
+    """Change who may do what, and the gateway itself."""
+
+
+ALL_SCOPES: Final = frozenset(Scope)
+PAGE_SCOPES: Final = frozenset({Scope.READ, Scope.WRITE, Scope.APPROVE})
+"""What a page in a browser may do."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Grant:
+    """What a token is good for."""
+
+    account: str
+    """The account under which answered calls are remembered: `operator`, `page`, or `token:NAME`."""
+    id: str
+    """Its name in listings; pages have one each."""
+    scopes: frozenset[Scope]
+    sessions: frozenset[str] | None = None
+    """The keys of the sessions that it is good for; None for all."""
+    page_token: str = attrs.field(default="", repr=False)
+    """A token that was made for a one-time code; its holder is told once."""
+
+    def with_scopes(self, scopes: frozenset[Scope]) -> Grant:
+        """Return the same with fewer scopes."""
+        return attrs.evolve(self, scopes=self.scopes & scopes)
+
+    def reaches(self, session: str) -> bool:
+        """True if it is good for a session; an event of no session is for those that reach all."""
+        return self.sessions is None or session in self.sessions
