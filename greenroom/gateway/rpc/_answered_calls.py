@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, final
 
 from greenroom.gateway.record._gateway_events import RpcDone
-from greenroom.gateway.rpc._methods import Answer, Call
-from greenroom.gateway.rpc._protocol import ErrorCode, RpcError
+from greenroom.gateway.rpc._methods import Answer, RpcCall
+from greenroom.gateway.rpc._rpc_frames import ErrorCode, RpcError
 
 if TYPE_CHECKING:
     from greenroom.gateway.record._gateway_journal import GatewayRecord
@@ -41,7 +41,7 @@ class AnsweredCalls:
         self._wall = wall
         self._running: dict[str, dict[str, str]] = {}
 
-    def answered(self, call: Call, digest: str) -> Answer | None:
+    def answered(self, call: RpcCall, digest: str) -> Answer | None:
         """Return the answer of a call that is done; None if it has to be done.
 
         Raises:
@@ -53,7 +53,7 @@ class AnsweredCalls:
         _check_same(done.digest, digest)
         return done.answer
 
-    def is_running(self, call: Call, digest: str) -> bool:
+    def is_running(self, call: RpcCall, digest: str) -> bool:
         """True if the same call is being done.
 
         Raises:
@@ -65,7 +65,7 @@ class AnsweredCalls:
         _check_same(found, digest)
         return True
 
-    def begin(self, call: Call, digest: str) -> None:
+    def begin(self, call: RpcCall, digest: str) -> None:
         """Note that a call is being done.
 
         Raises:
@@ -76,14 +76,14 @@ class AnsweredCalls:
             raise RpcError(ErrorCode.BUSY, f"{MAX_RUNNING} changes are being made already", retry_after_s=1.0)
         keys[call.key] = digest
 
-    def end(self, call: Call) -> None:
+    def end(self, call: RpcCall) -> None:
         """Note that a call is being done no longer."""
         keys = self._running[call.grant.account]
         del keys[call.key]
         if not keys:
             del self._running[call.grant.account]
 
-    async def write(self, call: Call, digest: str, answer: Answer) -> None:
+    async def write(self, call: RpcCall, digest: str, answer: Answer) -> None:
         """Record the answer of a call, and return when it is durable.
 
         Raises:

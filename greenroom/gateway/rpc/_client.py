@@ -24,7 +24,7 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.core import UsageError, open_bare_nursery
-from greenroom.gateway.rpc._protocol import PATH, PROTOCOL, RpcError, read_object, to_text
+from greenroom.gateway.rpc._rpc_frames import PATH, PROTOCOL, RpcError, read_object, to_text
 from greenroom.serving import ConnectionEnded
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MAX_BYTES: Final = 4 * 1_048_576
 
 @final
 @attrs.frozen(kw_only=True)
-class GatewayEvent:
+class PushedEvent:
     """An event of a gateway."""
 
     name: str
@@ -56,12 +56,12 @@ class GatewayClient:
         self._socket = socket
         self._next = 0
         self._waiting: dict[str, _Waiter] = {}
-        self._put, self._take = trio.open_memory_channel[GatewayEvent](math.inf)
+        self._put, self._take = trio.open_memory_channel[PushedEvent](math.inf)
         self.ended: ConnectionEnded | None = None
-        """How the connection ended; None while it lasts."""
+        """The end of the connection; None while it lasts."""
 
     async def call(self, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """Call a method, and return its answer. If cancelled, the gateway may do it all the same.
+        """RpcCall a method, and return its answer. If cancelled, the gateway may do it all the same.
 
         Args:
             method: The method.
@@ -91,7 +91,7 @@ class GatewayClient:
     async def change(
         self, method: str, params: Mapping[str, Any] | None = None, *, key: str | None = None
     ) -> Mapping[str, Any]:
-        """Call a method that changes something; the arguments are those of `call`.
+        """RpcCall a method that changes something; the arguments are those of `call`.
 
         Args:
             method: The method.
@@ -122,7 +122,7 @@ class GatewayClient:
         await self.call("events.subscribe", {"events": list(events), "level": level, **keys})
 
     @property
-    def events(self) -> AsyncIterator[GatewayEvent]:
+    def events(self) -> AsyncIterator[PushedEvent]:
         """The events in their order; the iteration ends with the connection."""
         return self._take
 
@@ -150,7 +150,7 @@ class GatewayClient:
         frame = read_object(message) if isinstance(message, str) else None
         match frame:
             case {"type": "event", "event": str(name), "payload": dict(payload), "seq": int(seq)}:
-                self._put.send_nowait(GatewayEvent(name=name, payload=payload, seq=seq))
+                self._put.send_nowait(PushedEvent(name=name, payload=payload, seq=seq))
             case {"type": "res", "id": str(id_)} if id_ in self._waiting:
                 self._waiting[id_].frame = frame
                 self._waiting[id_].has_come.set()

@@ -12,11 +12,10 @@ import attrs
 
 from greenroom._version import __version__
 from greenroom.gateway.config._values import Count, Shaped
-from greenroom.gateway.rpc._grants import Grant, Scope
 from greenroom.gateway.rpc._methods import EVENTS, Method
 from greenroom.gateway.rpc._outbox import MAX_EVENT_BYTES, MAX_EVENTS
 from greenroom.gateway.rpc._params_reader import read_params
-from greenroom.gateway.rpc._protocol import (
+from greenroom.gateway.rpc._rpc_frames import (
     MAX_BYTES,
     MAX_REQUESTS,
     PROTOCOL,
@@ -25,7 +24,8 @@ from greenroom.gateway.rpc._protocol import (
     RequestFrame,
     RpcError,
 )
-from greenroom.gateway.rpc._tokens import Tokens
+from greenroom.gateway.rpc._rpc_tokens import Tokens
+from greenroom.gateway.rpc._scopes import Grant, RpcScope
 from greenroom.serving import Connection, NotProven
 
 CONNECT: Final = "connect"
@@ -69,8 +69,8 @@ class ConnectParams:
     """The client."""
     auth: AuthParams
     """Its credential."""
-    scopes: tuple[Scope, ...] | None = None
-    """What it wants to do; by default all that its token is good for."""
+    scopes: tuple[RpcScope, ...] | None = None
+    """The wanted scopes; by default all that its token is good for."""
 
 
 async def prove(connection: Connection, frame: RequestFrame, tokens: Tokens) -> Grant:

@@ -13,10 +13,10 @@ from typing import Any, Final, final
 
 import trio
 
-from greenroom.gateway.rpc._grants import Grant, Scope
 from greenroom.gateway.rpc._methods import EVENT_SCOPES
-from greenroom.gateway.rpc._outbox import Outbox, Published
+from greenroom.gateway.rpc._outbox import FrameOutbox, Published
 from greenroom.gateway.rpc._params import SubscribeParams, UnsubscribeParams
+from greenroom.gateway.rpc._scopes import Grant, RpcScope
 
 UNASKED: Final = frozenset({"shutdown", "tick"})
 """Events that every connection gets."""
@@ -63,7 +63,7 @@ class Subscriber:
 
     def __init__(self, grant: Grant) -> None:
         self.grant = grant
-        self.outbox = Outbox()
+        self.outbox = FrameOutbox()
         self.subscriptions = Subscriptions()
         self.has_more = trio.Event()
         """Set if something waits."""
@@ -76,7 +76,7 @@ class Subscriber:
     def offer(self, published: Published) -> None:
         """Put an event into the outbox, if it is wanted and allowed."""
         if published.event not in UNASKED:
-            scope = EVENT_SCOPES.get(published.event, Scope.READ)
+            scope = EVENT_SCOPES.get(published.event, RpcScope.READ)
             if scope not in self.grant.scopes or not self.grant.reaches(published.session):
                 return
             if not self.subscriptions.wants(published):

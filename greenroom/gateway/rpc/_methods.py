@@ -20,7 +20,7 @@ import attrs
 
 from greenroom.core import UsageError
 from greenroom.gateway.rpc import _params as params
-from greenroom.gateway.rpc._grants import Grant, Scope
+from greenroom.gateway.rpc._scopes import Grant, RpcScope
 
 CALL_S: Final = 30.0
 """Default time for an answer, in seconds."""
@@ -28,19 +28,19 @@ _NAMESPACE: Final = UUID("4e0f7c1e-5b0c-4d2e-9c57-3f1f0d1b7a10")
 
 
 class Reach(StrEnum):
-    """How a method is held to the sessions of a token that is good for some only."""
+    """The way in which a method is held to the sessions of a token that is good for some only."""
 
     SESSION = "session"
     """Its `sessionKey` has to be one of them."""
     FILTERED = "filtered"
-    """Its answer holds nothing about others: the handler asks `Call.reaches`."""
+    """Its answer holds nothing about others: the handler asks `RpcCall.reaches`."""
     GATEWAY = "gateway"
     """It is about more than a session, so such a token cannot call it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class Call:
+class RpcCall:
     """One call, for its handler."""
 
     method: str
@@ -61,7 +61,7 @@ class Call:
 
 
 Answer: TypeAlias = Mapping[str, Any]
-Handler: TypeAlias = Callable[[Call, Any], Awaitable[Answer]]
+Handler: TypeAlias = Callable[[RpcCall, Any], Awaitable[Answer]]
 """Takes the call and an object of the method's parameter class; its answer is a JSON object. It may raise `RpcError`."""
 
 
@@ -71,10 +71,10 @@ class MethodSpec:
     """A method without its handler."""
 
     name: str
-    scope: Scope
+    scope: RpcScope
     params: type[Any]
     about: str
-    """What it does, for the page."""
+    """Its purpose, for the page."""
     reach: Reach = Reach.GATEWAY
     timeout_s: float = CALL_S
     """Time for an answer, in seconds. What changes something goes on after that."""
@@ -84,7 +84,7 @@ class MethodSpec:
     @property
     def is_changing(self) -> bool:
         """True if it changes something: then a key is required, and the answer is kept for the same call again."""
-        return issubclass(self.params, params.Change)
+        return issubclass(self.params, params.ChangeParams)
 
 
 @final
@@ -96,12 +96,12 @@ class Method:
     handler: Handler
 
 
-_R, _W, _AP, _AD = Scope.READ, Scope.WRITE, Scope.APPROVE, Scope.ADMIN
+_R, _W, _AP, _AD = RpcScope.READ, RpcScope.WRITE, RpcScope.APPROVE, RpcScope.ADMIN
 _ON, _OF = Reach.SESSION, Reach.FILTERED
 
 
 def _spec(
-    name: str, scope: Scope, kind: type[Any], about: str, reach: Reach = Reach.GATEWAY, **more: Any
+    name: str, scope: RpcScope, kind: type[Any], about: str, reach: Reach = Reach.GATEWAY, **more: Any
 ) -> MethodSpec:
     return MethodSpec(name=name, scope=scope, params=kind, about=about, reach=reach, **more)
 
@@ -135,7 +135,7 @@ METHODS: Final = (
         timeout_s=86_430.0,
     ),
     _spec("sessions.spawn", _W, params.SessionsSpawnParams, "Start a sub-agent of a session.", _ON),
-    _spec("sessions.patch", _W, params.SessionsPatchParams, "Change settings of a session.", _ON),
+    _spec("sessions.patch", _W, params.SessionsPatchParams, "ChangeParams settings of a session.", _ON),
     _spec("sessions.reset", _W, params.SessionChange, "Begin the conversation of a session anew.", _ON, timeout_s=90.0),
     _spec("sessions.delete", _AD, params.SessionChange, "Close and archive a session.", _ON, timeout_s=90.0),
     _spec("subagents.list", _R, params.SubagentsListParams, "The sub-agents of a session.", _ON),
@@ -207,8 +207,8 @@ EVENTS: Final[Mapping[str, str]] = {
     "shutdown": "The gateway stops: `reason`, `isRestart`.",
     "tick": "Every 15 s, if nothing else was sent.",
 }
-"""What is pushed. `gap`, `shutdown` and `tick` need no subscription."""
-EVENT_SCOPES: Final[Mapping[str, Scope]] = {"approval": Scope.APPROVE, "pairing": Scope.ADMIN}
+"""Events. `gap`, `shutdown` and `tick` need no subscription."""
+EVENT_SCOPES: Final[Mapping[str, RpcScope]] = {"approval": RpcScope.APPROVE, "pairing": RpcScope.ADMIN}
 """The scope that an event needs, if it is not `read`."""
 
 

@@ -1,4 +1,4 @@
-"""What waits to be sent on one connection: answers and events, in their order, within limits.
+"""Frames that wait to be sent on one connection: answers and events, in their order, within limits.
 
 Rule 1: adding never waits. Rule 2: an event is numbered when it is taken to be sent, so the numbers that a client sees have no holes.
 Rule 3: beyond the limits deltas are lost, then all other events that wait, and one `gap` says which; answers are never lost. Rule 4: a
@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.gateway.rpc._protocol import MAX_BYTES
+from greenroom.gateway.rpc._rpc_frames import MAX_BYTES
 from greenroom.trace import as_json
 
 MAX_EVENTS: Final = 256
@@ -71,7 +71,7 @@ class _Waiting:
 
 
 @final
-class Outbox:
+class FrameOutbox:
     """Answers and events that wait."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ class NoParams:
 
 
 @attrs.frozen(kw_only=True)
-class Change:
+class ChangeParams:
     """Parameters of a method that changes something."""
 
     idempotency_key: IdempotencyKey
@@ -39,7 +39,7 @@ class Change:
 
 @final
 @attrs.frozen(kw_only=True)
-class PlainChange(Change):
+class PlainChange(ChangeParams):
     """Nothing but the key."""
 
 
@@ -48,11 +48,11 @@ class PlainChange(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class AgentParams(Change):
+class AgentParams(ChangeParams):
     """A run."""
 
     message: Text
-    """What is asked."""
+    """The question or task."""
     agent_id: Text | None = None
     """The agent, whose main session is used; by default the default one."""
     session_key: Text | None = None
@@ -64,7 +64,7 @@ class AgentParams(Change):
     deliver: bool = False
     """True if the reply is sent to the chat of the session, too."""
     thinking: Thinking | None = None
-    """How much the agent thinks; by default as configured."""
+    """The level of thinking; by default as configured."""
     model: Text | None = None
     """The model; by default as configured."""
     timeout_seconds: Seconds = 0
@@ -79,12 +79,12 @@ class AgentWaitParams:
     run_id: Text
     """The run."""
     timeout_ms: Annotated[int, Range(0, 600_000)] = 30_000
-    """How long to wait; then the status is `pending`."""
+    """Time to wait; then the status is `pending`."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class ChatSendParams(Change):
+class ChatSendParams(ChangeParams):
     """A message of a person, from a client."""
 
     session_key: Text
@@ -92,12 +92,12 @@ class ChatSendParams(Change):
     message: Text
     """The text."""
     queue: QueueMode | None = None
-    """What it does to a turn that runs; by default what is configured."""
+    """Its effect on a running turn; by default what is configured."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class ChatAbortParams(Change):
+class ChatAbortParams(ChangeParams):
     """An end for a turn, or for a message that waits."""
 
     session_key: Text
@@ -156,7 +156,7 @@ class SessionsResolveParams:
 
 @final
 @attrs.frozen(kw_only=True)
-class SessionsSendParams(Change):
+class SessionsSendParams(ChangeParams):
     """A message to a session, with the reply."""
 
     message: Text
@@ -168,18 +168,18 @@ class SessionsSendParams(Change):
     agent_id: Text | None = None
     """The agent of the label."""
     timeout_seconds: Seconds = 30
-    """How long to wait for the reply; 0 for not at all."""
+    """Time to wait for the reply; 0 for none."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class SessionsSpawnParams(Change):
+class SessionsSpawnParams(ChangeParams):
     """A sub-agent."""
 
     session_key: Text
     """The session that it announces its result to."""
     task: Text
-    """What it is to do."""
+    """The work order."""
     label: Text | None = None
     """Its name, for people."""
     agent_id: Text | None = None
@@ -187,7 +187,7 @@ class SessionsSpawnParams(Change):
     model: Text | None = None
     """The model; by default as configured."""
     thinking: Thinking | None = None
-    """How much it thinks; by default as configured."""
+    """The level of thinking; by default as configured."""
     run_timeout_seconds: Seconds = 0
     """Working time after which it is ended; 0 for none."""
     cleanup: Literal["delete", "keep"] = "keep"
@@ -196,7 +196,7 @@ class SessionsSpawnParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class SessionsPatchParams(Change):
+class SessionsPatchParams(ChangeParams):
     """Settings of a session; they count from its next turn. What is left out stays; an empty text means the default again."""
 
     session_key: Text
@@ -206,9 +206,9 @@ class SessionsPatchParams(Change):
     model: str | None = None
     """The model."""
     thinking: Literal[Thinking, ""] | None = None
-    """How much the agent thinks."""
+    """The level of thinking."""
     queue: Literal[QueueMode, ""] | None = None
-    """What a message does to a turn that runs."""
+    """The effect of a message on a running turn."""
     send_policy: Literal["allow", "deny", ""] | None = None
     """Whether replies are sent to its chat."""
     permission_mode: str | None = None
@@ -217,7 +217,7 @@ class SessionsPatchParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class SessionChange(Change):
+class SessionChange(ChangeParams):
     """A change of one session."""
 
     session_key: Text
@@ -250,7 +250,7 @@ class SubagentParams:
 @final
 @attrs.frozen(kw_only=True)
 class SubagentsLogParams:
-    """What a sub-agent has said."""
+    """The last messages of a sub-agent."""
 
     session_key: Text
     """The session that started it."""
@@ -264,7 +264,7 @@ class SubagentsLogParams:
 
 @final
 @attrs.frozen(kw_only=True)
-class SubagentsSendParams(Change):
+class SubagentsSendParams(ChangeParams):
     """A message to a sub-agent."""
 
     session_key: Text
@@ -277,7 +277,7 @@ class SubagentsSendParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class SubagentsStopParams(Change):
+class SubagentsStopParams(ChangeParams):
     """An end for sub-agents."""
 
     session_key: Text
@@ -299,7 +299,7 @@ class DeliveriesListParams:
 
 @final
 @attrs.frozen(kw_only=True)
-class DeliveryChange(Change):
+class DeliveryChange(ChangeParams):
     """A decision about a blocked delivery."""
 
     delivery_id: Text
@@ -308,7 +308,7 @@ class DeliveryChange(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class SendParams(Change):
+class SendParams(ChangeParams):
     """A message to a chat, without a run."""
 
     channel: Text
@@ -328,7 +328,7 @@ class SendParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class ApprovalsResolveParams(Change):
+class ApprovalsResolveParams(ChangeParams):
     """The answer to a question about a call."""
 
     approval_id: Text
@@ -339,7 +339,7 @@ class ApprovalsResolveParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class PairingCodeParams(Change):
+class PairingCodeParams(ChangeParams):
     """A decision about somebody who asked to be paired."""
 
     channel: Text
@@ -352,7 +352,7 @@ class PairingCodeParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class PairingRemoveParams(Change):
+class PairingRemoveParams(ChangeParams):
     """The end of a pairing."""
 
     channel: Text
@@ -365,7 +365,7 @@ class PairingRemoveParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class CronJobParams(Change):
+class CronJobParams(ChangeParams):
     """A job, whole: an update replaces the one with its id."""
 
     job: CronJob
@@ -374,7 +374,7 @@ class CronJobParams(Change):
 
 @final
 @attrs.frozen(kw_only=True)
-class JobChange(Change):
+class JobChange(ChangeParams):
     """Something done to a job."""
 
     job_id: Name
@@ -397,7 +397,7 @@ class CronRunsParams:
 
 @final
 @attrs.frozen(kw_only=True)
-class StopParams(Change):
+class StopParams(ChangeParams):
     """The end of the gateway."""
 
     reason: str = ""

@@ -12,7 +12,7 @@ from greenroom.core.sources import dotted, shown, suggestion
 from greenroom.core.validation import WrongKind, locate_problems
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._reader import config_converter
-from greenroom.gateway.rpc._protocol import ErrorCode, RpcError
+from greenroom.gateway.rpc._rpc_frames import ErrorCode, RpcError
 
 ParamsT = TypeVar("ParamsT")
 

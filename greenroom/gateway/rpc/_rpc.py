@@ -20,17 +20,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import trio
 
 from greenroom._version import __version__
-from greenroom.core import JournalError, open_bare_nursery, split_cancelled
+from greenroom.core import JournalError, PeerError, UsageError, open_bare_nursery, split_cancelled
 from greenroom.gateway.rpc._answered_calls import AnsweredCalls, digest_of
 from greenroom.gateway.rpc._connect import TICK_S, close_code, hello, prove
-from greenroom.gateway.rpc._conversation import Conversation
-from greenroom.gateway.rpc._errors_in_words import rpc_error
-from greenroom.gateway.rpc._grants import Grant
 from greenroom.gateway.rpc._hub import EventHub
-from greenroom.gateway.rpc._methods import OWN_METHODS, Answer, Call, Method, Reach, bind
+from greenroom.gateway.rpc._methods import OWN_METHODS, Answer, Method, Reach, RpcCall, bind
 from greenroom.gateway.rpc._params import SubscribeParams, UnsubscribeParams
 from greenroom.gateway.rpc._params_reader import read_params
-from greenroom.gateway.rpc._protocol import (
+from greenroom.gateway.rpc._rpc_connection import RpcConnection
+from greenroom.gateway.rpc._rpc_frames import (
     PATH,
     POLICY,
     BadFrame,
@@ -42,7 +40,8 @@ from greenroom.gateway.rpc._protocol import (
     read_request,
     to_text,
 )
-from greenroom.gateway.rpc._tokens import CODE_S, Tokens
+from greenroom.gateway.rpc._rpc_tokens import CODE_S, Tokens
+from greenroom.gateway.rpc._scopes import Grant
 from greenroom.serving import Connection, Endpoint, Request, Resource, Response, Upgrade
 
 if TYPE_CHECKING:
@@ -54,9 +53,17 @@ IN_FLIGHT: Final[Answer] = {"status": "in_flight"}
 Report: TypeAlias = Callable[[str, Exception], None]
 """Called with a method and the error of its handler, for the log. It must not raise."""
 
+CODES: Final[Mapping[type[Exception], ErrorCode]] = {
+    trio.TooSlowError: ErrorCode.TIMEOUT,
+    JournalError: ErrorCode.UNAVAILABLE,
+    PeerError: ErrorCode.UNAVAILABLE,
+    UsageError: ErrorCode.BAD_REQUEST,
+}
+"""The code of each class of errors; of several that fit, the first one."""
+
 
 @final
-class _Change:
+class _RunningChange:
     """A change that is being done."""
 
     def __init__(self) -> None:
@@ -99,7 +106,7 @@ class Rpc:
         self._snapshot = snapshot
         self._awaited = awaited
         self._report = report
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: dict[str, RpcConnection] = {}
         self._why_shut = ""
 
     def endpoints(self, *, max_connections: int = 200) -> tuple[Endpoint, ...]:
@@ -146,7 +153,7 @@ class Rpc:
             await connection.send(error_frame(frame.id, error))
             await connection.close(close_code(error), error.code)
             return
-        conversation = Conversation(connection, grant, secrets.token_hex(8), self)
+        conversation = RpcConnection(connection, grant, secrets.token_hex(8), self._answer, self._tokens.is_good)
         greeting = hello(grant, conversation.id, self._methods, dict(self._snapshot(grant)))
         conversation.subscriber.answer(answer_frame(frame.id, greeting))
         self._hub.add(conversation.subscriber)
@@ -167,14 +174,10 @@ class Rpc:
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def is_good(self, grant: Grant) -> bool:
-        """True if what a connection was let in with is still good."""
-        return self._tokens.is_good(grant)
-
-    async def answer(
-        self, frame: RequestFrame, conversation: Conversation, begun: Callable[[], None]
+    async def _answer(
+        self, frame: RequestFrame, conversation: RpcConnection, begun: Callable[[], None]
     ) -> tuple[dict[str, Any], bool]:
-        """Return the answer to a request, and True if it is that of the same call before; see `Answering`.
+        """Return the answer to a request, and True if it is that of the same call before.
 
         Raises:
             RpcError: It was refused, or failed.
@@ -187,7 +190,7 @@ class Rpc:
             raise RpcError(ErrorCode.FORBIDDEN, f"{spec.name} needs the scope {spec.scope}")
         params = read_params(spec.params, frame.params)
         _check_reach(method, grant, params)
-        call = Call(
+        call = RpcCall(
             method=spec.name,
             grant=grant,
             connection=conversation.id,
@@ -201,7 +204,7 @@ class Rpc:
         raise RpcError(ErrorCode.TIMEOUT, f"{spec.name} gave no answer within {spec.timeout_s:g} s")
 
     async def _changed(
-        self, method: Method, call: Call, params: Any, digest: str, begun: Callable[[], None]
+        self, method: Method, call: RpcCall, params: Any, digest: str, begun: Callable[[], None]
     ) -> tuple[dict[str, Any], bool]:
         spec = method.spec
         answered = self._calls.answered(call, digest)
@@ -214,7 +217,7 @@ class Rpc:
                 ErrorCode.UNAVAILABLE, f"the gateway stops: {self._why_shut}", details={"reason": "stopping"}
             )
         self._calls.begin(call, digest)
-        change = _Change()
+        change = _RunningChange()
         self._nursery.start_soon(self._do, method, call, params, digest, change, begun)
         with trio.move_on_after(spec.timeout_s):
             await change.is_over.wait()
@@ -223,7 +226,7 @@ class Rpc:
         raise change.error or RpcError(ErrorCode.TIMEOUT, f"{spec.name} goes on; the same key again has its answer")
 
     async def _do(
-        self, method: Method, call: Call, params: Any, digest: str, change: _Change, begun: Callable[[], None]
+        self, method: Method, call: RpcCall, params: Any, digest: str, change: _RunningChange, begun: Callable[[], None]
     ) -> None:
         """Make a change, whoever waits for it, and record its answer."""
         begun()
@@ -245,7 +248,7 @@ class Rpc:
                 change.error = RpcError(ErrorCode.UNAVAILABLE, "the gateway stops", details={"reason": "stopping"})
             change.is_over.set()
 
-    async def _done(self, method: Method, call: Call, params: Any) -> Answer:
+    async def _done(self, method: Method, call: RpcCall, params: Any) -> Answer:
         """Return the answer of a handler.
 
         Raises:
@@ -262,7 +265,7 @@ class Rpc:
             assert rest is not None
             raise self._told(call, rest) from None  # noqa: ASYNC104 - nothing of it was cancelled
 
-    def _told(self, call: Call, error: Exception) -> RpcError:
+    def _told(self, call: RpcCall, error: Exception) -> RpcError:
         """Return the error that the caller is told; a mistake of ours is reported."""
         told = rpc_error(error)
         if told is None:
@@ -272,21 +275,33 @@ class Rpc:
 
     # --- methods of the protocol itself -----------------------------------------------------------------------------
 
-    async def _subscribe(self, call: Call, params: SubscribeParams) -> Answer:
+    async def _subscribe(self, call: RpcCall, params: SubscribeParams) -> Answer:
         subscriptions = self._conversations[call.connection].subscriber.subscriptions
         subscriptions.add(params)
         await trio.lowlevel.checkpoint()
         return {"events": subscriptions.to_json()}
 
-    async def _unsubscribe(self, call: Call, params: UnsubscribeParams) -> Answer:
+    async def _unsubscribe(self, call: RpcCall, params: UnsubscribeParams) -> Answer:
         subscriptions = self._conversations[call.connection].subscriber.subscriptions
         subscriptions.remove(params)
         await trio.lowlevel.checkpoint()
         return {"events": subscriptions.to_json()}
 
-    async def _open_page(self, _: Call, __: Any) -> Answer:
+    async def _open_page(self, _: RpcCall, __: Any) -> Answer:
         await trio.lowlevel.checkpoint()
         return {"code": self._tokens.open_code(), "expiresInMs": round(CODE_S * 1000)}
+
+
+def rpc_error(error: Exception) -> RpcError | None:
+    """Return the error that a client is told; None if it is a mistake of the gateway's, whose text is for the log only."""
+    if isinstance(error, RpcError):
+        return error
+    code = next((code for kind, code in CODES.items() if isinstance(error, kind)), None)
+    if code is None:
+        return None
+    if code is ErrorCode.TIMEOUT:
+        return RpcError(code, "there was no answer in time")
+    return RpcError(code, str(error), retry_after_s=5.0 if code is ErrorCode.UNAVAILABLE else 0.0)
 
 
 def _check_reach(method: Method, grant: Grant, params: Any) -> None:

@@ -15,10 +15,10 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_st
 from greenroom.core import open_bare_nursery
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.gateway.rpc._hub import EventHub
-from greenroom.gateway.rpc._methods import METHODS, Answer, Call, Handler, bind
-from greenroom.gateway.rpc._protocol import PATH
+from greenroom.gateway.rpc._methods import METHODS, Answer, Handler, RpcCall, bind
 from greenroom.gateway.rpc._rpc import Rpc, open_rpc
-from greenroom.gateway.rpc._tokens import NamedToken, Tokens
+from greenroom.gateway.rpc._rpc_frames import PATH
+from greenroom.gateway.rpc._rpc_tokens import NamedToken, Tokens
 from greenroom.serving import Incident, Server, open_server
 from greenroom.serving._heads import Names
 from tests.trace.disks import MemoryDisk
@@ -42,7 +42,7 @@ class Recorded:
         """Return a handler for every method."""
         return {spec.name: self._handle for spec in METHODS}
 
-    async def _handle(self, call: Call, params: Any) -> Answer:
+    async def _handle(self, call: RpcCall, params: Any) -> Answer:
         self.calls.append((call.method, params))
         await trio.lowlevel.checkpoint()
         if call.method in self.replaced:
@@ -171,7 +171,7 @@ async def open_house(
     disk: MemoryDisk | None = None,
     *,
     named: Sequence[NamedToken] = (),
-    replaced: Mapping[str, Callable[[Call, Any], Awaitable[Answer]]] | None = None,
+    replaced: Mapping[str, Callable[[RpcCall, Any], Awaitable[Answer]]] | None = None,
     awaited: Callable[[], str] = str,
 ) -> AsyncIterator[House]:
     """Serve the protocol in memory, where virtual time holds."""

@@ -10,7 +10,7 @@ import trio.testing
 
 from greenroom.core import UsageError
 from greenroom.gateway.rpc._client import open_client
-from greenroom.gateway.rpc._protocol import RpcError
+from greenroom.gateway.rpc._rpc_frames import RpcError
 from greenroom.serving import ConnectionEnded, Tcp, open_server
 from tests.gateway.rpc.peers import KEY, OPERATOR, open_house
 

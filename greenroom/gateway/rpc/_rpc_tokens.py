@@ -15,13 +15,13 @@ import attrs
 import trio
 
 from greenroom.core import UsageError
-from greenroom.gateway.rpc._grants import ALL_SCOPES, PAGE_SCOPES, Grant, Scope
+from greenroom.gateway.rpc._scopes import ALL_SCOPES, PAGE_SCOPES, Grant, RpcScope
 from greenroom.serving import Secrets
 
 CODE_S: Final = 60.0
-"""How long a one-time code is good, in seconds."""
+"""Time for which a one-time code is good, in seconds."""
 PAGE_S: Final = 24 * 3600.0
-"""How long a page's token is good, in seconds; never longer than the gateway runs."""
+"""Time for which a page's token is good, in seconds; never longer than the gateway runs."""
 MAX_CODES: Final = 16
 """Codes that are open; beyond that the oldest goes."""
 MAX_PAGES: Final = 100
@@ -37,14 +37,14 @@ class NamedToken:
 
     name: str
     token: str = attrs.field(repr=False)
-    scopes: frozenset[Scope] = frozenset({Scope.READ})
+    scopes: frozenset[RpcScope] = frozenset({RpcScope.READ})
     sessions: frozenset[str] | None = None
     """Keys of the sessions that it is good for; None for all."""
 
 
 @final
 @attrs.frozen
-class _Page:
+class _PageToken:
     grant: Grant
     secret: Secrets[Grant]
     ends_s: float
@@ -61,7 +61,7 @@ class Tokens:
         self._now = now
         self._named: Mapping[str, Grant] = {}
         self._secrets: Secrets[Grant] = Secrets({})
-        self._pages: dict[str, _Page] = {}
+        self._pages: dict[str, _PageToken] = {}
         self._codes: dict[str, tuple[Secrets[bool], float]] = {}
         self._made = 0
         self.replace(named)
@@ -112,7 +112,7 @@ class Tokens:
         while len(self._pages) >= MAX_PAGES:
             del self._pages[next(iter(self._pages))]
         grant = Grant(account="page", id=f"page:{found}", scopes=PAGE_SCOPES)
-        self._pages[grant.id] = _Page(grant, Secrets({token: grant}), self._now() + PAGE_S)
+        self._pages[grant.id] = _PageToken(grant, Secrets({token: grant}), self._now() + PAGE_S)
         return attrs.evolve(grant, page_token=token)
 
     def revoke(self, id_: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a credential is good for: scopes, and sessions.
+"""Rights of credentials: scopes, and sessions.
 
 Must not know: credentials themselves, connections.
 """
@@ -11,7 +11,7 @@ from typing import Final, final
 import attrs
 
 
-class Scope(StrEnum):
+class RpcScope(StrEnum):
     """A kind of thing that a client may do."""
 
     READ = "read"
@@ -21,30 +21,30 @@ class Scope(StrEnum):
     APPROVE = "approve"
     """Answer questions about calls."""
     ADMIN = "admin"
-    """Change who may do what, and the gateway itself."""
+    """ChangeParams who may do what, and the gateway itself."""
 
 
-ALL_SCOPES: Final = frozenset(Scope)
-PAGE_SCOPES: Final = frozenset({Scope.READ, Scope.WRITE, Scope.APPROVE})
-"""What a page in a browser may do."""
+ALL_SCOPES: Final = frozenset(RpcScope)
+PAGE_SCOPES: Final = frozenset({RpcScope.READ, RpcScope.WRITE, RpcScope.APPROVE})
+"""Scopes of a page in a browser."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Grant:
-    """What a token is good for."""
+    """The rights of a token."""
 
     account: str
     """The account under which answered calls are remembered: `operator`, `page`, or `token:NAME`."""
     id: str
     """Its name in listings; pages have one each."""
-    scopes: frozenset[Scope]
+    scopes: frozenset[RpcScope]
     sessions: frozenset[str] | None = None
     """The keys of the sessions that it is good for; None for all."""
     page_token: str = attrs.field(default="", repr=False)
     """A token that was made for a one-time code; its holder is told once."""
 
-    def with_scopes(self, scopes: frozenset[Scope]) -> Grant:
+    def with_scopes(self, scopes: frozenset[RpcScope]) -> Grant:
         """Return the same with fewer scopes."""
         return attrs.evolve(self, scopes=self.scopes & scopes)
 

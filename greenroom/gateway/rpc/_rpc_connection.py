@@ -6,16 +6,15 @@ looks are cancelled, changes go on. Rule 3: a client that does not read is close
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol, final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias, final
 
 import trio
 
 from greenroom.core import open_bare_nursery
 from greenroom.gateway.rpc._connect import CONNECT
-from greenroom.gateway.rpc._grants import Grant
 from greenroom.gateway.rpc._hub import Subscriber
-from greenroom.gateway.rpc._protocol import (
+from greenroom.gateway.rpc._rpc_frames import (
     BAD_FRAMES,
     MAX_BAD_FRAMES,
     MAX_BYTES,
@@ -30,10 +29,11 @@ from greenroom.gateway.rpc._protocol import (
     error_frame,
     read_request,
 )
+from greenroom.gateway.rpc._scopes import Grant
 from greenroom.serving import Connection, ConnectionEnded
 
 DEAF_S: Final = 30.0
-"""How long a client may take nothing, in seconds."""
+"""Time for which a client may take nothing, in seconds."""
 FLUSH_S: Final = 1.0
 """Time for the last answers before a connection is closed, in seconds."""
 MAX_ANSWER_BYTES: Final = 262_144
@@ -41,37 +41,31 @@ MAX_ANSWER_BYTES: Final = 262_144
 BUSY_S: Final = 1.0
 
 
-class Answering(Protocol):
-    """What answers the requests of all connections."""
-
-    async def answer(
-        self, frame: RequestFrame, conversation: Conversation, begun: Callable[[], None]
-    ) -> tuple[dict[str, Any], bool]:
-        """Return the answer, and True if it is that of the same call before. It says when the handler is about to be called.
-
-        Raises:
-            RpcError: It was refused, or failed.
-        """
-
-    def is_good(self, grant: Grant) -> bool:
-        """True if what a connection was let in with is still good."""
+AnswerRequest: TypeAlias = Callable[
+    [RequestFrame, "RpcConnection", Callable[[], None]], Awaitable[tuple[dict[str, Any], bool]]
+]
+"""Returns the answer, and True if it is that of the same call before; or raises `RpcError`. It calls the last argument when the handler
+is about to be called."""
 
 
 @final
-class Conversation:
+class RpcConnection:
     """A connection that has proven itself."""
 
-    def __init__(self, connection: Connection, grant: Grant, id_: str, answering: Answering) -> None:
+    def __init__(
+        self, connection: Connection, grant: Grant, id_: str, answer: AnswerRequest, is_good: Callable[[Grant], bool]
+    ) -> None:
         self.id = id_
         self.subscriber = Subscriber(grant)
         self._connection = connection
-        self._answering = answering
+        self._answer_request = answer
+        self._is_good = is_good
         self._open: set[str] = set()
         self._has_sent = trio.Event()
 
     @property
     def grant(self) -> Grant:
-        """What the client may do."""
+        """The rights of the client."""
         return self.subscriber.grant
 
     async def run(self) -> None:
@@ -98,7 +92,7 @@ class Conversation:
             while self.subscriber.outbox.answer_bytes > MAX_ANSWER_BYTES:
                 await self._has_sent.wait()
             frame = read_request(await self._connection.receive())
-            if not self._answering.is_good(self.grant):
+            if not self._is_good(self.grant):
                 await self.close(POLICY, "the token is good no longer")
                 return
             if isinstance(frame, BadFrame):
@@ -131,7 +125,7 @@ class Conversation:
 
     async def _answer(self, frame: RequestFrame, begun: Callable[[], None]) -> None:
         try:
-            payload, is_cached = await self._answering.answer(frame, self, begun)
+            payload, is_cached = await self._answer_request(frame, self, begun)
             text = answer_frame(frame.id, payload, is_cached=is_cached)
             if len(text) > MAX_BYTES // 4 and len(text.encode()) > MAX_BYTES:
                 raise RpcError(ErrorCode.TOO_LARGE, "the answer would be too large; ask for less at a time")
