@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 import attrs
 import trio
 
 from greenroom.core.ports import Ports
+from greenroom.gateway.config._checks import placed_secrets
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._effective import effective_values
 from greenroom.gateway.config._problems import Problem, Severity
 from greenroom.gateway.config._reader import ConfigReading, read_config
-from greenroom.gateway.config._values import Secret
 
 LOOK_S: Final = 1.0
 """Seconds between two looks at the files."""
@@ -85,6 +85,11 @@ class ConfigInForce:
         """Return the configuration in force."""
         return self.config
 
+    @property
+    def is_refused(self) -> bool:
+        """True if the file, as it was last read, cannot be used."""
+        return bool(self._refused)
+
     def subscribe(self, listener: OnConfig) -> None:
         """Have each change told, in the order of subscription."""
         self._listeners.append(listener)
@@ -149,19 +154,7 @@ def config_digest(reading: ConfigReading) -> str:
 
 def texts_of_secrets(config: GatewayConfig) -> tuple[str, ...]:
     """Return the secrets that are written in a configuration itself, for the masker."""
-    found: list[str] = []
-    waiting: list[Any] = [config]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Secret):
-            found += value.reference if value.kind == "text" else ()
-        elif attrs.has(type(value)):
-            waiting += [getattr(value, field.name) for field in attrs.fields(type(value))]
-        elif isinstance(value, Mapping):
-            waiting += value.values()
-        elif isinstance(value, tuple):
-            waiting += value
-    return tuple(found)
+    return tuple(text for _, secret in placed_secrets(config) if secret.kind == "text" for text in secret.reference)
 
 
 def _stamp(reading: ConfigReading) -> _Stamp:
