@@ -15,6 +15,7 @@ from typing import Final, final
 import attrs
 import trio
 
+from greenroom.actors import State
 from greenroom.core import UsageError
 from greenroom.core.ports import Ports
 from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
@@ -97,15 +98,20 @@ class SessionKeeper:
     session: KeptSession | None = None
     untold: dict[str, trio.Event] = attrs.field(factory=dict)
     """Items that are being put, until they are in the registry."""
-    asides: list[tuple[str, float, Aside]] = attrs.field(factory=list)
+    asides: list[Aside] = attrs.field(factory=list)
     _place: AsyncExitStack | None = None
     _wake: trio.Event = attrs.field(factory=trio.Event)
     _waiting: trio.CancelScope | None = None
     """The wait for a place or for room, before the session is open."""
+    _opening: trio.Event = attrs.field(factory=trio.Event)
+    """Set unless the session is being opened: it may have read what waits already."""
     _look_s: float | None = None
     _idle_wake: trio.Event = attrs.field(factory=trio.Event)
     _queued: set[str] = attrs.field(factory=set)
     """Unread items whose turn was reported to wait."""
+
+    def __attrs_post_init__(self) -> None:
+        self._opening.set()
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -184,6 +190,7 @@ class SessionKeeper:
             order = await self._order()
             if not await self._get_place():
                 return
+            self._opening = trio.Event()
             async with self.parts.opener(order) as session:
                 await self._keep(session)
         except UsageError as error:
@@ -191,8 +198,9 @@ class SessionKeeper:
                 raise
             await self._fail(str(error))  # the configuration is at fault: the same again would fail again
         finally:
+            self._opening.set()
             await self._give_place()
-            self.session = self.reporter = None
+            self._finish()
             self._note_closed()
             self.leave_room(self)
 
@@ -200,6 +208,7 @@ class SessionKeeper:
         """Keep an open session until it is idle for long, or has to be closed."""
         self.parts.record.emit(SessionOpened(at_s=self.parts.now(), session=self.name))
         self.session, self.reporter = session, self._make_reporter(session)
+        self._opening.set()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.reporter.run)
@@ -217,6 +226,13 @@ class SessionKeeper:
         except BaseException:
             self.cut("its keeper has ended")
             raise
+
+    def _finish(self) -> None:
+        """Let those go on who wait for something of the session."""
+        reporter, self.session, self.reporter = self.reporter, None, None
+        self.items.is_shut = False
+        if reporter is not None:
+            reporter.finish()
 
     def _make_reporter(self, session: KeptSession) -> TurnReporter:
         return TurnReporter(
@@ -386,11 +402,75 @@ class SessionKeeper:
         if plan.release:
             self.items.release(plan.release)
             await self.parts.store.release(self.name, plan.release)
-        for text, within_s, aside in self.asides:
-            if self.session is not None and not aside.item:
-                aside.item = self.session.send_aside(text, within_s=within_s)
-                assert self.reporter is not None
-                self.reporter.aside = aside
+        self._begin_aside()
+
+    def _begin_aside(self) -> None:
+        """Begin the first turn that is run beside the others, once none of these runs or waits."""
+        reporter, session = self.reporter, self.session
+        self.items.is_shut = self.items.is_shut and bool(self.asides)
+        if not self.asides or session is None or reporter is None or reporter.aside is not None:
+            return
+        if self.is_busy:
+            return
+        self.items.is_shut = True
+        reporter.aside = aside = self.asides[0]
+        aside.item = session.send_aside(aside.text, reporter.refuses_tools)
+
+    async def ask_aside(self, aside: Aside, *, within_s: float) -> str:
+        """Wait for a turn that is run beside the others, and return its text; empty if there is none.
+
+        Args:
+            aside: The turn; it was added to `asides`.
+            within_s: The limit of its time, from when it has its place.
+        """
+        try:
+            await aside.began.wait()
+            with trio.move_on_after(within_s) as scope:
+                await aside.ended.wait()
+            if scope.cancelled_caught:
+                self.interrupt(StopOrder(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
+                await aside.ended.wait()
+        finally:
+            self.asides.remove(aside)
+            self.wake()
+        over = aside.over
+        return over.said if over is not None and over.state is State.COMPLETED else ""
+
+    # --- stopping -----------------------------------------------------------------------------------------------------
+
+    async def stop_turn(self, stop: StopOrder, item: str) -> bool:
+        """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
+        await self._opening.wait()
+        items = self.items
+        if item and item not in items.taken:
+            if item not in items.held and item not in items.handed:
+                return False
+            if self.session is None or item in items.held:
+                return await self._withdraw(stop, item)
+            reporter, session = self.reporter, self.session
+            assert reporter is not None
+            await reporter.wait_accepted(item)
+            if item not in items.handed or self.session is not session:
+                return False
+            if item not in items.taken and session.withdraw(item):
+                reporter.withdrawn[item] = stop
+                return await reporter.wait_settled(item)
+        if self.reporter is None:
+            unread = items.unread[:1]
+            return bool(unread) and await self._withdraw(stop, unread[0])
+        await self.reporter.wait_seen()
+        ends = self.reporter.ends
+        return self.reporter.has_turn and self.interrupt(stop) and await self.reporter.wait_end(ends)
+
+    async def _withdraw(self, stop: StopOrder, item: str) -> bool:
+        """Withdraw an item that no session has."""
+        await self.wait_told(item)
+        if not await self.parts.store.withdraw(self.name, item):
+            return False
+        await self.parts.watcher.turn_ended(unread_end(self.name, self.row.session_id, (item,), stop.why, stop))
+        self.settle(item, stop.why)
+        self.wake()
+        return True
 
     def interrupt(self, stop: StopOrder) -> bool:
         """End the turn that runs; False if there is none."""

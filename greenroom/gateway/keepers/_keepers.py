@@ -27,11 +27,12 @@ from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, 
 from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
-from greenroom.gateway.record._machines import SessionState
+from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._run_events import GatewayEvent, InboundAccepted
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import BoxFull, InboxStore, StoredItem
@@ -215,6 +216,66 @@ class KeeperSet:
         )
         await self._parts.record.write(accepted)
         return True
+
+    # --- turns --------------------------------------------------------------------------------------------------------
+
+    async def stop_turn(self, key: str, *, who: str, cause: EndCause = EndCause.STOP, item: str = "") -> bool:
+        """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none.
+
+        Args:
+            key: The session.
+            who: Who asks.
+            cause: The kind of cause that is reported.
+            item: The item to withdraw; if a turn has taken it up, that ends. Empty for whatever turn runs or waits.
+        """
+        keeper = self._keepers.get(key)
+        why = "its limit of time has passed" if cause is EndCause.TIMEOUT else f"stopped by {who}" if who else "stopped"
+        return keeper is not None and await keeper.stop_turn(StopOrder(cause, who, why), item)
+
+    async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
+        """Run one further turn whose tools are all refused, such as the announce step, and return its text; empty if there is none.
+
+        It waits until no other turn of the session runs or waits, and for a place. Nobody else is told about it.
+
+        Args:
+            key: The session.
+            text: What the agent is told.
+            within_s: The limit of its time, from when it has its place, in seconds.
+            max_requests: The model requests that it may make.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        keeper = self._known(key)
+        if keeper.row.state is SessionState.ARCHIVED or key in self.broken or self._is_stopping:
+            return ""
+        aside = Aside(text, max_requests)
+        keeper.asides.append(aside)
+        self._wake(keeper)
+        return await keeper.ask_aside(aside, within_s=within_s)
+
+    def resume_cut(self, key: str) -> None:
+        """Resume the turn of a session that an earlier process did not finish, behind what people have said since.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        keeper = self._known(key)
+        keeper.resumes = True
+        self._wake(keeper)
+
+    def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
+        """Settle the items of a turn that an earlier process did not finish and that is not resumed, and return them.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        keeper = self._known(key)
+        items = () if keeper.session is not None else tuple(keeper.items.taken)
+        for item in items:
+            keeper.settle(item, why)
+        self._wake(keeper)
+        return items
 
     # --- keepers ------------------------------------------------------------------------------------------------------
 

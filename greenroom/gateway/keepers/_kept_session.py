@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, final
@@ -25,6 +25,10 @@ LIVE: Final = (MessageAppended, AnswerPiece)
 _HOOKS: Final = {"PreToolUse": [{"hookCallbackIds": ["no tools"]}]}
 REFUSED: Final = "No tool can be used in this step: answer with text."
 """The reply to a call in a turn that may use none."""
+
+
+RefusesTools: TypeAlias = Callable[[], Awaitable[bool]]
+"""Returns True if the turn that runs may use no tools."""
 
 
 class KeptSession(Protocol):
@@ -64,11 +68,8 @@ class KeptSession(Protocol):
     async def resume_turn(self) -> None:
         """Resume the turn that was cut, and return when it has ended."""
 
-    def send_aside(self, text: str, *, within_s: float) -> str:
-        """Send a text whose turn may use no tools, and return its id."""
-
-    def end_aside(self) -> None:
-        """Allow tools again."""
+    def send_aside(self, text: str, refuses_tools: RefusesTools) -> str:
+        """Send a text, and return its id; each call is asked about, from then on."""
 
     async def wait_handed(self) -> None:
         """Wait until everything that was handed in so far is with the main agent."""
@@ -118,8 +119,7 @@ class GreenroomSession:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._asides = 0
-        self._has_hook = False
+        self._refuses_tools: RefusesTools | None = None
 
     def __repr__(self) -> str:
         return f"<GreenroomSession {self.session.id}>"
@@ -161,15 +161,11 @@ class GreenroomSession:
         with suppress(TurnFailed, TurnKilled, ActorEnded):  # its events tell
             await self.session.resume_turn()
 
-    def send_aside(self, text: str, *, within_s: float) -> str:
-        if not self._has_hook:  # only then: a hook costs something at each call
-            self._has_hook = True
+    def send_aside(self, text: str, refuses_tools: RefusesTools) -> str:
+        if self._refuses_tools is None:  # only then: a hook costs something at each call
             self.session.add_hooks(parse_callbacks(_HOOKS, HookSource("gateway", SourceKind.HOST), self._answer_call))
-        self._asides += 1
-        return self.session.send(text, origin=AUTO_CONTINUATION, expires_s=self.session.now() + within_s)
-
-    def end_aside(self) -> None:
-        self._asides -= 1
+        self._refuses_tools = refuses_tools
+        return self.session.send(text, origin=AUTO_CONTINUATION)
 
     async def wait_handed(self) -> None:
         if self.session.inbox.is_behind:
@@ -183,7 +179,7 @@ class GreenroomSession:
 
     async def _answer_call(self, _: str, told: Mapping[str, Any]) -> Mapping[str, Any]:
         """Refuse a call of the main agent in a turn that may use no tools."""
-        if not self._asides or told.get("agent_id"):
+        if self._refuses_tools is None or told.get("agent_id") or not await self._refuses_tools():
             return {}
         refusal = {"permissionDecision": "deny", "permissionDecisionReason": REFUSED}
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **refusal}}

@@ -22,6 +22,7 @@ from greenroom.gateway.keepers._waiting_items import WaitingItems
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import InboundSettled, InboundTaken
+from greenroom.inbox import InboxAccepted, InboxWithdrawn
 from greenroom.session import EventStream
 from greenroom.tasks import TaskState
 
@@ -48,11 +49,20 @@ class StopOrder:
 class Aside:
     """A turn that is run beside the others, and reported to nobody but the one who asked."""
 
-    item: str
+    text: str
     max_requests: int
+    item: str = ""
+    """Id of its message; empty until that is sent."""
     over: TurnOver | None = None
-    requests: int = 0
+    """Its end; None before that, and if its session ended first."""
+    began: trio.Event = attrs.field(factory=trio.Event)
     ended: trio.Event = attrs.field(factory=trio.Event)
+
+    def end(self, over: TurnOver | None = None) -> None:
+        """Tell the one who waits that it has ended."""
+        self.over = over
+        self.began.set()
+        self.ended.set()
 
 
 @final
@@ -62,6 +72,8 @@ class TurnReporter:
 
     Attributes:
         stop: Why the turn that runs is being ended, if somebody asked for that.
+        withdrawn: Why items are being withdrawn, by id.
+        ends: Number of turns that have ended and were reported.
         is_cutting: True if the session is being ended in the middle of its turn.
     """
 
@@ -78,8 +90,8 @@ class TurnReporter:
     wait_told: Callable[[str], Awaitable[object]]
     """Waits until an item is in the registry."""
     stop: StopOrder | None = None
-    withdrawn: StopOrder | None = None
-    """Why an item is being withdrawn."""
+    withdrawn: dict[str, StopOrder] = attrs.field(factory=dict)
+    ends: int = 0
     is_cutting: bool = False
     aside: Aside | None = None
     resumed: tuple[str, ...] | None = None
@@ -91,8 +103,11 @@ class TurnReporter:
     _is_reporting: bool = attrs.field(default=False, init=False)
     _began: list[str] = attrs.field(factory=list, init=False)
     """Items whose turn was reported to have begun."""
+    _accepted: dict[str, None] = attrs.field(factory=dict, init=False)
+    """Items that the session has, and that are not settled."""
     _is_begun: bool = attrs.field(default=False, init=False)
     _is_aside: bool = attrs.field(default=False, init=False)
+    _is_over: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._fold = TurnFold(self.session.main_id)
@@ -103,10 +118,50 @@ class TurnReporter:
         """True if a turn runs or waits for a place, or its end is not reported."""
         return self._fold.is_open or bool(self._facts) or self._is_reporting or self._stream.waiting > 0
 
+    @property
+    def has_turn(self) -> bool:
+        """True if a turn runs or waits for a place."""
+        return self._fold.is_open
+
     async def wait_caught_up(self) -> None:
-        """Wait until everything that has happened so far is reported."""
-        while self._stream.waiting or self._facts or self._is_reporting:
+        """Wait until everything that has happened so far is reported, or nothing will be any more."""
+        while not self._is_over and (self._stream.waiting or self._facts or self._is_reporting):
             await self._moved.wait()
+
+    async def wait_seen(self) -> None:
+        """Wait until all events so far have been looked at; their reports may be on their way."""
+        while not self._is_over and self._stream.waiting:
+            await self._moved.wait()
+
+    async def wait_accepted(self, item: str) -> None:
+        """Wait until the session has an item, or had it."""
+        while item in self.items.unread and item not in self._accepted and not self._is_over:
+            await self._moved.wait()
+        await self.wait_seen()
+
+    async def wait_end(self, ends: int) -> bool:
+        """Wait until more turns than so many have ended; False if the session ends first."""
+        while self.ends == ends and not self._is_over:
+            await self._moved.wait()
+        return self.ends != ends
+
+    async def wait_settled(self, item: str) -> bool:
+        """Wait until an item is settled; False if the session ends first."""
+        while item in self.items.handed and not self._is_over:
+            await self._moved.wait()
+        return item not in self.items.handed
+
+    async def refuses_tools(self) -> bool:
+        """Return True if the turn that runs may use no tools."""
+        await self.wait_caught_up()
+        return self._is_aside
+
+    def finish(self) -> None:
+        """Note that the session has ended, and wake those who wait."""
+        self._is_over = True
+        if self.aside is not None:
+            self.aside.end()
+        self._move()
 
     async def run(self) -> None:
         """Report, until it is cancelled or the session ends."""
@@ -120,6 +175,11 @@ class TurnReporter:
                 while (found := self._stream.next_nowait()) is not None:
                     event = found[2]
                     self.on_event(self.key, event)
+                    if isinstance(event, InboxAccepted) and event.item in self.items.handed:
+                        self._accepted[event.item] = None
+                    if isinstance(event, InboxWithdrawn) and event.item in self.withdrawn:
+                        self._facts.append(ItemGone(event.item, event.why))
+                        continue
                     fact = self._fold.take(event)
                     if fact is not None:
                         self._facts.append(fact)
@@ -157,6 +217,7 @@ class TurnReporter:
             taken.append(following.item)
         if self.aside is not None and self.aside.item in taken:
             self._is_aside = True
+            self.aside.began.set()
         known = []
         for item in taken:
             if item in self.items.handed:
@@ -187,13 +248,14 @@ class TurnReporter:
         is_begun, self._is_begun = self._is_begun, False
         began, self._began = tuple(self._began), []
         if is_aside and self.aside is not None:
-            self.aside.over = fact
-            self.aside.ended.set()
+            self.aside.end(fact)
+            self.aside = None
         elif not (self.is_cutting and fact.state is State.KILLED):
             dropped = tuple(item for item in fact.dropped if item in self.items.handed)
             if is_begun or dropped:
                 await self.session.wait_recorded()
                 await self._report_end(self._end_of(fact, (*began, *dropped), stop), ANSWERED)
+        self.ends += 1
         self.on_change()
 
     def _end_of(self, fact: TurnOver, items: tuple[str, ...], stop: StopOrder | None) -> TurnEnd:
@@ -224,8 +286,9 @@ class TurnReporter:
             self.items.mark_taken(fact.item)
             self._emit(InboundTaken, fact.item)
         else:
-            stop, self.withdrawn = self.withdrawn, None
-            await self._report_end(unread_end(self.key, self.session_id, (fact.item,), fact.why, stop), fact.why)
+            stop = self.withdrawn.pop(fact.item, None)
+            why = fact.why if stop is None else stop.why
+            await self._report_end(unread_end(self.key, self.session_id, (fact.item,), why, stop), why)
         self.on_change()
 
     async def _report_end(self, end: TurnEnd, why: str) -> None:
@@ -233,6 +296,7 @@ class TurnReporter:
         for item in end.items:
             self._emit(partial(InboundSettled, why=why), item)
             self.items.remove(item)
+            self._accepted.pop(item, None)
 
     def _emit(self, event: Callable[..., InboundTaken | InboundSettled], item: str) -> None:
         if item in self.record.registry.inbound:

@@ -64,6 +64,8 @@ class WaitingItems:
     """Those that are kept back, in order."""
     taken: dict[str, None] = attrs.field(factory=dict)
     """Ids of those of `handed` that a turn has taken up."""
+    is_shut: bool = False
+    """True while nothing is handed in, because a turn runs that is not theirs."""
 
     @property
     def unread(self) -> list[str]:
@@ -73,7 +75,9 @@ class WaitingItems:
     def add(self, item: WaitingItem) -> bool:
         """Add an item, and return True if it is kept back; then `plan` says for how long."""
         chats = set(self.handed.values())
-        if not item.begins_turn:
+        if self.is_shut:
+            is_held = True
+        elif not item.begins_turn:
             is_held = not chats
         elif self.held or item.mode is QueueMode.COLLECT:
             is_held = True
@@ -111,6 +115,8 @@ class WaitingItems:
             is_busy: True if a turn runs.
             now_s: A clock.
         """
+        if self.is_shut:
+            return HandIn()
         waking = [item for item in self.held.values() if item.begins_turn]
         passive = tuple(item.id for item in self.held.values() if not item.begins_turn)
         if is_busy or self.handed:
