@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 import trio
@@ -49,7 +51,8 @@ async def test_a_second_copy_of_a_message_changes_nothing(autojump_clock: MockCl
 @pytest.mark.parametrize("field", ["channel", "account", "peer"])
 def test_ids_differ_by_channel_account_and_chat(field: str) -> None:
     one = direct("eve")
-    other = attrs.evolve(one, route=attrs.evolve(one.route, **{field: "other"}))
+    change: dict[str, Any] = {field: "other"}
+    other = attrs.evolve(one, route=attrs.evolve(one.route, **change))
 
     assert item_id(one) != item_id(other)
     assert item_id(one) == item_id(attrs.evolve(one, text="other", route=attrs.evolve(one.route, answers="x")))
