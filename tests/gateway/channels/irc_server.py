@@ -76,7 +76,7 @@ class ScriptedIrc:
     messages: list[tuple[str, str]] = attrs.field(factory=list)
     """Target and text."""
     attempts: list[float] = attrs.field(factory=list)
-    route: Route = Route(channel="irc", kind=PeerKind.DIRECT, peer=ANN)
+    route: Route = attrs.field(factory=lambda: Route(channel="irc", kind=PeerKind.DIRECT, peer=ANN))
 
     # --- what the kit uses --------------------------------------------------------------------------------------------
 

@@ -154,4 +154,4 @@ async def open_person(server: RealServer, nick: str = "ann", *channels: str) -> 
 def open_files() -> int:
     """Return the number of descriptors of this process."""
     assert sys.platform == "linux"
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))

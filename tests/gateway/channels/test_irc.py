@@ -27,6 +27,7 @@ from greenroom.gateway.channels import (
 )
 from greenroom.gateway.channels._irc import FRESH_S, MAX_UNHEARD, IrcClient
 from greenroom.gateway.channels._irc_link import BURST, PACE_S, SILENCE_S
+from greenroom.gateway.config._values import Secret
 from tests.gateway.channels.irc_server import ANN, ScriptedIrc, open_scripted_irc
 
 ROOM = Route(channel="irc", kind=PeerKind.CHANNEL, peer="#room")
@@ -54,6 +55,9 @@ class Case:
             await self.gate.wait()
         self.heard.append(inbound)
 
+    async def save(self, cursor: str) -> None:
+        raise NotImplementedError
+
     async def send(self, text: str, route: Route = ROOM) -> SendReceipt:
         return await self.channel.send(Outbound(route=route, key="key", text=text))
 
@@ -70,7 +74,7 @@ async def open_case(settings: dict[str, Any] | None = None, **server: Any) -> As
     async with open_scripted_irc(**server) as scripted, trio.open_nursery() as nursery:
         case = Case(scripted, scripted.make(**(settings or {})))
         connected = trio.Event()
-        host = ChannelHost(hear=case.hear, connected=connected.set, save_cursor=lambda _: trio.lowlevel.checkpoint())
+        host = ChannelHost(hear=case.hear, connected=connected.set, save_cursor=case.save)
         nursery.start_soon(case.run, host)
         await connected.wait()
         await trio.sleep(1)
@@ -109,9 +113,7 @@ async def test_a_password_goes_by_sasl_alone(autojump_clock: MockClock) -> None:
     assert "no SASL" in await _login_error({"password": _secret("x")}, capabilities=TAGS)
 
 
-def _secret(text: str) -> Any:
-    from greenroom.gateway.config._values import Secret
-
+def _secret(text: str) -> Secret:
     return Secret("text", (text,))
 
 
