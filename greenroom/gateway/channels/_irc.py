@@ -26,6 +26,7 @@ from greenroom.gateway.channels._irc_lines import (
     IrcLine,
     fits_mask,
     format_line,
+    is_word,
     mentions,
     room_for_text,
     shown_text,
@@ -43,7 +44,7 @@ ReadSecret: TypeAlias = Callable[[Secret], Awaitable[str]]
 OpenStream: TypeAlias = Callable[[IrcAccount], Awaitable[trio.abc.Stream]]
 PART_BYTES: Final = 2_000
 """Longest part: about five lines, which go at once."""
-MAX_UNHEARD: Final = 100
+MAX_UNHEARD: Final = 1_000
 """Messages that were read and are not stored yet; beyond it nothing is read."""
 FRESH_S: Final = 30.0
 """How long a nick is believed to be that of the person who spoke with it."""
@@ -122,6 +123,7 @@ class IrcClient:
         self._unheard: deque[Inbound] = deque()
         self._has_news = trio.Event()
         self._has_room = trio.Event()
+        self._is_asking = False
         self._people: OrderedDict[str, _Spoke] = OrderedDict()
         self._programs: OrderedDict[str, bool] = OrderedDict()
 
@@ -149,6 +151,7 @@ class IrcClient:
         for name in self._settings.channels:
             await link.write(format_line("JOIN", name))
         self._link = link
+        self._is_asking = False
         self._people.clear()
         self._programs.clear()
         host.connected()
@@ -177,7 +180,7 @@ class IrcClient:
         inbound = None if is_ours else self._inbound(link, line)
         if inbound is None:
             return
-        while len(self._unheard) >= MAX_UNHEARD:
+        while len(self._unheard) >= MAX_UNHEARD and not self._is_asking:
             self._has_room = trio.Event()
             await self._has_room.wait()
         self._unheard.append(inbound)
@@ -244,7 +247,10 @@ class IrcClient:
             return False
         person = inbound.sender.id
         if person not in self._programs:
+            self._is_asking = True  # the answer is to be read, however much waits
+            self._has_room.set()
             found = await link.whois(inbound.sender.name)
+            self._is_asking = False
             self._programs[person] = found is not None and found.is_program
             while len(self._programs) > _MAX_PEOPLE:
                 self._programs.popitem(last=False)
@@ -275,10 +281,9 @@ class IrcClient:
         nick = spoke.nick if spoke is not None else person.partition("!")[0]
         if spoke is not None and trio.current_time() - spoke.at_s < FRESH_S:
             return nick
-        try:
-            found = await link.whois(nick)
-        except UsageError:
+        if not is_word(nick):
             return SendReceipt(result=SendResult.REFUSED, why=f"{person!r} cannot be the name of a person")
+        found = await link.whois(nick)
         if found is None:
             return SendReceipt(result=SendResult.FAILED, why=f"the server did not say who {nick} is")
         if not found.mask:

@@ -85,9 +85,14 @@ def format_line(command: str, *params: str) -> bytes:
     """
     *middle, last = params
     for word in middle:
-        if not word or word.startswith(":") or re.search(r"[\x00-\x20\x7f]", word):
+        if not is_word(word):
             raise UsageError(f"a parameter of {command} must be one word, got {word!r}")
     return " ".join([command, *middle, ":" + _REMOVED.sub("", last)]).encode("utf-8", "replace") + b"\r\n"
+
+
+def is_word(text: str) -> bool:
+    """True if a text can be a parameter that others follow."""
+    return bool(text) and not text.startswith(":") and re.search(r"[\x00-\x20\x7f]", text) is None
 
 
 def text_lines(text: str, room: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -31,6 +32,7 @@ class Visit:
     is_negotiating: bool = False
     is_welcome: bool = False
     modes: str = ""
+    coded: str = ""
 
     def __attrs_post_init__(self) -> None:
         self._to_write, self._out = trio.open_memory_channel[bytes](math.inf)
@@ -74,7 +76,7 @@ class ScriptedIrc:
     messages: list[tuple[str, str]] = attrs.field(factory=list)
     """Target and text."""
     attempts: list[float] = attrs.field(factory=list)
-    route: Route = Route(channel="irc", kind=PeerKind.DIRECT, peer=ANN)
+    route: Route = attrs.field(factory=lambda: Route(channel="irc", kind=PeerKind.DIRECT, peer=ANN))
 
     # --- what the kit uses --------------------------------------------------------------------------------------------
 
@@ -164,12 +166,13 @@ class ScriptedIrc:
                 await self._welcome(visit)
 
     async def _authenticate(self, visit: Visit, line: IrcLine) -> None:
-        import base64
-
         if line.param(0) == "PLAIN":
             await visit.tell("AUTHENTICATE +")
             return
-        _, _, password = base64.b64decode(line.param(0)).decode().split("\0")
+        visit.coded += line.param(0).rstrip("+")
+        if len(line.param(0)) == 400:
+            return
+        _, _, password = base64.b64decode(visit.coded).decode().split("\0")
         await visit.tell(":s 903 * :in" if password == self.password else ":s 904 * :wrong password")
 
     async def _nick(self, visit: Visit, line: IrcLine) -> None:
