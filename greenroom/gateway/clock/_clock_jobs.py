@@ -134,17 +134,17 @@ class ClockJobs:
         self._tell(job.id, "added")
         return job.id
 
-    async def update(self, job: str, changes: Mapping[str, Any]) -> None:
-        """Change some keys of a job; then it is durable.
+    async def replace(self, job_spec: Mapping[str, Any]) -> None:
+        """Replace the job with the same id; then it is durable.
 
         Raises:
-            UsageError: It is unknown or read-only, or cannot be used with these values.
+            UsageError: It is unknown or read-only, or cannot be used.
             JournalError: The disk refuses.
         """
-        row = self._changeable(job)
-        changed = self._checked({**row.job_spec, **changes, "id": job})
-        await self._write(CronChanged(at_s=self._now_s(), job=job, job_spec=job_values(changed, JobSource.CALL)))
-        self._tell(job, "changed")
+        job = self._checked(job_spec)
+        self._changeable(job.id)
+        await self._write(CronChanged(at_s=self._now_s(), job=job.id, job_spec=job_values(job, JobSource.CALL)))
+        self._tell(job.id, "changed")
 
     async def remove(self, job: str, *, who: str) -> None:
         """Remove a job; a run of it goes on.

@@ -101,6 +101,11 @@ class ConfigInForce:
             reading = await self._ports.blocking.run(read_config, self.reading.path, self._environ)
             return await self._take(reading)
 
+    async def check(self) -> tuple[Problem, ...]:
+        """Return the problems of the files as they are now; nothing changes."""
+        reading = await self._ports.blocking.run(read_config, self.reading.path, self._environ)
+        return reading.problems
+
     async def _take(self, reading: ConfigReading) -> ReloadResult:
         self.problems = reading.problems
         former = self.config

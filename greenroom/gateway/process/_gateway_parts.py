@@ -25,6 +25,7 @@ from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.rpc._rpc_tokens import Tokens
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.trust._approval_desk import ApprovalDesk
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception
 from greenroom.inbox import InboxStore
@@ -66,6 +67,7 @@ class GatewayParts:
     keepers: KeeperSet
     accounts: ChannelAccounts
     pairing: PairingDesk
+    approvals: ApprovalDesk
     reception: Reception
     jobs: ClockJobs
     stop: StopRequest

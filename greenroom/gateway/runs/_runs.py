@@ -174,6 +174,7 @@ class Runs:
         limit_s: float = 0.0,
         label: str = "",
         is_command: bool = False,
+        queue: str = "",
     ) -> str:
         """Begin a run on a session, which is made if it is new, and return the run's id; then it is durable.
 
@@ -188,6 +189,7 @@ class Runs:
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
             is_command: As in `NewInput`.
+            queue: Queue mode; empty for that of the session.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.
@@ -211,7 +213,9 @@ class Runs:
             announce=announce,
             limit_s=limit_s,
         )
-        new = NewInput(id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command)
+        new = NewInput(
+            id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue
+        )
         try:
             await self._begin(key, new, (*made, registered))
         except GreenroomError:

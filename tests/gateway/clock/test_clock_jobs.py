@@ -191,7 +191,7 @@ async def test_calls_add_change_run_and_remove_jobs(autojump_clock: MockClock) -
         await jobs.add(HOURLY)
         with pytest.raises(UsageError):
             await jobs.add(HOURLY)
-        await jobs.update("j", {"enabled": False})
+        await jobs.replace({**HOURLY, "enabled": False})
         await trio.sleep(3700)
         assert world.begun == {}
         name = await jobs.run_now("j")
@@ -201,6 +201,6 @@ async def test_calls_add_change_run_and_remove_jobs(autojump_clock: MockClock) -
         assert world.told == [name]
         await jobs.remove("j", who="me")
         assert record.registry.services.jobs == {}
-        for call in (jobs.update("j", {}), jobs.remove("j", who="me"), jobs.run_now("j")):
+        for call in (jobs.replace(HOURLY), jobs.remove("j", who="me"), jobs.run_now("j")):
             with pytest.raises(UsageError):
                 await call
