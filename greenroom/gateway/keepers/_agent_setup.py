@@ -44,6 +44,11 @@ ToolsFor = Callable[[SessionKey], Iterable[Tool]]
 """Returns the tools that there are for a session."""
 
 
+def sessions_folder(state_folder: Path, key: SessionKey) -> Path:
+    """Return the folder of the run folders of a session's agent."""
+    return state_folder / "agents" / key.agent / "sessions"
+
+
 def lane_of(key: SessionKey) -> str:
     """Return the lane of a session's turns."""
     match key.rest:
@@ -129,10 +134,6 @@ class AgentSetup:
             return base / Path(self.agent.workspace).expanduser()
         folder = base / Path(self.defaults.workspace or "workspace").expanduser()
         return folder / self.key.agent if len(self.config.agents.list) > 1 else folder
-
-    def runs(self, state_folder: Path) -> Path:
-        """Return the folder of its run folders."""
-        return state_folder / "agents" / self.key.agent / "sessions"
 
     def definition(self, prompt: str, tools: Iterable[Tool], sessions: Mapping[str, SessionRow]) -> AgentDefinition:
         """Return the definition of its main agent.

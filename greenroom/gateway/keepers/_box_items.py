@@ -76,3 +76,8 @@ def mode_of(said: object, default: QueueMode = QueueMode.STEER) -> QueueMode:
 def run_of(route: Mapping[str, Any]) -> str:
     """Return the run that an item begins; empty for none."""
     return str(route.get(RUN, ""))
+
+
+def is_input(item: StoredItem) -> bool:
+    """True if an item is an input, or a line that names some; others are messages that sessions send to themselves."""
+    return MODE in item.route

@@ -20,8 +20,16 @@ from greenroom.core import UsageError
 from greenroom.core.ports import Ports
 from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._agent_setup import CRON_LANE, AgentSetup, OpenModel, ToolsFor, agent_of, lane_of
-from greenroom.gateway.keepers._box_items import mode_of
+from greenroom.gateway.keepers._agent_setup import (
+    CRON_LANE,
+    AgentSetup,
+    OpenModel,
+    ToolsFor,
+    agent_of,
+    lane_of,
+    sessions_folder,
+)
+from greenroom.gateway.keepers._box_items import MODE, mode_of
 from greenroom.gateway.keepers._context_files import read_prompt
 from greenroom.gateway.keepers._kept_session import KeptSession, Opener, OpenOrder
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
@@ -304,7 +312,7 @@ class SessionKeeper:
         return OpenOrder(
             key=self.name,
             session_id=row.session_id,
-            runs=setup.runs(parts.state_folder),
+            runs=sessions_folder(parts.state_folder, self.key),
             workspace=workspace,
             main=setup.definition(prompt, tools, parts.record.registry.sessions),
             tools=tools,
@@ -496,7 +504,7 @@ class SessionKeeper:
             origin=AUTO_CONTINUATION,
             lane=Lane.LATER,
             is_meta=True,
-            route=plan.route,
+            route={**plan.route, MODE: QueueMode.STEER.value},
             created_at=self.parts.now(),
         )
         await self.parts.store.put([item])

@@ -26,6 +26,7 @@ from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, waiting_item
 from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
+from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -89,6 +90,7 @@ class KeeperSet:
         self._open: dict[SessionKeeper, None] = {}
         self._room_changed = trio.Event()
         self._is_stopping = False
+        self._left: dict[str, LeftItems] = {}
         self.broken: dict[str, str] = {}
 
     def __repr__(self) -> str:
@@ -350,6 +352,39 @@ class KeeperSet:
         changed, self._room_changed = self._room_changed, trio.Event()
         changed.set()
 
+    # --- after a start ------------------------------------------------------------------------------------------------
+
+    async def recover(self) -> tuple[str, ...]:
+        """Report what an earlier process did not report, begin what waits, and return the keys whose turn was cut.
+
+        Called once, when the watcher is ready. For each of the keys the caller says what follows: `resume_cut` or `drop_cut`.
+
+        Raises:
+            JournalError: The store cannot be read, or nothing can be recorded.
+        """
+        rows: dict[str, dict[str, bool]] = {}
+        for row in self._parts.record.registry.inbound.values():
+            left = self._left.get(row.session, LeftItems())
+            stored = {item.id for item in (*left.ready, *left.held)}
+            rows.setdefault(row.session, {})[row.item] = row.item in stored
+        self._left = {}
+        cut = []
+        for key, items in rows.items():
+            if key in self._running:
+                continue
+            keeper = self._keeper(SessionKey.parse(key))
+            await settle_left(keeper, items)
+            if keeper.items.taken:
+                cut.append(key)
+            self._wake(keeper)
+        return tuple(cut)
+
+    def adopt(self, left: Mapping[str, LeftItems]) -> None:
+        """Take over what the store holds from an earlier process; called once, before anything is put."""
+        self._left = dict(left)
+        for key, items in left.items():
+            adopt(self._keeper(SessionKey.parse(key)), items)
+
     # --- stopping -----------------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
@@ -434,6 +469,7 @@ async def open_keepers(
         trio.open_nursery() as nursery,
     ):
         keepers = KeeperSet(parts, runtime, nursery)
+        keepers.adopt(await read_left(parts))
         try:
             yield keepers
         finally:

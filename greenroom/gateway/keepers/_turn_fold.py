@@ -15,11 +15,12 @@ from greenroom.actors import State, TurnBegan, TurnEnded
 from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded
 from greenroom.core import Event
 from greenroom.gateway.announce._announcement import SpentRequest
-from greenroom.inbox import InboxExpired, InboxTaken, InboxWithdrawn
+from greenroom.inbox import InboxExpired, InboxPoisoned, InboxTaken, InboxWithdrawn
 from greenroom.models import TextBlock, Usage
 from greenroom.session import MessageAppended
 
 EXPIRED: Final = "it was too late to be read"
+POISONED: Final = "too many turns began with it, and ended with their process"
 
 
 @final
@@ -96,6 +97,8 @@ class TurnFold:
                 return self._take(event.item)
             case InboxWithdrawn() | InboxExpired():
                 return self._drop(event.item, event.why if isinstance(event, InboxWithdrawn) else EXPIRED)
+            case InboxPoisoned():
+                return ItemGone(event.item, POISONED)
             case AgentDefined():
                 self._models[event.actor] = event.model
             case ModelBegan(actor=self.main) if self.is_open:

@@ -17,7 +17,7 @@ import trio
 from greenroom.actors import State
 from greenroom.gateway.keepers._kept_session import KeptSession
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnEnd, TurnWatcher
-from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnAsks, TurnFact, TurnFold, TurnOver
+from greenroom.gateway.keepers._turn_fold import POISONED, ItemGone, ItemsTaken, TurnAsks, TurnFact, TurnFold, TurnOver
 from greenroom.gateway.keepers._waiting_items import WaitingItems
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause
@@ -254,29 +254,9 @@ class TurnReporter:
             dropped = tuple(item for item in fact.dropped if item in self.items.handed)
             if is_begun or dropped:
                 await self.session.wait_recorded()
-                await self._report_end(self._end_of(fact, (*began, *dropped), stop), ANSWERED)
+                await self._report_end(end_of(self.key, self.session_id, fact, (*began, *dropped), stop), ANSWERED)
         self.ends += 1
         self.on_change()
-
-    def _end_of(self, fact: TurnOver, items: tuple[str, ...], stop: StopOrder | None) -> TurnEnd:
-        state, cause, who, error = STATES[fact.state], EndCause.ITSELF, "", fact.error
-        if state is TaskState.KILLED:
-            cause, who = (EndCause.STOP, fact.who) if stop is None else (stop.cause, stop.who)
-            error = error if stop is None else stop.why
-        is_whole = state is TaskState.COMPLETED
-        return TurnEnd(
-            session=self.key,
-            session_id=self.session_id,
-            items=items,
-            line=fact.line,
-            state=state,
-            cause=cause,
-            who=who,
-            error="" if is_whole else error,
-            reply=fact.said if is_whole else "",
-            said="" if is_whole else fact.said,
-            requests=fact.requests,
-        )
 
     async def _gone(self, fact: ItemGone) -> None:
         if fact.item not in self.items.handed:
@@ -288,7 +268,8 @@ class TurnReporter:
         else:
             stop = self.withdrawn.pop(fact.item, None)
             why = fact.why if stop is None else stop.why
-            await self._report_end(unread_end(self.key, self.session_id, (fact.item,), why, stop), why)
+            make = lost_end if why == POISONED else partial(unread_end, stop=stop)
+            await self._report_end(make(self.key, self.session_id, (fact.item,), why), why)
         self.on_change()
 
     async def _report_end(self, end: TurnEnd, why: str) -> None:
@@ -301,6 +282,36 @@ class TurnReporter:
     def _emit(self, event: Callable[..., InboundTaken | InboundSettled], item: str) -> None:
         if item in self.record.registry.inbound:
             self.record.emit(event(at_s=self.now(), item=item))
+
+
+def end_of(key: str, session_id: str, over: TurnOver, items: tuple[str, ...], stop: StopOrder | None = None) -> TurnEnd:
+    """Return the end of a turn as its watcher is told.
+
+    Args:
+        key: The session key.
+        session_id: The session.
+        over: The end, as the session's events tell it.
+        items: The items that are told to have ended with it.
+        stop: The request that ended it, if there was one.
+    """
+    state, cause, who, error = STATES[over.state], EndCause.ITSELF, "", over.error
+    if state is TaskState.KILLED:
+        cause, who = (EndCause.STOP, over.who) if stop is None else (stop.cause, stop.who)
+        error = error if stop is None else stop.why
+    is_whole = state is TaskState.COMPLETED
+    return TurnEnd(
+        session=key,
+        session_id=session_id,
+        items=items,
+        line=over.line,
+        state=state,
+        cause=cause,
+        who=who,
+        error="" if is_whole else error,
+        reply=over.said if is_whole else "",
+        said="" if is_whole else over.said,
+        requests=over.requests,
+    )
 
 
 def unread_end(key: str, session_id: str, items: tuple[str, ...], why: str, stop: StopOrder | None = None) -> TurnEnd:
@@ -328,3 +339,8 @@ def failed_end(key: str, session_id: str, items: tuple[str, ...], error: str) ->
         cause=EndCause.ITSELF,
         error=error,
     )
+
+
+def lost_end(key: str, session_id: str, items: tuple[str, ...], error: str) -> TurnEnd:
+    """Return the end of items whose turn was cut and is not resumed."""
+    return attrs.evolve(failed_end(key, session_id, items, error), cause=EndCause.LOST)

@@ -91,6 +91,15 @@ class WaitingItems:
             self.handed[item.id] = chat_of(item.route)
         return is_held
 
+    def add_handed(self, item: WaitingItem) -> None:
+        """Add an item that the session may read."""
+        self.handed[item.id] = chat_of(item.route)
+
+    def add_cut(self, item: str, route: Mapping[str, Any]) -> None:
+        """Note that an earlier process has cut the turn that took up an item."""
+        self.handed[item] = chat_of(route)
+        self.taken[item] = None
+
     def mark_taken(self, item: str) -> None:
         """Note that a turn has taken up an item."""
         if item in self.handed:
