@@ -15,3 +15,8 @@ class NotFound(UsageError):
 @final
 class Conflict(UsageError):
     """The state of something does not allow it; nothing was changed."""
+
+
+@final
+class Forbidden(UsageError):
+    """A rule does not allow it; nothing was changed."""
