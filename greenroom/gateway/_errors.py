@@ -24,9 +24,17 @@ class NotFound(UsageError):
 
 @final
 class Conflict(UsageError):
+<<<<<<< HEAD
     """The call does not fit the present state; the message says which."""
+=======
+    """The state of something does not allow it; nothing was changed."""
+>>>>>>> wip/keepers
 
 
 @final
 class Forbidden(UsageError):
+<<<<<<< HEAD
     """A rule forbids the call; the message names it."""
+=======
+    """A rule does not allow it; nothing was changed."""
+>>>>>>> wip/keepers

@@ -439,10 +439,20 @@ class SessionKeeper:
                 self.interrupt(StopOrder(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
                 await aside.ended.wait()
         finally:
-            self.asides.remove(aside)
-            self.wake()
+            self._leave_aside(aside)
         over = aside.over
         return over.said if over is not None and over.state is State.COMPLETED else ""
+
+    def _leave_aside(self, aside: Aside) -> None:
+        """Forget a turn aside, and end it if nobody waits for it any more."""
+        self.asides.remove(aside)
+        reporter, session = self.reporter, self.session
+        if reporter is not None and session is not None and reporter.aside is aside:
+            if session.withdraw(aside.item):
+                reporter.aside = None
+            else:
+                session.interrupt("nobody waits for it any more")
+        self.wake()
 
     # --- stopping -----------------------------------------------------------------------------------------------------
 
