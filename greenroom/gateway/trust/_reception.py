@@ -122,6 +122,8 @@ class Reception:
     senders: TurnSenders = attrs.field(factory=TurnSenders)
     limits: ChatLimits = attrs.field(factory=ChatLimits)
     refusals: RefusalLog = attrs.field(factory=RefusalLog)
+    owner_route: Route | None = attrs.field(default=None, init=False)
+    """The direct chat in which an owner wrote last, for questions and notices; None before that."""
     _commands: dict[str, trio.Event] = attrs.field(factory=dict, init=False)
     """Commands that are being carried out, by the id of their message."""
 
@@ -138,6 +140,8 @@ class Reception:
         admission = decide(config, self.record.registry.services.pairings, inbound)
         if admission.is_kept and (why := self._too_old(inbound, admission)):
             admission = _as_refused(admission, why)
+        if admission.kind is SenderKind.OWNER and inbound.route.kind is PeerKind.DIRECT:
+            self.owner_route = attrs.evolve(inbound.route, thread="", answers="")
         match admission.action:
             case AdmissionAction.REFUSE:
                 self._refuse(inbound, admission.reason)
@@ -165,7 +169,12 @@ class Reception:
         kept = await self.context.read(key) if inbound.route.kind is not PeerKind.DIRECT else ()
         route = attrs.evolve(inbound.route, answers="")  # answers to messages of one chat may be merged
         new = NewInput(
-            id=item, text=admission.text, origin=admission.origin, route=route, is_command=admission.is_command
+            id=item,
+            text=admission.text,
+            origin=admission.origin,
+            route=route,
+            is_command=admission.is_command,
+            reason=f"{admission.kind}: {admission.reason}",
         )
         try:
             if kept:

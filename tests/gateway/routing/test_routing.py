@@ -101,7 +101,6 @@ def test_an_owner_has_one_session_on_all_channels(inbound: Inbound) -> None:
     assert str(route_key(configured(), mine, is_owner=False)) != "agent:main:main"
 
 
-@pytest.mark.promise("A24-c")
 @given(INBOUND, NAMES)
 def test_a_thread_has_a_session_of_its_own(inbound: Inbound, thread: str) -> None:
     chat = attrs.evolve(inbound.route, kind=PeerKind.GROUP, thread="")
