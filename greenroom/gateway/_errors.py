@@ -1,4 +1,4 @@
-"""Errors of the gateway that its callers tell apart."""
+"""Errors of the gateway's parts, as clients and tools read them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,30 @@ from greenroom.core import UsageError
 
 @final
 class NotFound(UsageError):
-    """The session, run or delivery is unknown, or gone.
-
-    Attributes:
-        kind: `session`, `run` or `delivery`.
-        id: The key or id that was asked for.
-    """
-
-    def __init__(self, kind: str, id: str) -> None:  # noqa: A002 - the word of the field
-        super().__init__(f"unknown {kind} {id!r}")
-        self.kind = kind
-        self.id = id
+    """Nothing has that name."""
 
 
 @final
 class Conflict(UsageError):
 <<<<<<< HEAD
+<<<<<<< HEAD
     """The call does not fit the present state; the message says which."""
 =======
     """The state of something does not allow it; nothing was changed."""
 >>>>>>> wip/keepers
+=======
+    """The state of something does not allow it; nothing was changed."""
+>>>>>>> wip/runs
 
 
 @final
 class Forbidden(UsageError):
 <<<<<<< HEAD
+<<<<<<< HEAD
     """A rule forbids the call; the message names it."""
 =======
     """A rule does not allow it; nothing was changed."""
 >>>>>>> wip/keepers
+=======
+    """A rule does not allow it; nothing was changed."""
+>>>>>>> wip/runs

@@ -104,7 +104,7 @@ class ArchiveClock:
         """
         row = self._registry.sessions.get(key)
         if row is None or row.state is SessionState.ARCHIVED:
-            raise NotFound("session", key)
+            raise NotFound(f"unknown session {key!r}")
         if isinstance(SessionKey.parse(key).rest, MainSession):
             raise Forbidden(f"cannot archive {key!r}: it is the main session of its agent; reset it instead")
         undelivered = [id_ for id_ in self._unsettled(key) if self._registry.runs[id_].is_ended]

@@ -149,7 +149,9 @@ class Completions:
         ]
 
     def _is_waiting_for_turn(self, row: Completion) -> bool:
-        return row.is_composed and announce_item(row.run) in self._record.registry.inbound
+        registry = self._record.registry
+        is_turn = registry.runs[row.run].announce == "turn" and bool(row.delivery.route)
+        return is_turn and row.is_composed and announce_item(row.run) in registry.inbound
 
     async def _compose(self, keepers: RunKeepers, run_id: str, said: str, requests: tuple[SpentRequest, ...]) -> None:
         registry = self._record.registry

@@ -232,7 +232,7 @@ class Deliveries:
     def _blocked(self, id_: str) -> Delivery:
         row = self._record.registry.delivery(id_)
         if row is None or row.is_settled:
-            raise NotFound("delivery", id_)
+            raise NotFound(f"unknown delivery {id_!r}")
         if row.state is not DeliveryState.BLOCKED:
             raise Conflict(f"delivery {id_!r} must be blocked, it is {row.state}")
         return row

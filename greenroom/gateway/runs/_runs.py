@@ -22,7 +22,7 @@ import trio
 
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
-from greenroom.gateway._errors import NotFound
+from greenroom.gateway._errors import Conflict, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import NewInput, TurnEnd
@@ -36,6 +36,7 @@ from greenroom.gateway.record._run_events import (
     CompletionComposed,
     DeliveryDue,
     GatewayEvent,
+    InboundSettled,
     RunBegan,
     RunEnded,
     RunQueued,
@@ -118,9 +119,11 @@ class Runs:
             self._archive = ArchiveClock(self._record, keepers, self._ports.clock, self.stop)
             self._deliveries.on_settled = self._on_settled
             nursery.start_soon(self._tick)
-            yield
+            try:
+                yield
+            finally:
+                self._nursery = None  # what ends from here on is on record, and told at the next start
             nursery.cancel_scope.cancel()
-        self._keepers = self._nursery = None
 
     # --- beginning ---------------------------------------------------------------------------------------------------
 
@@ -136,7 +139,12 @@ class Runs:
         if isinstance(plan, SpawnRefusal):
             return SpawnAnswer(status=plan.status, error=plan.error)
         key, run = child_key(plan.agent, new_id(self._ports.ids)), new_id(self._ports.ids)
-        made = self.keepers.events_for_new(key, spawned_by=str(requester), label=plan.label, settings=plan.settings)
+        try:
+            self._record.journal.check_open()
+            made = self.keepers.events_for_new(key, spawned_by=str(requester), label=plan.label, settings=plan.settings)
+        except GreenroomError as error:
+            why = f"cannot start the sub-agent: {error}"
+            return SpawnAnswer(status="error", error=why, run=run, session=str(key))
         registered = self._registered(
             key,
             run,
@@ -152,7 +160,6 @@ class Runs:
         new = NewInput(id=run_item(run), text=plan.task, origin=COORDINATOR, run=run)
         answer = SpawnAnswer(status="accepted", run=run, session=str(key), plan=plan)
         try:
-            self._record.journal.check_open()
             with trio.fail_after(SPAWN_S):
                 await self._begin(key, new, (*made, registered))
         except (GreenroomError, trio.TooSlowError) as error:
@@ -199,7 +206,7 @@ class Runs:
             return run
         row = self._registry.sessions.get(str(key))
         if row is not None and row.state is SessionState.ARCHIVED:
-            raise NotFound("session", str(key))
+            raise Conflict(f"session {str(key)!r} is archived; it takes no messages")
         self._record.journal.check_open()
         made = self.keepers.events_for_new(key) if row is None else ()
         registered = self._registered(
@@ -265,7 +272,7 @@ class Runs:
         """
         found = self._registry.run(run)
         if found is None:
-            raise NotFound("run", run)
+            raise NotFound(f"unknown run {run!r}")
         return found
 
     def reply_of(self, run: str) -> str:
@@ -339,8 +346,14 @@ class Runs:
         events = [each for run in runs for each in self._end_events(run, end.state, end.cause, end.who, end.error)]
         told = self._completions.events_of_turn(end)
         replies = self._reply_events(end)
-        if events or told or replies:
-            await self._record.write(*events, *told, *replies)
+        # With them, for a crash behind this: then the keeper reports the end again, and it means nothing any more.
+        settled = [
+            InboundSettled(at_s=self._now(), item=item, why=end.state.value)
+            for item in end.items
+            if item in self._registry.inbound
+        ]
+        if events or told or replies or settled:
+            await self._record.write(*events, *told, *replies, *settled)
         for due in (*told, *replies):
             if isinstance(due, DeliveryDue):
                 self._deliveries.take_up(due.delivery)

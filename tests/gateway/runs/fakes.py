@@ -5,8 +5,9 @@ What outlives a process is in `World`: the disk with the journal, the store of i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -14,7 +15,7 @@ import attrs
 import trio
 
 from greenroom.core.ports import Ports
-from greenroom.gateway._errors import NotFound
+from greenroom.gateway._errors import Conflict
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
 from greenroom.gateway.config._config import GatewayConfig
@@ -22,18 +23,22 @@ from greenroom.gateway.keepers._seams import NewInput, TurnEnd
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record import _gateway_events as gateway
 from greenroom.gateway.record import _run_events as work
+from greenroom.gateway.record._gateway_events import EVENTS
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.gateway.record._machines import EndCause, SendResult, SessionState
 from greenroom.gateway.record._recovery_plan import OnUnknown, Recovery, Resume
 from greenroom.gateway.record._registry import Registry
+from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.routing._messages import Outbound, Route, SendReceipt
 from greenroom.gateway.routing._session_key import SessionKey, main_key
 from greenroom.gateway.runs._deliveries import Deliveries, open_deliveries
 from greenroom.gateway.runs._runs import Runs
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.tasks import TaskState
+from greenroom.testing import virtual_ports
+from greenroom.trace import JOURNAL, read_journal
 from tests.trace.disks import MemoryDisk
-from tests.trace.scenarios import FOLDER, make_ports, unlocked
+from tests.trace.scenarios import FOLDER, unlocked
 
 STATE: Final = Path("/state")
 CHAT: Final = Route(channel="irc", peer="ada", answers="m1")
@@ -62,6 +67,17 @@ class Store:
     known: set[str] = attrs.field(factory=set)
     texts: dict[str, list[str]] = attrs.field(factory=dict)
     """What each session was given, in order."""
+    ended: dict[str, TurnEnd] = attrs.field(factory=dict)
+    """Ends of turns, as the sessions' own journals hold them, until they were reported."""
+
+    def copy(self) -> Store:
+        """Return what is left if the process is killed now."""
+        return Store(
+            waiting={key: list(items) for key, items in self.waiting.items()},
+            known=set(self.known),
+            texts={key: list(texts) for key, texts in self.texts.items()},
+            ended=dict(self.ended),
+        )
 
 
 @final
@@ -93,7 +109,6 @@ class FakeKeepers:
         self.most_running = 0
         self.began: list[str] = []
         self.requests: tuple[SpentRequest, ...] = ()
-        self._lines = 0
 
     def now(self) -> float:
         return self.ports.clock.wall().timestamp()
@@ -117,7 +132,7 @@ class FakeKeepers:
         name = str(key)
         row = self.record.registry.sessions.get(name)
         if row is not None and row.state is SessionState.ARCHIVED:
-            raise NotFound("session", name)
+            raise Conflict(name)
         is_new = new.id not in self.store.known
         if is_new:
             self.store.known.add(new.id)
@@ -131,13 +146,30 @@ class FakeKeepers:
                 run=new.run,
             )
             await self.record.write(*self.events_for_new(key), accepted)
-        elif new.id not in self.record.registry.inbound and any(
-            n.id == new.id for n in self.store.waiting.get(name, [])
-        ):
-            await self.record.write(work.InboundAccepted(at_s=self.now(), item=new.id, session=name, run=new.run))
         if any(each.begins_turn for each in self.store.waiting.get(name, [])):
             self.wake(name)
         return is_new
+
+    async def start(self) -> None:
+        """Tell what the gateway's journal lacks: ends of turns, and items."""
+        for session, items in list(self.store.waiting.items()):
+            await self._report(session)
+            for new in items:
+                if new in self.store.waiting[session] and new.id not in self.record.registry.inbound:
+                    route = new.route.to_json() if new.route is not None else {}
+                    await self.record.write(
+                        work.InboundAccepted(at_s=self.now(), item=new.id, session=session, route=route, run=new.run)
+                    )
+
+    async def _report(self, session: str) -> None:
+        end = self.store.ended.get(session)
+        if end is not None:
+            await self.watcher.turn_ended(end)
+            del self.store.ended[session]
+            self.store.waiting[session] = [each for each in self.store.waiting[session] if each.id not in end.items]
+            for each in end.items:
+                if each in self.record.registry.inbound:
+                    await self.record.write(work.InboundSettled(at_s=self.now(), item=each, why="answered"))
 
     def wake(self, session: str) -> None:
         if session not in self.busy and self.store.waiting.get(session):
@@ -187,12 +219,11 @@ class FakeKeepers:
         if not is_begun and not self.store.waiting.get(session):
             return
         ids = self.taken.pop(session, tuple(first))
-        self._lines += 1
         end = TurnEnd(
             session=session,
             session_id=self.record.registry.sessions[session].session_id,
             items=ids,
-            line=f"line-{session}-{self._lines}" if state is TaskState.COMPLETED else "",
+            line=f"line-{self.ports.ids.bits(64):016x}" if state is TaskState.COMPLETED else "",
             state=state,
             cause=cause if state is TaskState.KILLED else EndCause.ITSELF,
             who=who,
@@ -201,11 +232,8 @@ class FakeKeepers:
             said="" if state is TaskState.COMPLETED else "half a sentence",
             requests=self.requests,
         )
-        await self.watcher.turn_ended(end)
-        self.store.waiting[session] = [each for each in self.store.waiting[session] if each.id not in ids]
-        for each in ids:
-            if each in self.record.registry.inbound:
-                await self.record.write(work.InboundSettled(at_s=self.now(), item=each, why="answered"))
+        self.store.ended[session] = end
+        await self._report(session)
 
     async def stop_turn(self, key: str, *, who: str, cause: EndCause = EndCause.STOP, item: str = "") -> bool:
         waiting = self.store.waiting.get(key, [])
@@ -285,14 +313,43 @@ class FakeChannel:
 
 
 @final
+class CountedDisk(MemoryDisk):
+    """A disk in memory whose writes a test can come before and behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.around_append: Callable[[Callable[[], None]], None] | None = None
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Append, inside `around_append` if there is one."""
+        plain = partial(super().append, path, content)
+        if self.around_append is None:
+            plain()
+        else:
+            self.around_append(plain)
+
+
+@final
 @attrs.define(eq=False)
 class World:
     """What outlives a process."""
 
-    disk: MemoryDisk = attrs.field(factory=MemoryDisk)
+    disk: CountedDisk = attrs.field(factory=CountedDisk)
     store: Store = attrs.field(factory=Store)
     channel: FakeChannel = attrs.field(factory=FakeChannel)
     seed: int = 0
+
+    def copy(self) -> World:
+        """Return what is left if the process is killed now."""
+        disk = CountedDisk()
+        disk.files = dict(self.disk.files)
+        channel = attrs.evolve(self.channel, plan=list(self.channel.plan), chat=list(self.channel.chat), tried=[])
+        return World(disk=disk, store=self.store.copy(), channel=channel, seed=self.seed)
+
+    def events(self) -> list[GatewayEvent]:
+        """Return what is on record."""
+        found = [entry.event for entry in read_journal(FOLDER / JOURNAL, EVENTS, disk=self.disk).entries]
+        return [event for event in found if isinstance(event, GatewayEvent)]
 
 
 @final
@@ -338,7 +395,7 @@ async def open_fake_gateway(
     """Open a gateway on what earlier ones left, and carry out the plan of its start."""
     world, config = world or World(), config or GatewayConfig()
     world.seed += 1
-    ports = make_ports(world.disk, seed=world.seed)
+    ports = attrs.evolve(virtual_ports(world.seed), disk=world.disk)
     lanes = TurnLanes({"main": 4, "subagent": width})
     async with (
         open_gateway_journal(FOLDER, ports=ports, lock=unlocked) as record,
@@ -353,19 +410,24 @@ async def open_fake_gateway(
         if str(MAIN) not in record.registry.sessions:
             await record.write(*keepers.events_for_new(MAIN))
         async with runs.serve(keepers):
+            await keepers.start()
             await runs.recover(
                 Recovery(takes_keys=lambda _: takes_keys, resume=recovery, on_unknown=OnUnknown.BLOCK),
                 lambda *_: world.channel,
             )
+            for session in list(world.store.waiting):
+                keepers.wake(session)
             yield FakeGateway(config, record, runs, keepers, deliveries, world.channel, lanes)
         nursery.cancel_scope.cancel()
 
 
-async def settle(gateway: FakeGateway, *runs: str, within_s: float = 3600.0) -> None:
+async def settle(gateway: FakeGateway, *runs: str, within_s: float = 7200.0) -> None:
     """Wait until runs have ended and their completions are settled or blocked."""
     with trio.fail_after(within_s):
-        while any(is_unsettled(gateway.registry, run) for run in runs):  # noqa: ASYNC110 - virtual time
-            await trio.sleep(0.1)
+        step_s = 0.1
+        while any(is_unsettled(gateway.registry, run) for run in runs):
+            await trio.sleep(step_s)
+            step_s = min(step_s * 1.2, 60)
     await trio.sleep(0.1)
 
 
@@ -375,7 +437,3 @@ def is_unsettled(registry: Registry, run: str) -> bool:
         return True
     completion = registry.completions.get(run)
     return completion is not None and completion.delivery.state in {"none", "composing", "due"}
-
-
-def kinds(record: Iterable[Any]) -> list[str]:
-    return [each.kind for each in record]
