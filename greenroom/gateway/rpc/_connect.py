@@ -6,7 +6,7 @@ is good for is refused, not cut down silently.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, final
+from typing import Annotated, Any, Final, Literal, final
 
 import attrs
 
@@ -69,7 +69,7 @@ class ConnectParams:
     """The client."""
     auth: AuthParams
     """Its credential."""
-    scopes: tuple[RpcScope, ...] | None = None
+    scopes: tuple[Literal["read", "write", "approve", "admin"], ...] | None = None
     """The wanted scopes; by default all that its token is good for."""
 
 
@@ -107,10 +107,11 @@ async def prove(connection: Connection, frame: RequestFrame, tokens: Tokens) -> 
     assert isinstance(found, Grant)
     if params.scopes is None:
         return found
-    missing = frozenset(params.scopes) - found.scopes
+    scopes = frozenset(map(RpcScope, params.scopes))
+    missing = scopes - found.scopes
     if missing:
         raise RpcError(ErrorCode.FORBIDDEN, f"the token is not good for: {', '.join(sorted(missing))}", path="scopes")
-    return found.with_scopes(frozenset(params.scopes))
+    return found.with_scopes(scopes)
 
 
 def close_code(error: RpcError) -> int:

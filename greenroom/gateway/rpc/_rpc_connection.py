@@ -6,12 +6,12 @@ looks are cancelled, changes go on. Rule 3: a client that does not read is close
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias, final
 
 import trio
 
-from greenroom.core import open_bare_nursery
 from greenroom.gateway.rpc._connect import CONNECT
 from greenroom.gateway.rpc._hub import Subscriber
 from greenroom.gateway.rpc._rpc_frames import (
@@ -62,6 +62,7 @@ class RpcConnection:
         self._is_good = is_good
         self._open: set[str] = set()
         self._has_sent = trio.Event()
+        self._sending_s = math.inf
 
     @property
     def grant(self) -> Grant:
@@ -70,8 +71,9 @@ class RpcConnection:
 
     async def run(self) -> None:
         """Converse until the connection is over."""
-        async with open_bare_nursery() as nursery:
+        async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
+            nursery.start_soon(self._watch, nursery)
             try:
                 await self._read(nursery)
             finally:
@@ -146,13 +148,21 @@ class RpcConnection:
                 subscriber.has_more = trio.Event()
                 await subscriber.has_more.wait()
                 continue
+            self._sending_s = trio.current_time()
             try:
-                with trio.move_on_after(DEAF_S) as limit:
-                    await self._connection.send(frame)
+                await self._connection.send(frame)
             except ConnectionEnded:
                 return  # the reader learns it, too
-            if limit.cancelled_caught:
-                await self._connection.close(TRY_LATER, "the client takes nothing")
-                return
+            self._sending_s = math.inf
             self._has_sent.set()
             self._has_sent = trio.Event()
+
+    async def _watch(self, nursery: trio.Nursery) -> None:
+        """End the connection if its client takes nothing; what is being sent is not cancelled, or the close would stand within it."""
+        while True:
+            late_s = trio.current_time() - self._sending_s
+            if late_s >= DEAF_S:
+                await self._connection.close(TRY_LATER, "the client takes nothing")
+                nursery.cancel_scope.cancel("the client takes nothing")
+                return
+            await trio.sleep(DEAF_S - max(late_s, 0.0))

@@ -173,6 +173,7 @@ async def open_house(
     named: Sequence[NamedToken] = (),
     replaced: Mapping[str, Callable[[RpcCall, Any], Awaitable[Answer]]] | None = None,
     awaited: Callable[[], str] = str,
+    max_connections: int = 200,
 ) -> AsyncIterator[House]:
     """Serve the protocol in memory, where virtual time holds."""
     recorded, hub, tokens = Recorded(replaced=dict(replaced or {})), EventHub(), Tokens(OPERATOR, named)
@@ -191,6 +192,10 @@ async def open_house(
                 report=lambda method, error: errors.append((method, error)),
             )
         )
-        server = await stack.enter_async_context(open_server(rpc.endpoints(), listen=[], report=incidents.append))
+        server = await stack.enter_async_context(
+            open_server(rpc.endpoints(max_connections=max_connections), listen=[], report=incidents.append)
+        )
         yield House(rpc, hub, tokens, record, recorded, server, incidents, errors)
-        assert [each for each in incidents if each.kind == "failed"] == []
+        for each in incidents:
+            if each.error is not None:
+                raise each.error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from greenroom.core import UsageError
+from greenroom.gateway.rpc._answered_calls import digest_of
 from greenroom.gateway.rpc._methods import METHODS, OWN_METHODS, Reach, bind
 from greenroom.gateway.rpc._params import ChangeParams
 from greenroom.gateway.rpc._params_reader import read_params
@@ -90,3 +91,13 @@ async def test_each_method_reaches_its_handler(autojump_clock: object) -> None:
             assert answer["payload"]["method"] == spec.name
 
     assert [type(params) for _, params in house.recorded.calls] == [spec.params for spec in METHODS]
+
+
+def test_digest_is_of_the_method_and_the_parameters_in_any_order() -> None:
+    change = {"message": "hello", "sessionKey": "main", "idempotencyKey": "k"}
+    digest = digest_of("agent", change)
+
+    assert digest_of("agent", dict(reversed(change.items()))) == digest
+    assert digest_of("agent", change | {"idempotencyKey": "other"}) == digest
+    assert digest_of("agent", change | {"deliver": True}) != digest
+    assert digest_of("chat.send", change) != digest
