@@ -96,6 +96,11 @@ class KeeperSet:
     def __repr__(self) -> str:
         return f"<KeeperSet: {len(self._open)} open, {len(self._keepers)} known, {len(self.broken)} broken>"
 
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime of the gateway, for the actors beside keepers."""
+        return self._runtime
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def is_busy(self, key: str) -> bool:
@@ -295,7 +300,7 @@ class KeeperSet:
 
     def _known(self, key: str) -> SessionKeeper:
         if key not in self._parts.record.registry.sessions:
-            raise NotFound("session", str(key))
+            raise NotFound(f"unknown session {key!r}")
         return self._keeper(SessionKey.parse(key))
 
     def _wake(self, keeper: SessionKeeper) -> None:

@@ -32,9 +32,7 @@ class ClockRunner:
         registry: The gateway's registry.
     """
 
-    def __init__(
-        self, config: Callable[[], GatewayConfig], runs: Runs, keepers: KeeperSet, registry: Registry
-    ) -> None:
+    def __init__(self, config: Callable[[], GatewayConfig], runs: Runs, keepers: KeeperSet, registry: Registry) -> None:
         self._config = config
         self._runs = runs
         self._keepers = keepers

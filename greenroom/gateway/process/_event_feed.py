@@ -141,7 +141,9 @@ class EventFeed:
             _session,
         ),
         **dict.fromkeys((work.RunRegistered, work.RunQueued, work.RunBegan, work.RunEnded), _run),
-        **dict.fromkeys((work.DeliveryDue, work.DeliveryEnded, work.DeliveryBlocked, work.DeliveryDismissed), _delivery),
+        **dict.fromkeys(
+            (work.DeliveryDue, work.DeliveryEnded, work.DeliveryBlocked, work.DeliveryDismissed), _delivery
+        ),
         **dict.fromkeys((gateway.ChannelConnected, gateway.ChannelLost), _channel),
         **dict.fromkeys((gateway.PairingAsked, gateway.PairingApproved, gateway.PairingRemoved), _pairing),
         gateway.ApprovalAsked: _asked,

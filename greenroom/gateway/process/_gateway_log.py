@@ -77,15 +77,15 @@ class GatewayLog:
         self._lines.append((now, orjson.dumps(entry, default=str) + b"\n"))
         self._wake.set()
 
-    def info(self, text: str, /, **ids: object) -> None:
+    def note(self, text: str, /, **ids: object) -> None:
         """Write a line of level info."""
         self.write(LogLevel.INFO, text, **ids)
 
-    def warning(self, text: str, /, **ids: object) -> None:
+    def alert(self, text: str, /, **ids: object) -> None:
         """Write a line of level warning."""
         self.write(LogLevel.WARNING, text, **ids)
 
-    def error(self, text: str, /, **ids: object) -> None:
+    def fail(self, text: str, /, **ids: object) -> None:
         """Write a line of level error."""
         self.write(LogLevel.ERROR, text, **ids)
 

@@ -39,7 +39,9 @@ class GatewayModels:
         config = self._config()
         found = find_model(config, reference)
         if found is None:
-            raise UsageError(f"unknown model {reference!r} of agent {agent!r}; expected a Claude model or one of models.providers")
+            raise UsageError(
+                f"unknown model {reference!r} of agent {agent!r}; expected a Claude model or one of models.providers"
+            )
         provider, slash, name = found.partition("/")
         if not slash:
             provider, name = OWN_PROVIDER, found
@@ -49,7 +51,9 @@ class GatewayModels:
             key = self._secrets.read_now(settings.api_key)
             self._secrets.know(key)
         url = settings.base_url if settings is not None and settings.base_url else None
-        exact = choose_main_model(argument=name, default=DEFAULT_CLAUDE_MODEL).name if provider == OWN_PROVIDER else name
+        exact = (
+            choose_main_model(argument=name, default=DEFAULT_CLAUDE_MODEL).name if provider == OWN_PROVIDER else name
+        )
         place = (exact, url or "", key or "")
         if place not in self._models:
             while len(self._models) >= MAX_MODELS:

@@ -11,6 +11,7 @@ import trio
 from greenroom.core.ports import Ports
 from greenroom.gateway.channels._accounts import ChannelAccounts
 from greenroom.gateway.clock._clock_jobs import ClockJobs
+from greenroom.gateway.commands._chat_commands import ChatCommands
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._keepers import KeeperSet
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -48,6 +49,19 @@ class StopRequest:
 
 @final
 @attrs.frozen(eq=False, kw_only=True)
+class PartsBelow:
+    """The parts that know no chats and no clients."""
+
+    record: GatewayRecord
+    store: InboxStore
+    lanes: TurnLanes
+    deliveries: Deliveries
+    runs: Runs
+    keepers: KeeperSet
+
+
+@final
+@attrs.frozen(eq=False, kw_only=True)
 class GatewayParts:
     """The parts of a gateway."""
 
@@ -57,17 +71,12 @@ class GatewayParts:
     log: GatewayLog
     lag: LoopLag
     secrets: SecretReader
-    record: GatewayRecord
-    store: InboxStore
-    lanes: TurnLanes
+    below: PartsBelow
     hub: EventHub
     tokens: Tokens
-    deliveries: Deliveries
-    runs: Runs
-    keepers: KeeperSet
     accounts: ChannelAccounts
-    pairing: PairingDesk
     approvals: ApprovalDesk
+    commands: ChatCommands
     reception: Reception
     jobs: ClockJobs
     stop: StopRequest
@@ -76,9 +85,39 @@ class GatewayParts:
     """Returns what the start still waits for; empty if the gateway is ready."""
 
     @property
+    def record(self) -> GatewayRecord:
+        """The journal with its registry."""
+        return self.below.record
+
+    @property
     def registry(self) -> Registry:
         """The registry."""
-        return self.record.registry
+        return self.below.record.registry
+
+    @property
+    def lanes(self) -> TurnLanes:
+        """The lanes of turns."""
+        return self.below.lanes
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """The deliveries."""
+        return self.below.deliveries
+
+    @property
+    def runs(self) -> Runs:
+        """The runs."""
+        return self.below.runs
+
+    @property
+    def keepers(self) -> KeeperSet:
+        """The sessions."""
+        return self.below.keepers
+
+    @property
+    def pairing(self) -> PairingDesk:
+        """The pairing of people."""
+        return self.reception.pairing
 
     @property
     def settings(self) -> GatewayConfig:

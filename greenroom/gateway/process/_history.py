@@ -40,7 +40,7 @@ async def read_history(
         has_tools: True with results of tools.
     """
     place = transcript_place(state, row.key, row.session_id, row.transcript or TRANSCRIPT)
-    messages = await blocking.run(_read, place, has_tools)
+    messages = await blocking.run(_read, place, has_tools=has_tools)
     end = len(messages) if before is None else min(before, len(messages))
     chosen: list[dict[str, Any]] = []
     size = 0
@@ -59,33 +59,42 @@ async def read_history(
     return answer | ({"nextOffset": start} if start else {})
 
 
-def _read(place: Path, has_tools: bool) -> list[dict[str, Any]]:
+def _read(place: Path, *, has_tools: bool) -> list[dict[str, Any]]:
     try:
         lines = list(read_transcript(place))
     except OSError:
         return []
-    return [message for line in lines if (message := _message_of(line, has_tools)) is not None]
+    return [message for line in lines if (message := _message_of(line, has_tools=has_tools)) is not None]
 
 
-def _message_of(line: Mapping[str, Any], has_tools: bool) -> dict[str, Any] | None:
+def _message_of(line: Mapping[str, Any], *, has_tools: bool) -> dict[str, Any] | None:
     message = line.get("message")
     if line.get("type") not in {"user", "assistant"} or not isinstance(message, Mapping) or line.get("isMeta"):
         return None
     content = message.get("content")
     blocks: Sequence[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
-    texts = [text for block in blocks if (text := _text_of(block, has_tools))]
+    texts = [text for block in blocks if (text := _text_of(block, has_tools=has_tools))]
     if not texts:
         return None
-    return {"role": str(line["type"]), "text": "\n".join(texts), "at": str(line.get("timestamp", "")), "id": str(line.get("uuid", ""))}
+    return {
+        "role": str(line["type"]),
+        "text": "\n".join(texts),
+        "at": str(line.get("timestamp", "")),
+        "id": str(line.get("uuid", "")),
+    }
 
 
-def _text_of(block: Any, has_tools: bool) -> str:
+def _text_of(block: Any, *, has_tools: bool) -> str:
     match block:
         case {"type": "text", "text": str(text)}:
             return text
         case {"type": "tool_use", "name": str(name)} if has_tools:
             return f"[calls {name}]"
         case {"type": "tool_result", "content": content} if has_tools:
-            texts = [content] if isinstance(content, str) else [each.get("text", "") for each in content or () if isinstance(each, dict)]
+            texts = (
+                [content]
+                if isinstance(content, str)
+                else [each.get("text", "") for each in content or () if isinstance(each, dict)]
+            )
             return "\n".join(filter(None, texts))
     return ""

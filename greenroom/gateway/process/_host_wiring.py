@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import final
 
+import trio
+
 from greenroom.core.ports import Ports
+from greenroom.gateway.commands._chat_commands import CommandHost
+from greenroom.gateway.process._command_host import command_host
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._messages import Inbound
@@ -26,6 +30,8 @@ class HostWiring:
 
     def __init__(self, find_parts: Callable[[], GatewayParts | None]) -> None:
         self._find = find_parts
+        self.nursery: trio.Nursery | None = None
+        """For what a wire begins without waiting for it."""
 
     @property
     def _parts(self) -> GatewayParts:
@@ -41,13 +47,18 @@ class HostWiring:
 
     def channel_is_back(self, channel: str, account: str) -> None:
         """Have what waits for an account tried again."""
-        self._parts.below.start(self._parts.deliveries.channel_is_back, channel, account)
+        if self.nursery is not None:
+            self.nursery.start_soon(self._parts.deliveries.channel_is_back, channel, account)
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
     def tools_for(self, key: SessionKey) -> Iterable[Tool]:
         """Return the tools that there are for a session."""
         return STANDARD_TOOLS
+
+    def command_host(self) -> CommandHost:
+        """Return the parts as commands of chats use them."""
+        return command_host(lambda: self._parts)
 
     async def run_command(self, key: SessionKey, text: str, caller: CommandCaller) -> str:
         """Carry out a command of a chat."""
@@ -68,4 +79,4 @@ class HostWiring:
     def note_lag(self, worst_s: float) -> None:
         """Log that the event loop was late for long, with what ran."""
         busy = [key for key in self._parts.registry.sessions if self._parts.keepers.is_busy(key)]
-        self._parts.log.warning(f"the event loop was late by {worst_s:.1f} s", sessions=busy[:20])
+        self._parts.log.alert(f"the event loop was late by {worst_s:.1f} s", sessions=busy[:20])

@@ -21,16 +21,17 @@ from greenroom.gateway.channels._accounts import ChannelAccounts, ChannelUses
 from greenroom.gateway.channels._channel import Channel
 from greenroom.gateway.channels._make_channel import make_channel
 from greenroom.gateway.clock._clock_jobs import ClockJobs
+from greenroom.gateway.commands._chat_commands import ChatCommands
 from greenroom.gateway.config._channels import AccountConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import ConfigReading
-from greenroom.gateway.keepers._keepers import KeeperSet, open_keepers
+from greenroom.gateway.keepers._keepers import open_keepers
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.process._clock_runner import ClockRunner
 from greenroom.gateway.process._config_in_force import ConfigInForce, ReloadResult, config_digest
 from greenroom.gateway.process._event_feed import EventFeed
-from greenroom.gateway.process._gateway_door import listening_place, named_tokens
+from greenroom.gateway.process._gateway_door import incident_level, listening_place, named_tokens
 from greenroom.gateway.process._gateway_log import GatewayLog, open_log
 from greenroom.gateway.process._gateway_models import GatewayModels
 from greenroom.gateway.process._gateway_options import GatewayOptions
@@ -50,7 +51,7 @@ from greenroom.gateway.record._recovery_plan import Recovery, Resume
 from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.rpc._rpc import Rpc, open_rpc
 from greenroom.gateway.rpc._rpc_tokens import Tokens
-from greenroom.gateway.runs._deliveries import open_deliveries
+from greenroom.gateway.runs._deliveries import open_deliveries, route_name
 from greenroom.gateway.runs._runs import Runs
 from greenroom.gateway.trust._group_context import GroupContext
 from greenroom.gateway.trust._pairing import PairingDesk
@@ -113,13 +114,13 @@ class Opening:
             days=limits.log_days,
         ) as log:
             for problem in self._config.problems:
-                log.warning(str(problem))
+                log.alert(str(problem))
             async with self._open_record() as record:
                 async with self._open_parts(record, log, tokens) as parts, self._serve(parts) as url:
                     yield parts, url
                     await stop_in_stages(self._stop_plan(parts))
                 await record.write(GatewayEnded(at_s=self._now(), why=self._stop.reason or STOPPED))
-            log.info("stopped", reason=self._stop.reason or STOPPED)
+            log.note("stopped", reason=self._stop.reason or STOPPED)
 
     @asynccontextmanager
     async def _open_record(self) -> AsyncIterator[GatewayRecord]:
@@ -143,7 +144,7 @@ class Opening:
         wiring = HostWiring(lambda: self._parts)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
-            log.info("a turn waits for its place", session=claim.session, ahead=ahead)
+            log.note("a turn waits for its place", session=claim.session, ahead=ahead)
 
         lanes = TurnLanes(lane_widths(self._config()), on_long_wait=note_wait)
         try:
@@ -171,6 +172,7 @@ class Opening:
                     )
                     parts = self._parts = await self._assemble(below, wiring, log, tokens)
                     try:
+                        wiring.nursery = nursery
                         for task in (feed.run, parts.lag.measure, parts.approvals.run):
                             nursery.start_soon(task)
                         yield parts
@@ -180,9 +182,7 @@ class Opening:
             with trio.CancelScope(shield=True):
                 await store.aclose()
 
-    async def _assemble(
-        self, below: PartsBelow, wiring: HostWiring, log: GatewayLog, tokens: Tokens
-    ) -> GatewayParts:
+    async def _assemble(self, below: PartsBelow, wiring: HostWiring, log: GatewayLog, tokens: Tokens) -> GatewayParts:
         record, ports = below.record, self._ports
         runner = ClockRunner(self._config, below.runs, below.keepers, record.registry)
         supervisor = await below.keepers.runtime.spawn_supervisor("channels", _CHANNEL_SPEC, escalates=False)
@@ -196,9 +196,7 @@ class Opening:
             post=below.deliveries.post,
             wall=self._now,
         )
-        uses = ChannelUses(
-            record=record, ports=ports, hear=wiring.hear, on_connected=wiring.channel_is_back
-        )
+        uses = ChannelUses(record=record, ports=ports, hear=wiring.hear, on_connected=wiring.channel_is_back)
         return GatewayParts(
             folder=self._held.folder,
             ports=ports,
@@ -211,6 +209,7 @@ class Opening:
             tokens=tokens,
             accounts=ChannelAccounts(supervisor, self._make_channel, uses),
             approvals=wiring.approvals(record, ports, self._now),
+            commands=ChatCommands(wiring.command_host()),
             reception=reception,
             jobs=ClockJobs(record, self._config, ports.clock, runner),
             stop=self._stop,
@@ -240,7 +239,7 @@ class Opening:
                 record=parts.record,
                 wall=self._now,
                 awaited=parts.awaited,
-                report=lambda method, error: parts.log.error(f"{method} failed: {error!r}", method=method),
+                report=lambda method, error: parts.log.fail(f"{method} failed: {error!r}", method=method),
             ) as rpc,
             self._open_door(parts, rpc) as server,
             open_bare_nursery() as nursery,
@@ -255,7 +254,7 @@ class Opening:
                 nursery.start_soon(self._config.watch)
                 self._config.subscribe(self._apply)
                 self._awaits = ""
-                parts.log.info(f"ready{f' at {url}' if url else ''}", version=__version__, pid=os.getpid())
+                parts.log.note(f"ready{f' at {url}' if url else ''}", version=__version__, pid=os.getpid())
                 nursery.start_soon(self._recover, parts)
                 yield url
             finally:
@@ -300,7 +299,11 @@ class Opening:
         takes_keys = {channel for channel, _ in self._config().channels.accounts()}
 
         def with_keys(channel: str) -> bool:
-            found = [parts.accounts.find(name, account) for name, account in self._config().channels.accounts() if name == channel]
+            found = [
+                parts.accounts.find(name, account)
+                for name, account in self._config().channels.accounts()
+                if name == channel
+            ]
             return bool(found) and all(each is not None and each.traits.takes_keys for each in found)
 
         recovery = Recovery(
@@ -309,15 +312,16 @@ class Opening:
             is_damaged=parts.record.damaged_lines > 0,
         )
         if parts.record.kept:
-            parts.log.warning(
-                f"the journal began anew; the former one is kept as {parts.record.kept}", damaged=parts.record.damaged_lines
+            parts.log.alert(
+                f"the journal began anew; the former one is kept as {parts.record.kept}",
+                damaged=parts.record.damaged_lines,
             )
         while True:
             try:
                 await parts.runs.recover(recovery, self._find_channel)
                 break
             except JournalError as error:
-                parts.log.error(f"what an earlier process left cannot be done yet: {error}")
+                parts.log.fail(f"what an earlier process left cannot be done yet: {error}")
                 await trio.sleep(5)
 
     # --- reload and stop ---------------------------------------------------------------------------------------------
@@ -334,7 +338,7 @@ class Opening:
             try:
                 parts.tokens.replace(await named_tokens(present, self._secrets))
             except UsageError as error:
-                parts.log.error(f"the tokens stay as they were: {error}")
+                parts.log.fail(f"the tokens stay as they were: {error}")
             if self._rpc is not None:
                 self._rpc.close_revoked()
         await parts.jobs.sync()
@@ -346,13 +350,13 @@ class Opening:
         if parts is None:
             return
         for problem in result.problems:
-            parts.log.warning(f"configuration: {problem}")
+            parts.log.alert(f"configuration: {problem}")
         if result.is_refused:
-            parts.log.error("the changed configuration cannot be used; the former one stays in force")
+            parts.log.fail("the changed configuration cannot be used; the former one stays in force")
         elif result.is_changed:
-            parts.log.info("the configuration was reloaded")
+            parts.log.note("the configuration was reloaded")
         for path in result.needs_start:
-            parts.log.warning(f"{path} has changed and counts from the next start")
+            parts.log.alert(f"{path} has changed and counts from the next start")
         self._hub.publish("health", "", {"config": shown_reload(result)})
         await trio.lowlevel.checkpoint()
 
@@ -369,12 +373,12 @@ class Opening:
 
         def due() -> int:
             return sum(
-                row.state is DeliveryState.DUE and self._find_channel(*_account_of(row.route)) is not None
+                row.state is DeliveryState.DUE and self._find_channel(*route_name(row.route)[:2]) is not None
                 for row in parts.registry.deliveries()
             )
 
         def note(stage: Stage) -> None:
-            parts.log.info(f"stopping: {stage}")
+            parts.log.note(f"stopping: {stage}")
 
         return StopPlan(
             close_intake=close_intake,

@@ -68,7 +68,7 @@ class SecretReader:
                 value = self._environ.get(secret.reference[0], "")
             case "file":
                 value = self._of_file(secret)
-            case "exec":
+            case _:
                 value = self._of_program(secret)
         if not value:
             raise UsageError(f"cannot read the secret of {secret.place}: it is empty or missing")

@@ -13,12 +13,12 @@ from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.process._health_report import health_report, shown_channels, status_report
 from greenroom.gateway.process._shown_rows import shown_delivery, shown_pairing, shown_run
 from greenroom.gateway.record._machines import DeliveryState
+from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.rpc import _params as params
 from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
 from greenroom.gateway.trust._approval_desk import AnswerReceipt
 from greenroom.gateway.trust._pairing import PairingResult, all_pairings
-from greenroom.gateway.record._rows import Pairing
 
 
 @final
@@ -99,7 +99,7 @@ class ServiceMethods:
         """Send a message to a chat, without a run."""
         account = asked.account_id or "default"
         if self._parts.accounts.find(asked.channel, account) is None:
-            raise NotFound("channel", f"{asked.channel}/{account}")
+            raise NotFound(f"unknown channel account {asked.channel}/{account}")
         route = Route(channel=asked.channel, account=account, peer=asked.to, thread=asked.thread_id or "")
         return {"deliveryId": await self._parts.deliveries.post(route, asked.message, call.id)}
 
@@ -124,7 +124,7 @@ class ServiceMethods:
         """Answer a question about a call; the first answer counts."""
         receipt = await self._parts.approvals.answer(asked.approval_id, asked.decision, who=call.grant.account)
         if receipt is AnswerReceipt.UNKNOWN:
-            raise NotFound("approval", asked.approval_id)
+            raise NotFound(f"unknown approval {asked.approval_id!r}")
         return {"approvalId": asked.approval_id, "taken": receipt is AnswerReceipt.TAKEN, "result": str(receipt)}
 
     async def list_pairings(self, _: RpcCall, __: params.NoParams) -> Answer:
@@ -144,14 +144,14 @@ class ServiceMethods:
         if result is PairingResult.PAUSED:
             raise Conflict("there were too many wrong codes; try again in a minute")
         if row is None:
-            raise NotFound("pairing", "code")
+            raise NotFound("nobody waits with this code")
         return {"channel": row.channel, "accountId": row.account or "default", "sender": row.sender}
 
     async def remove_pairing(self, call: RpcCall, asked: params.PairingRemoveParams) -> Answer:
         """End a pairing."""
         account = asked.account_id or "default"
         if not await self._parts.pairing.remove(asked.channel, account, asked.sender, who=call.grant.account):
-            raise NotFound("pairing", asked.sender)
+            raise NotFound(f"unknown pairing {asked.sender!r}")
         return {"channel": asked.channel, "accountId": account, "sender": asked.sender}
 
     # --- the clock ---------------------------------------------------------------------------------------------------

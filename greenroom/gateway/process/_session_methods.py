@@ -107,7 +107,7 @@ class SessionMethods:
         config = self._parts.settings
         agent = default_agent(config) if asked.agent_id is None else normal_agent_id(asked.agent_id)
         if agent not in agents_of(config):
-            raise NotFound("agent", agent)
+            raise NotFound(f"unknown agent {agent!r}")
         if asked.session_key is not None:
             return SessionKey.parse(asked.session_key, agent=agent), None
         if asked.to is None or asked.channel is None:
@@ -120,7 +120,7 @@ class SessionMethods:
     async def wait_run(self, call: RpcCall, asked: params.AgentWaitParams) -> Answer:
         """Wait for the end of a run."""
         if not call.reaches(self._parts.runs.info(asked.run_id).session):
-            raise NotFound("run", asked.run_id)
+            raise NotFound(f"unknown run {asked.run_id!r}")
         run = await self._parts.runs.wait(asked.run_id, asked.timeout_ms / 1000)
         return {"status": "pending", **self._with_reply(run)}
 
@@ -158,9 +158,11 @@ class SessionMethods:
     async def history(self, _: RpcCall, asked: params.HistoryParams) -> Answer:
         """Return a part of a conversation."""
         row = self._row(asked.session_key)
-        return await self._history(row, asked.limit, asked.include_tools, asked.before)
+        return await self._history(row, asked.limit, has_tools=asked.include_tools, before=asked.before)
 
-    async def _history(self, row: SessionRow, limit: int, has_tools: bool, before: int | None = None) -> dict[str, Any]:
+    async def _history(
+        self, row: SessionRow, limit: int, *, has_tools: bool, before: int | None = None
+    ) -> dict[str, Any]:
         parts = self._parts
         return await read_history(
             parts.folder.path,
@@ -199,7 +201,7 @@ class SessionMethods:
         """Return the key and the id of one session."""
         row = self._find(asked.session_key, asked.label, asked.agent_id, asked.session_id)
         if not call.reaches(row.key):
-            raise NotFound("session", row.key)
+            raise NotFound(f"unknown session {row.key!r}")
         return {"key": row.key, "sessionId": row.session_id}
 
     async def send_session(self, call: RpcCall, asked: params.SessionsSendParams) -> Answer:
@@ -209,7 +211,7 @@ class SessionMethods:
         else:
             key = SessionKey.parse(self._find(None, asked.label, asked.agent_id, None).key)
         if not call.reaches(str(key)):
-            raise NotFound("session", str(key))
+            raise NotFound(f"unknown session {str(key)!r}")
         run = await self._parts.runs.begin(key, asked.message, HUMAN, None, call.id)
         return await self._reply(run, asked.timeout_seconds)
 
@@ -268,7 +270,7 @@ class SessionMethods:
     async def log_subagent(self, _: RpcCall, asked: params.SubagentsLogParams) -> Answer:
         """Return the last messages of a sub-agent."""
         row = self._row(self._run(asked.session_key, asked.target).session)
-        return await self._history(row, min(asked.limit, MAX_LOG), asked.tools)
+        return await self._history(row, min(asked.limit, MAX_LOG), has_tools=asked.tools)
 
     async def send_subagent(self, call: RpcCall, asked: params.SubagentsSendParams) -> Answer:
         """Say something to a sub-agent, and wait for the reply."""
@@ -303,7 +305,7 @@ class SessionMethods:
                 return row
         key = str(self._key(text))
         if key not in sessions:
-            raise NotFound("session", text)
+            raise NotFound(f"unknown session {text!r}")
         return sessions[key]
 
     def _find(self, key: str | None, label: str | None, agent: str | None, session_id: str | None) -> SessionRow:
@@ -319,9 +321,11 @@ class SessionMethods:
             and (agent is None or SessionKey.parse(row.key).agent == normal_agent_id(agent))
         ]
         if len(found) > 1:
-            raise Conflict(f"{len(found)} sessions have the label {label!r}; use a key: {', '.join(row.key for row in found[:5])}")
+            raise Conflict(
+                f"{len(found)} sessions have the label {label!r}; use a key: {', '.join(row.key for row in found[:5])}"
+            )
         if not found:
-            raise NotFound("session", label)
+            raise NotFound(f"unknown session {label!r}")
         return found[0]
 
     def _runs(self, session: str) -> list[Run]:
@@ -335,10 +339,10 @@ class SessionMethods:
         elif target.isdigit() and len(target) < _MIN_ID:
             found = runs[int(target) - 1 : int(target)] if int(target) else []
         else:
-            found = [run for run in runs if run.session == target or run.id == target]
+            found = [run for run in runs if target in {run.session, run.id}]
             found = found or [run for run in runs if len(target) >= _MIN_ID and run.id.startswith(target)]
         if len(found) > 1:
             raise Conflict(f"{len(found)} sub-agents fit {target!r}; write more of the id")
         if not found:
-            raise NotFound("run", target)
+            raise NotFound(f"unknown run {target!r}")
         return found[0]

@@ -29,8 +29,8 @@ def entries(folder: Path) -> list[dict[str, Any]]:
 async def test_lines_are_json_with_their_ids_and_shown_in_words(tmp_path: Path, autojump_clock: MockClock) -> None:
     shown: list[str] = []
     async with open_log(tmp_path / "log", ports=virtual_ports(), show=shown.append) as log:
-        log.info("started", port=1)
-        log.warning("slow", session="agent:main:main", seconds=1.5)
+        log.note("started", port=1)
+        log.alert("slow", session="agent:main:main", seconds=1.5)
         log.write(LogLevel.DEBUG, "detail")
 
     assert [(each["level"], each["text"]) for each in entries(tmp_path / "log")] == [
@@ -46,7 +46,7 @@ async def test_secrets_are_masked_wherever_they_stand(tmp_path: Path, autojump_c
     shown: list[str] = []
     mask = Secrets({"API_KEY": SECRET}).mask
     async with open_log(tmp_path / "log", ports=virtual_ports(), mask=mask, show=shown.append) as log:
-        log.error(SECRET, url=f"http://x/{SECRET}", nested={"a": [SECRET, ("b", SECRET)]}, other=Path(SECRET))
+        log.fail(SECRET, url=f"http://x/{SECRET}", nested={"a": [SECRET, ("b", SECRET)]}, other=Path(SECRET))
 
     content = b"".join(path.read_bytes() for path in (tmp_path / "log").iterdir())
     assert SECRET.encode() not in content
@@ -56,7 +56,7 @@ async def test_secrets_are_masked_wherever_they_stand(tmp_path: Path, autojump_c
 async def test_files_are_of_one_day_and_old_ones_go(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with open_log(tmp_path / "log", ports=virtual_ports(), days=2) as log:
         for day in range(5):
-            log.info(str(day))
+            log.note(str(day))
             await trio.sleep(86_400)
 
     names = [path.name for path in sorted((tmp_path / "log").iterdir())]
@@ -89,11 +89,11 @@ async def test_full_disk_loses_lines_and_counts_them(tmp_path: Path, autojump_cl
     ports = attrs.evolve(virtual_ports(), disk=disk)
     async with open_log(tmp_path / "log", ports=ports) as log:
         disk.is_full = True
-        log.info("one")
+        log.note("one")
         await trio.sleep(1)
         assert log.lost == 1
         disk.is_full = False
-        log.info("two")
+        log.note("two")
 
     assert [each["text"] for each in entries(tmp_path / "log")] == ["two"]
 
@@ -104,7 +104,7 @@ async def test_line_never_waits_and_is_bounded(
     monkeypatch.setattr(_gateway_log, "MAX_WAITING", 3)
     async with open_log(tmp_path / "log", ports=virtual_ports()) as log:
         for _ in range(5):
-            log.info("x" * (2 * MAX_TEXT))
+            log.note("x" * (2 * MAX_TEXT))
         assert log.lost == 2
 
     assert [len(each["text"]) for each in entries(tmp_path / "log")] == [MAX_TEXT] * 3
