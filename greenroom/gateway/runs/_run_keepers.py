@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from greenroom.core.ports import Ids
 from greenroom.gateway.keepers._seams import Keepers
+from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.routing._session_key import SessionKey
 
@@ -21,6 +22,9 @@ class RunKeepers(Keepers, Protocol):
         self, key: SessionKey, *, spawned_by: str = "", label: str = "", settings: Mapping[str, Any] | None = None
     ) -> tuple[GatewayEvent, ...]:
         """Return the events that make a session; none if it is known."""
+
+    def claim_of(self, key: str) -> TurnClaim | None:
+        """Return the place of the turn of a session that runs, for `TurnLanes.lend`; None if none runs."""
 
 
 def run_item(run: str) -> str:

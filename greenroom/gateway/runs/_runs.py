@@ -300,7 +300,7 @@ class Runs:
             NotFound: The run is unknown.
         """
         if target in self._registry.sessions:
-            return await self._stop_all([run for run in self._registry.runs_of(target) if not run.is_ended], who)
+            return await self._stop_all([run for run in self.list_for(target) if not run.is_ended], who)
         return await self._stop_all([self.info(target)], who)
 
     async def _stop_all(self, runs: Iterable[Run], who: str) -> Stopped:
