@@ -255,8 +255,3 @@ def _warning(config: GatewayConfig, registry: Registry, requester: SessionKey, m
 def agent_of(key: str) -> str:
     """Return the agent id of a session key."""
     return key.split(":", 2)[1] if key.startswith("agent:") else ""
-
-
-def is_child_session(key: str) -> bool:
-    """True for the key of a sub-agent's session."""
-    return key.split(":", 3)[2:3] == ["subagent"]
