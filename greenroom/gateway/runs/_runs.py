@@ -452,8 +452,10 @@ class Runs:
             find_channel=find_channel,
             clock=self._ports.clock,
             end_events=self._end_events,
+            is_told=self._completions.is_told,
         )
-        left = await steps.carry_out(plan_recovery(self._registry, self._now(), recovery))
+        cut = await self.keepers.recover()
+        left = await steps.carry_out(plan_recovery(self._registry, self._now(), recovery), cut)
         self._deliveries.look()
         for run_id in self._completions.waiting():
             self._start(self._complete, run_id)
