@@ -192,9 +192,9 @@ OWN_METHODS: Final = (
 )
 """The methods that the protocol answers itself."""
 EVENTS: Final[Mapping[str, str]] = {
-    "agent": "A run: `runId`, `sessionKey`, `phase` (`queued`, `start`, `delta`, `tool`, `end`), and what belongs to the phase.",
+    "agent": "A run: `runId`, `sessionKey`, `phase` (`accepted`, `queued`, `start`, `tool`, `end`), and what belongs to it; `requester` for a sub-agent's.",
     "chat": "A message: `runId`, `sessionKey`, `state` (`delta`, `final`, `aborted`, `error`), `message`. A `delta` has the text that "
-    "comes next, and with `at` its place: the number of characters before it. `final` has the whole text.",
+    "comes next, and with `at` its place: the number of characters of the turn before it. `final` has the whole last text.",
     "session": "A row of `sessions.list` that has changed.",
     "delivery": "A delivery that has changed.",
     "approval": "A question about a call, or its answer. Scope `approve`.",

@@ -21,7 +21,7 @@ class RpcScope(StrEnum):
     APPROVE = "approve"
     """Answer questions about calls."""
     ADMIN = "admin"
-    """ChangeParams who may do what, and the gateway itself."""
+    """Change who may do what, and the gateway itself."""
 
 
 ALL_SCOPES: Final = frozenset(RpcScope)
