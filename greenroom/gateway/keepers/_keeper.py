@@ -71,6 +71,8 @@ class KeeperParts:
     """The folder on which relative paths of the configuration stand."""
     opener: Opener
     on_broken: Callable[[str, str], object] | None = None
+    mask: Callable[[str], str] = str
+    """Hides secrets in texts that are shown."""
 
     def now(self) -> float:
         """Return the wall clock, in seconds since 1970."""

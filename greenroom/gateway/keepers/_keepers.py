@@ -9,8 +9,10 @@ crashes too often is broken, and no other one notices.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -18,6 +20,7 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context, Down, State, Unfinished, describe
+from greenroom.containment import Secrets
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict, NotFound
@@ -25,6 +28,7 @@ from greenroom.gateway.announce._queue_plan import Overflow
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, waiting_item
+from greenroom.gateway.keepers._history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
 from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
@@ -36,6 +40,7 @@ from greenroom.gateway.keepers._session_changes import (
     needs_reopening,
     patch_session,
     reset_session,
+    run_folder,
 )
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -99,12 +104,13 @@ class KeeperSet:
     """The sessions of a gateway. Made by `open_keepers`.
 
     Attributes:
+        runtime: The runtime of the keepers' actors, which other actors of the gateway may share.
         broken: The sessions that cannot be kept, each with the reason; `reset` makes one usable again.
     """
 
     def __init__(self, parts: KeeperParts, runtime: Runtime, nursery: trio.Nursery) -> None:
         self._parts = parts
-        self._runtime = runtime
+        self.runtime = runtime
         self._nursery = nursery
         self._keepers: dict[str, SessionKeeper] = {}
         self._running: dict[str, _Running] = {}
@@ -133,6 +139,35 @@ class KeeperSet:
     def open_count(self) -> int:
         """Number of sessions in memory."""
         return len(self._open)
+
+    async def read_history(
+        self, session: str, *, limit: int = DEFAULT_LIMIT, include_tools: bool = False, before: int | None = None
+    ) -> History:
+        """Return the newest messages of a session, without opening it; secrets are masked, and long texts cut.
+
+        Args:
+            session: A session key, or the id of a session.
+            limit: Number of messages, from 1 to 200.
+            include_tools: True for calls and results of tools as well.
+            before: `next_offset` of a former answer, for older messages.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        sessions = self._parts.record.registry.sessions
+        row = sessions.get(session) or next((row for row in sessions.values() if row.session_id == session), None)
+        if row is None:
+            raise NotFound(f"unknown session {session!r}")
+        read = partial(
+            read_messages,
+            run_folder(self._parts, row),
+            limit=limit,
+            include_tools=include_tools,
+            before=before,
+            mask=self._parts.mask,
+        )
+        messages, next_offset = await self._parts.ports.blocking.run(read)
+        return History(session=row.key, session_id=row.session_id, messages=messages, next_offset=next_offset)
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -360,7 +395,7 @@ class KeeperSet:
 
     async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
         name = keeper.name.replace("/", "%2F")
-        running.supervisor = supervisor = await self._runtime.spawn_supervisor(name, KEEPER, escalates=False)
+        running.supervisor = supervisor = await self.runtime.spawn_supervisor(name, KEEPER, escalates=False)
         ref = await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
         ref.tell(Serve())
         async with trio.open_nursery() as nursery:
@@ -548,6 +583,7 @@ async def open_keepers(
     base: Path | None = None,
     opener: Opener = open_kept,
     on_broken: Callable[[str, str], object] | None = None,
+    mask: Mask | None = None,
 ) -> AsyncIterator[KeeperSet]:
     """Open the sessions of a gateway; leaving the block ends what runs, and leaves turns to be resumed.
 
@@ -565,6 +601,7 @@ async def open_keepers(
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
         opener: Opens a session; for tests.
         on_broken: Called with the key of a session that cannot be kept, and the reason; it may only store values and wake tasks.
+        mask: Hides secrets in what `read_history` returns; by default those of the environment.
     """
     parts = KeeperParts(
         config=config,
@@ -580,6 +617,7 @@ async def open_keepers(
         base=base or state_folder.parent,
         opener=opener,
         on_broken=on_broken,
+        mask=mask or Secrets(os.environ).mask,
     )
     async with (
         open_runtime(ports=ports, recorder=record.journal.recorder, check_open=record.journal.check_open) as runtime,
