@@ -181,6 +181,7 @@ class Runs:
         limit_s: float = 0.0,
         label: str = "",
         is_command: bool = False,
+        queue: str = "",
     ) -> str:
         """Begin a run on a session, which is made if it is new, and return the run's id; then it is durable.
 
@@ -195,6 +196,7 @@ class Runs:
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
             is_command: As in `NewInput`.
+            queue: As in `NewInput`.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.
@@ -218,7 +220,7 @@ class Runs:
             announce=announce,
             limit_s=limit_s,
         )
-        new = NewInput(id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command)
+        new = NewInput(id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue)
         try:
             await self._begin(key, new, (*made, registered))
         except GreenroomError:
