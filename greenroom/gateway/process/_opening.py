@@ -198,7 +198,9 @@ class Opening:
             post=below.deliveries.post,
             wall=self._now,
         )
-        uses = ChannelUses(record=record, ports=ports, hear=self._wiring.hear, on_connected=self._wiring.channel_is_back)
+        uses = ChannelUses(
+            record=record, ports=ports, hear=self._wiring.hear, on_connected=self._wiring.channel_is_back
+        )
         return GatewayParts(
             folder=self._held.folder,
             ports=ports,

@@ -196,7 +196,7 @@ class Runs:
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
             is_command: As in `NewInput`.
-            queue: Queue mode; empty for that of the session.
+            queue: As in `NewInput`.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.
@@ -220,9 +220,7 @@ class Runs:
             announce=announce,
             limit_s=limit_s,
         )
-        new = NewInput(
-            id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue
-        )
+        new = NewInput(id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue)
         try:
             await self._begin(key, new, (*made, registered))
         except GreenroomError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +10,6 @@ from typing import Any, Final
 import attrs
 import pytest
 import trio
-from trio.testing import MockClock
 
 from greenroom.gateway._gateway import Gateway
 from greenroom.gateway.record._machines import DeliveryState
