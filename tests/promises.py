@@ -252,6 +252,15 @@ PROMISES: Final = {
     "A7-c": Promise("Numbers of tokens have one decimal from a thousand up.", "gateway"),
     "A7-d": Promise("A cost counts all four kinds of tokens.", "gateway"),
     "A7-e": Promise("Figures without those of a cut request are marked, and unknown ones are not numbers.", "gateway"),
+    "A25-b": Promise(
+        "A call with a wrong field is refused with its path, and a wrong frame ends at most its own connection.", "gateway"
+    ),
+    "A25-c": Promise(
+        "The same change again, side by side or after a restart, is made once and has one answer; with other parameters it is refused.",
+        "gateway",
+    ),
+    "A25-d": Promise("A client that does not read is told what it lost, or closed, and makes nobody wait.", "gateway"),
+    "A25-e": Promise("A reply that a client puts together over breaks and gaps is the whole reply.", "gateway"),
     "A26-d": Promise("The parts of a text are the text, and none is over the limit of its channel.", "gateway"),
     "A12-f": Promise("An archived transcript never replaces another file.", "gateway"),
     "A14-a": Promise(
@@ -424,7 +433,19 @@ NOT_IN_A_JOURNAL: Final = {
     "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
     "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
-    "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
+    "A25-a": Unseen(
+        "a request that was refused is no event of a journal",
+        ("serving/test_hostile.py", "gateway/rpc/test_connect.py"),
+    ),
+    "A25-b": Unseen(
+        "a request that was refused is no event of a journal",
+        ("gateway/rpc/test_params.py", "gateway/rpc/test_fuzz.py"),
+    ),
+    "A25-c": Unseen(_GATEWAY, ("gateway/rpc/test_answered_calls.py",)),
+    "A25-d": Unseen("events of clients are not on record", ("gateway/rpc/test_events.py",)),
+    "A25-e": Unseen(
+        "events of clients are not on record", ("gateway/rpc/test_events.py", "gateway/rpc/test_outbox.py")
+    ),
     "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from greenroom.cli._page import Page
 from greenroom.core.texts import printable_text
 from greenroom.gateway.config import check_report, find_config
+from greenroom.gateway.process._printed import print_json, print_lines
 from greenroom.gateway.trust import admission_report
 
 
@@ -33,7 +33,7 @@ def check_command(
     reading = find_config(config, os.environ)
     facts, lines = admission_report(check_report(reading, effective=effective), reading, as_)
     if json:
-        Page(facts=facts, lines=()).print(is_json=True)
+        print_json(facts)
     else:
-        print(*map(printable_text, lines), sep="\n")  # whole: a line ends with what to do
+        print_lines(*map(printable_text, lines))  # whole: a line ends with what to do
     return 0 if reading.config is not None else 1
