@@ -14,6 +14,8 @@ from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._messages import Inbound
 from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.gateway.tools._session_tools import session_tools
+from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._approval_desk import ApprovalDesk, QuestionEnd, ToolQuestion
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.tools import Tool
@@ -54,7 +56,18 @@ class HostWiring:
 
     def tools_for(self, key: SessionKey) -> Iterable[Tool]:
         """Return the tools that there are for a session."""
-        return STANDARD_TOOLS
+        parts = self._parts
+        return (*STANDARD_TOOLS, *session_tools(key, parts.runs, self._view(parts)))
+
+    def _view(self, parts: GatewayParts) -> SessionView:
+        return SessionView(
+            config=parts.config,
+            registry=parts.registry,
+            lanes=parts.lanes,
+            ports=parts.ports,
+            state=parts.folder.path,
+            mask=parts.secrets.mask,
+        )
 
     def command_host(self) -> CommandHost:
         """Return the parts as commands of chats use them."""
