@@ -253,7 +253,8 @@ PROMISES: Final = {
     "A7-d": Promise("A cost counts all four kinds of tokens.", "gateway"),
     "A7-e": Promise("Figures without those of a cut request are marked, and unknown ones are not numbers.", "gateway"),
     "A25-b": Promise(
-        "A call with a wrong field is refused with its path, and a wrong frame ends at most its own connection.", "gateway"
+        "A call with a wrong field is refused with its path, and a wrong frame ends at most its own connection.",
+        "gateway",
     ),
     "A25-c": Promise(
         "The same change again, side by side or after a restart, is made once and has one answer; with other parameters it is refused.",
@@ -292,6 +293,7 @@ PROMISES: Final = {
     ),
     "A29-a": Promise("A chat beyond its limits is told once; the others do not notice.", "gateway"),
     "A31-a": Promise("No command in a chat can do what its caller's methods cannot.", "gateway"),
+    "A31-b": Promise("A command in a chat is answered while all lanes are full.", "gateway"),
     "A31-c": Promise(
         "A text that begins with an exclamation mark is text, except in an owner's direct messages where the configuration says so.",
         "gateway",
@@ -431,6 +433,7 @@ NOT_IN_A_JOURNAL: Final = {
     "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
     "A29-a": Unseen(_GATEWAY, ("gateway/trust/test_reception.py",)),
     "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
+    "A31-b": Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",)),
     "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(

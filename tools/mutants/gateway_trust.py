@@ -82,6 +82,14 @@ GATEWAY_TRUST: Final = (
         tests=_ADMISSION_TESTS,
     ),
     Mutant(
+        "a command waits for a place as a message",
+        ("A31-b",),
+        _ADMISSION,
+        "return attrs.evolve(admission, action=AdmissionAction.COMMAND, text=bare.strip())",
+        "return admission",
+        tests=("tests/gateway/trust/test_people_of_a_gateway.py",),
+    ),
+    Mutant(
         "a message begins a command of the shell in every chat",
         ("A31-c",),
         _ADMISSION,
@@ -184,6 +192,14 @@ GATEWAY_TRUST: Final = (
         'origin = channel(f"{route.channel} {route.kind.value}, before it")',
         "from greenroom.inbox import HUMAN as origin",
         tests=_RECEPTION_TESTS,
+    ),
+    Mutant(
+        "a question outlives its session",
+        (),
+        "greenroom.gateway.trust._question_relay",
+        "                await self._withdraw(mine)\n",
+        "                mine.clear()\n",
+        tests=("tests/gateway/trust/test_question_relay.py",),
     ),
     Mutant(
         "both answers to a question count",

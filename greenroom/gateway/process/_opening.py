@@ -141,7 +141,7 @@ class Opening:
     async def _open_parts(self, record: GatewayRecord, log: GatewayLog, tokens: Tokens) -> AsyncIterator[GatewayParts]:
         store = await self._options.open_store(self._held.folder.store, self._ports)
         feed = EventFeed(record, self._hub)
-        wiring = HostWiring(lambda: self._parts)
+        wiring = HostWiring(lambda: self._parts, record=record, ports=self._ports, now=self._now)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
             log.note("a turn waits for its place", session=claim.session, ahead=ahead)
@@ -163,6 +163,7 @@ class Opening:
                         ports=self._ports,
                         state_folder=self._held.folder.path,
                         base=self._config.reading.path.parent,
+                        opener=wiring.open_asking,
                     ) as keepers,
                     runs.serve(keepers),
                     open_bare_nursery() as nursery,
@@ -208,7 +209,7 @@ class Opening:
             hub=self._hub,
             tokens=tokens,
             accounts=ChannelAccounts(supervisor, self._make_channel, uses),
-            approvals=wiring.approvals(record, ports, self._now),
+            approvals=wiring.questions.desk,
             commands=ChatCommands(wiring.command_host()),
             reception=reception,
             jobs=ClockJobs(record, self._config, ports.clock, runner),
