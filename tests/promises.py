@@ -253,7 +253,8 @@ PROMISES: Final = {
     "A7-d": Promise("A cost counts all four kinds of tokens.", "gateway"),
     "A7-e": Promise("Figures without those of a cut request are marked, and unknown ones are not numbers.", "gateway"),
     "A25-b": Promise(
-        "A call with a wrong field is refused with its path, and a wrong frame ends at most its own connection.", "gateway"
+        "A call with a wrong field is refused with its path, and a wrong frame ends at most its own connection.",
+        "gateway",
     ),
     "A25-c": Promise(
         "The same change again, side by side or after a restart, is made once and has one answer; with other parameters it is refused.",
@@ -273,9 +274,14 @@ PROMISES: Final = {
     ),
     "A14-c": Promise("A run of another session cannot be seen, read, stopped or written to.", "gateway"),
     "A14-d": Promise("A log shows at most 200 messages, and tools only if asked.", "gateway"),
+    "A14-e": Promise(
+        "A message to a sub-agent is delivered once; its reply is printed, or its run is named if that takes long.",
+        "gateway",
+    ),
     "A24-b": Promise(
         "With the default scope no two people share a session, and an owner has one on all channels.", "gateway"
     ),
+    "A24-c": Promise("A result is told in the thread of the message that led to it.", "gateway"),
     "A27-a": Promise(
         "Decisions about messages are those of a second statement of the rules; being in two lists gains nothing.",
         "gateway",
@@ -287,11 +293,13 @@ PROMISES: Final = {
         "Whatever a group member writes, under whatever name, is that person's text: no command, no answer to a question, no frame.",
         "gateway",
     ),
+    "A27-d": Promise("A result is told in the chat of its requester, quoted, whatever it says.", "gateway"),
     "A27-f": Promise(
         "Of two answers to a question about a call the first counts, and the other is told that it was late.", "gateway"
     ),
     "A29-a": Promise("A chat beyond its limits is told once; the others do not notice.", "gateway"),
     "A31-a": Promise("No command in a chat can do what its caller's methods cannot.", "gateway"),
+    "A31-b": Promise("A command in a chat is answered while all lanes are full.", "gateway"),
     "A31-c": Promise(
         "A text that begins with an exclamation mark is text, except in an owner's direct messages where the configuration says so.",
         "gateway",
@@ -431,6 +439,9 @@ NOT_IN_A_JOURNAL: Final = {
     "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
     "A29-a": Unseen(_GATEWAY, ("gateway/trust/test_reception.py",)),
     "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
+    **dict.fromkeys(
+        ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
+    ),
     "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(

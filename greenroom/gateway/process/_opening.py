@@ -90,7 +90,7 @@ class Opening:
         self._stop = StopRequest()
         self._awaits = "the start"
         self._rpc: Rpc | None = None
-        self._wiring = HostWiring(lambda: self._parts)
+        self._wiring: HostWiring | None = None
         self._parts: GatewayParts | None = None
         self._config = ConfigInForce(reading, ports=self._ports, environ=options.environ, on_result=self._note_reload)
         self._secrets = SecretReader(
@@ -142,6 +142,7 @@ class Opening:
     async def _open_parts(self, record: GatewayRecord, log: GatewayLog, tokens: Tokens) -> AsyncIterator[GatewayParts]:
         store = await self._options.open_store(self._held.folder.store, self._ports)
         feed = EventFeed(record, self._hub)
+        wiring = self._wiring = HostWiring(lambda: self._parts, record=record, ports=self._ports, now=self._now)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
             log.note("a turn waits for its place", session=claim.session, ahead=ahead)
@@ -159,10 +160,11 @@ class Opening:
                         watcher=TurnWatch(runs, feed, record.registry),
                         on_event=feed.hear_session,
                         open_model=self._options.open_model or GatewayModels(self._config, self._secrets).open_model,
-                        tools_for=self._wiring.tools_for,
+                        tools_for=wiring.tools_for,
                         ports=self._ports,
                         state_folder=self._held.folder.path,
                         base=self._config.reading.path.parent,
+                        opener=wiring.open_asking,
                     ) as keepers,
                     runs.serve(keepers),
                     open_bare_nursery() as nursery,
@@ -170,9 +172,9 @@ class Opening:
                     below = PartsBelow(
                         record=record, store=store, lanes=lanes, deliveries=deliveries, runs=runs, keepers=keepers
                     )
-                    parts = self._parts = await self._assemble(below, log, tokens)
+                    parts = self._parts = await self._assemble(below, wiring, log, tokens)
                     try:
-                        self._wiring.nursery = nursery
+                        wiring.nursery = nursery
                         nursery.start_soon(feed.run)
                         nursery.start_soon(parts.approvals.run)
                         if self._options.looks_around:
@@ -184,7 +186,7 @@ class Opening:
             with trio.CancelScope(shield=True):
                 await store.aclose()
 
-    async def _assemble(self, below: PartsBelow, log: GatewayLog, tokens: Tokens) -> GatewayParts:
+    async def _assemble(self, below: PartsBelow, wiring: HostWiring, log: GatewayLog, tokens: Tokens) -> GatewayParts:
         record, ports = below.record, self._ports
         runner = ClockRunner(self._config, below.runs, below.keepers, record.registry)
         supervisor = await below.keepers.runtime.spawn_supervisor("channels", _CHANNEL_SPEC, escalates=False)
@@ -194,26 +196,24 @@ class Opening:
             keepers=below.keepers,
             context=GroupContext(below.store),
             pairing=PairingDesk(record=record, ids=ports.ids, wall=self._now),
-            run_command=self._wiring.run_command,
+            run_command=wiring.run_command,
             post=below.deliveries.post,
             wall=self._now,
         )
-        uses = ChannelUses(
-            record=record, ports=ports, hear=self._wiring.hear, on_connected=self._wiring.channel_is_back
-        )
+        uses = ChannelUses(record=record, ports=ports, hear=wiring.hear, on_connected=wiring.channel_is_back)
         return GatewayParts(
             folder=self._held.folder,
             ports=ports,
             config=self._config,
             log=log,
-            lag=LoopLag(self._wiring.note_lag),
+            lag=LoopLag(wiring.note_lag),
             secrets=self._secrets,
             below=below,
             hub=self._hub,
             tokens=tokens,
             accounts=ChannelAccounts(supervisor, self._make_channel, uses),
-            approvals=self._wiring.approvals(record, ports, self._now),
-            commands=ChatCommands(self._wiring.command_host()),
+            approvals=wiring.questions.desk,
+            commands=ChatCommands(wiring.command_host()),
             reception=reception,
             jobs=ClockJobs(record, self._config, ports.clock, runner),
             stop=self._stop,
@@ -326,7 +326,8 @@ class Opening:
         while True:
             try:
                 await parts.runs.recover(recovery, self._find_channel)
-                self._wiring.is_recovered = True
+                if self._wiring is not None:
+                    self._wiring.is_recovered = True
                 return
             except JournalError as error:
                 parts.log.fail(f"what an earlier process left cannot be done yet: {error}")

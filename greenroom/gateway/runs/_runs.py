@@ -220,7 +220,9 @@ class Runs:
             announce=announce,
             limit_s=limit_s,
         )
-        new = NewInput(id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue)
+        new = NewInput(
+            id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue
+        )
         try:
             await self._begin(key, new, (*made, registered))
         except GreenroomError:

@@ -249,7 +249,7 @@ async def wait_quiet(gateway: Gateway, town: Town, *, until_s: float, limit_s: f
     """Wait until the day is over and nothing is left to do."""
     await trio.sleep(max(0.0, until_s - town.now_s))
     with trio.move_on_after(limit_s):
-        while not is_quiet(gateway, town):
+        while not is_quiet(gateway, town):  # noqa: ASYNC110 - many parts have to be quiet
             await trio.sleep(5)
         return
     registry = gateway.parts.registry
