@@ -252,6 +252,16 @@ PROMISES: Final = {
     "A7-c": Promise("Numbers of tokens have one decimal from a thousand up.", "gateway"),
     "A7-d": Promise("A cost counts all four kinds of tokens.", "gateway"),
     "A7-e": Promise("Figures without those of a cut request are marked, and unknown ones are not numbers.", "gateway"),
+    "A26-a": Promise(
+        "A channel hands messages in once and in order, acknowledges what is stored, and is reconnected later and later.",
+        "gateway",
+    ),
+    "A26-b": Promise("What a real chat server says about a text is the result of the try to send it.", "gateway"),
+    "A26-c": Promise(
+        "A server that is killed while a text is sent shows it at most once, and what may be missing is unknown.",
+        "gateway",
+    ),
+    "A26-e": Promise("Messages of programs are known as such, and the agent's are known to others.", "gateway"),
     "A26-d": Promise("The parts of a text are the text, and none is over the limit of its channel.", "gateway"),
     "A12-f": Promise("An archived transcript never replaces another file.", "gateway"),
     "A28-c": Promise("A snapshot of the gateway and the later events give the same state as all events.", "gateway"),
@@ -270,6 +280,7 @@ class Unseen:
 
 
 _CONFIGURED: Final = "what a configuration means is decided before anything is recorded"
+_CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
 
 NOT_IN_A_JOURNAL: Final = {
@@ -377,7 +388,11 @@ NOT_IN_A_JOURNAL: Final = {
     "A7-e": Unseen(_GATEWAY, ("gateway/announce/test_announcement.py",)),
     "A6-g": Unseen(_GATEWAY, ("gateway/announce/test_queue_plan.py",)),
     "A6-j": Unseen(_GATEWAY, ("gateway/announce/test_parts.py", "gateway/announce/test_retry_plan.py")),
+    "A26-a": Unseen(_CHATS, ("gateway/channels/test_accounts.py", "gateway/channels/test_irc_conformance.py")),
+    "A26-b": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_irc_ngircd.py")),
+    "A26-c": Unseen(_CHATS, ("gateway/channels/test_irc_ngircd.py", "gateway/channels/test_matrix_conformance.py")),
     "A26-d": Unseen(_GATEWAY, ("gateway/announce/test_parts.py",)),
+    "A26-e": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_matrix.py")),
     "A12-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen("a request that was refused is no event of a journal", ("serving/test_hostile.py",)),
