@@ -123,11 +123,6 @@ class KeeperSet:
     def __repr__(self) -> str:
         return f"<KeeperSet: {len(self._open)} open, {len(self._keepers)} known, {len(self.broken)} broken>"
 
-    @property
-    def runtime(self) -> Runtime:
-        """The runtime of the gateway, for the actors beside keepers."""
-        return self._runtime
-
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def is_busy(self, key: str) -> bool:

@@ -82,8 +82,7 @@ SCRIPT: Final = [
 
 def last_text(request: ModelRequest) -> str:
     """Return the last texts of a request."""
-    content = request.messages[-1].content
-    return content if isinstance(content, str) else "\n".join(str(getattr(block, "text", block)) for block in content)
+    return "\n".join(str(getattr(block, "text", block)) for block in request.messages[-1].content)
 
 
 def play(request: ModelRequest) -> Any:
