@@ -179,6 +179,7 @@ def _make_app() -> App:
     for name, text in _GATEWAY_COMMANDS.items():
         gateway.command(f"greenroom.cli._gateway_{name}_command:{name}_command", name=name, help=text)
     app.command(gateway)
+    app.command("greenroom.gateway.chat:chat_command", name="chat", help="Chat with an agent of the running gateway.")
     return app
 
 

@@ -1,23 +1,26 @@
 """The command `greenroom gateway check`: every problem of a configuration, and its effective values.
 
-It only reads. Exit codes are 0, 1 for a configuration that cannot be used, 2 for a mistake in the command. What `--json`
-prints keeps its keys.
+It only reads. Exit codes are 0, 1 for a configuration that cannot be used, 2 for a mistake in the command.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from greenroom.cli._page import Page
 from greenroom.core.texts import printable_text
 from greenroom.gateway.config import check_report, find_config
+from greenroom.gateway.trust import admission_report
+
+As = Annotated[str | None, Parameter(name="--as")]
 
 
-def check_command(*, config: Path | None = None, effective: bool = False, json: bool = False) -> int:
+def check_command(*, config: Path | None = None, effective: bool = False, who: As = None, json: bool = False) -> int:
     """Check the configuration of a gateway.
-
-    Nothing is started and no file is changed. Secrets are never printed.
 
     Parameters
     ----------
@@ -25,11 +28,13 @@ def check_command(*, config: Path | None = None, effective: bool = False, json: 
         The file; by default GREENROOM_GATEWAY_CONFIG, or ~/.greenroom/gateway.json5.
     effective
         Print every value with its origin.
+    who
+        Print what becomes of a message of CHANNEL:PEER[:SENDER], and why.
     json
         Print one JSON object instead of lines.
     """
     reading = find_config(config, os.environ)
-    facts, lines = check_report(reading, effective=effective)
+    facts, lines = admission_report(check_report(reading, effective=effective), reading, who)
     if json:
         Page(facts=facts, lines=()).print(is_json=True)
     else:

@@ -9,6 +9,7 @@ from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
+from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
@@ -20,6 +21,7 @@ MUTANTS: Final = (
     *GATEWAY,
     *GATEWAY_CONFIGURATION,
     *GATEWAY_PROTOCOL,
+    *GATEWAY_TRUST,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,

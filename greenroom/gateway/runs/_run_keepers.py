@@ -1,0 +1,38 @@
+"""The keepers, as runs use them, and the ids that are made from those of runs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from greenroom.core.ports import Ids
+from greenroom.gateway.keepers._seams import Keepers
+from greenroom.gateway.record._run_events import GatewayEvent
+from greenroom.gateway.routing._session_key import SessionKey
+
+_NAMESPACE: Final = uuid.UUID("6f0d1c1e-6a5b-5f60-9a0e-0f6a3c0b7d41")
+
+
+class RunKeepers(Keepers, Protocol):
+    """Keepers that say how a new session is recorded, so that it is recorded together with its run."""
+
+    def events_for_new(
+        self, key: SessionKey, *, spawned_by: str = "", label: str = "", settings: Mapping[str, Any] | None = None
+    ) -> tuple[GatewayEvent, ...]:
+        """Return the events that make a session; none if it is known."""
+
+
+def run_item(run: str) -> str:
+    """Return the id of the item that begins a run: the same after a restart."""
+    return str(uuid.uuid5(_NAMESPACE, f"run:{run}"))
+
+
+def announce_item(run: str) -> str:
+    """Return the id of the item that tells the requester about the end of a run."""
+    return str(uuid.uuid5(_NAMESPACE, f"announce:{run}"))
+
+
+def new_id(ids: Ids) -> str:
+    """Return a new UUID."""
+    return str(uuid.UUID(int=ids.bits(128), version=4))
