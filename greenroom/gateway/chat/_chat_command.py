@@ -20,8 +20,9 @@ from greenroom.gateway.config._agents import MAIN_AGENT
 from greenroom.gateway.process._state_folder import StateFolder, find_gateway, read_token
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.rpc._client import GatewayClient, open_client
-from greenroom.terminal import Key, Keyboard, is_terminal, open_keyboard
+from greenroom.terminal import Key, Keyboard, complain, is_terminal, open_keyboard
 
+NOT_DONE: Final = 1
 MAX_LINES: Final = 100
 """Lines that wait to be sent."""
 
@@ -46,10 +47,12 @@ def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path 
     def connect() -> AbstractAsyncContextManager[GatewayClient]:
         address = find_gateway(folder)
         if address is None:
-            raise UsageError(f"no gateway runs on {str(folder)!r}; start one with `greenroom gateway`")
+            raise UsageError(_nobody(folder))
         token = read_token(StateFolder(folder), os.environ)
         return open_client(address.url, token, is_there=lambda: find_gateway(folder) == address, name="greenroom-chat")
 
+    if find_gateway(folder) is None:
+        return complain(_nobody(folder), code=NOT_DONE)
     is_live = is_terminal() and sys.stdin is not None and sys.stdin.isatty()
     with open_keyboard() if is_live else nullcontext() as keyboard:
         screen = ChatScreen(sys.stdout, is_live=keyboard is not None)
@@ -58,6 +61,10 @@ def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path 
         finally:
             screen.erase()
     return 0
+
+
+def _nobody(folder: Path) -> str:
+    return f"no gateway runs on {str(folder)!r}; start one with `greenroom gateway`"
 
 
 def _folder(state: Path | None) -> Path:
