@@ -424,7 +424,7 @@ NOT_IN_A_JOURNAL: Final = {
     **dict.fromkeys(
         ("A14-a", "A14-b", "A14-c", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))
     ),
-    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_routing.py",)),
+    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
     "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
     "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),

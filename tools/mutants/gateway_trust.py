@@ -18,8 +18,8 @@ _PAIRING: Final = "greenroom.gateway.trust._pairing"
 _PAIRING_TESTS: Final = ("tests/gateway/trust/test_pairing.py",)
 _RECEPTION: Final = "greenroom.gateway.trust._reception"
 _RECEPTION_TESTS: Final = ("tests/gateway/trust/test_reception.py",)
-_ROUTING: Final = "greenroom.gateway.routing._routing"
-_ROUTING_TESTS: Final = ("tests/gateway/routing/test_routing.py",)
+_ROUTING: Final = "greenroom.gateway.routing._message_routing"
+_ROUTING_TESTS: Final = ("tests/gateway/routing/test_message_routing.py",)
 _SENDERS: Final = "greenroom.gateway.trust._senders"
 _SUBAGENTS: Final = "greenroom.gateway.commands._subagent_texts"
 _SUBAGENT_TESTS: Final = ("tests/gateway/commands/test_subagent_texts.py",)
@@ -181,8 +181,8 @@ GATEWAY_TRUST: Final = (
         "an owner's words to others are consent",
         (),
         _RECEPTION,
-        "origin = channel(who) if admission.origin == HUMAN else admission.origin",
-        "origin = admission.origin",
+        'origin = channel(f"{route.channel} {route.kind.value}, before it")',
+        "from greenroom.inbox import HUMAN as origin",
         tests=_RECEPTION_TESTS,
     ),
     Mutant(
@@ -190,7 +190,7 @@ GATEWAY_TRUST: Final = (
         ("A27-f",),
         _APPROVALS,
         "        if self._open.pop(id_, None) is None:\n            return False\n        self._remember(id_, end)\n",
-        "        self._open.pop(id_, None)\n        self._remember(id_, end)\n",
+        "        self._remember(id_, end)\n",
         tests=_APPROVAL_TESTS,
     ),
     Mutant(

@@ -10,7 +10,8 @@ from greenroom.core.ports import Ports
 from greenroom.core.texts import error_text
 from greenroom.gateway.channels._channel import Channel
 from greenroom.gateway.channels._irc import IrcClient, ReadSecret
-from greenroom.gateway.config._channels import AccountConfig, IrcAccount, PluginAccount
+from greenroom.gateway.channels._matrix import MatrixClient
+from greenroom.gateway.config._channels import AccountConfig, IrcAccount, MatrixAccount, PluginAccount
 
 GROUP: Final = "greenroom.channels"
 """The group of entry points under which packages name their channels."""
@@ -34,6 +35,8 @@ def make_channel(
     match settings:
         case IrcAccount():
             return IrcClient(account, settings, ports=ports, read_secret=read_secret)
+        case MatrixAccount():
+            return MatrixClient(account, settings, ports=ports, read_secret=read_secret)
         case PluginAccount():
             return _from_package(channel, account, settings, ports)
     raise UsageError(f"the channel {channel} is not available in this version")

@@ -17,6 +17,7 @@ from greenroom.gateway.chat._chat_screen import ChatScreen
 from greenroom.gateway.config import find_config
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import MAIN_AGENT
+from greenroom.gateway.process._run_command import state_of
 from greenroom.gateway.process._state_folder import StateFolder, find_gateway, read_token
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.rpc._client import GatewayClient, open_client
@@ -42,7 +43,7 @@ def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path 
         The state folder of the gateway; by default that of the configuration, or ~/.greenroom/gateway.
     """
     key = str(SessionKey.parse(session, agent=normal_agent_id(agent)))
-    folder = _folder(state)
+    folder = state if state is not None else state_of(find_config(None, os.environ))
 
     def connect() -> AbstractAsyncContextManager[GatewayClient]:
         address = find_gateway(folder)
@@ -65,14 +66,6 @@ def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path 
 
 def _nobody(folder: Path) -> str:
     return f"no gateway runs on {str(folder)!r}; start one with `greenroom gateway`"
-
-
-def _folder(state: Path | None) -> Path:
-    if state is not None:
-        return state
-    reading = find_config(None, os.environ)
-    named = "" if reading.config is None else reading.config.gateway.state
-    return reading.path.parent / Path(named).expanduser() if named else Path.home() / ".greenroom" / "gateway"
 
 
 async def _chat(chat: Chat, keyboard: Keyboard | None) -> None:

@@ -13,20 +13,22 @@ from greenroom.gateway.rpc._scopes import RpcScope
 from greenroom.serving import Incident, Tcp
 
 
-def listening_place(config: GatewayConfig, base: Path) -> Tcp:
+def listening_place(config: GatewayConfig, base: Path, port: int | None = None) -> Tcp:
     """Return where a gateway listens. It blocks: certificates are read.
 
     Args:
         config: The configuration.
         base: The folder on which relative paths stand.
+        port: The port instead of that of the configuration.
 
     Raises:
         UsageError: The certificate cannot be used.
     """
     door = config.gateway
     host = "127.0.0.1" if door.bind == "loopback" else door.bind
+    number = door.port if port is None else port
     if door.tls is None:
-        return Tcp(host=host, port=door.port)
+        return Tcp(host=host, port=number)
     import ssl
 
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -34,7 +36,7 @@ def listening_place(config: GatewayConfig, base: Path) -> Tcp:
         tls.load_cert_chain(base / Path(door.tls.cert).expanduser(), base / Path(door.tls.key).expanduser())
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"gateway.tls: the certificate cannot be used: {error}") from None
-    return Tcp(host=host, port=door.port, tls=tls)
+    return Tcp(host=host, port=number, tls=tls)
 
 
 async def named_tokens(config: GatewayConfig, secrets: SecretReader) -> list[NamedToken]:

@@ -38,6 +38,8 @@ class GatewayOptions:
     """Channels by channel and account; others are made as the configuration says. Each needs an account there."""
     environ: Mapping[str, str] = attrs.field(factory=lambda: dict(os.environ), repr=False)
     """Variables."""
+    port: int | None = None
+    """The port instead of that of the configuration; 0 for any free one."""
     listens: bool = True
     """False for no port: then there are no clients."""
     show: Callable[[str], object] | None = None

@@ -56,7 +56,7 @@ from greenroom.gateway.runs._runs import Runs
 from greenroom.gateway.trust._group_context import GroupContext
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception
-from greenroom.serving import Incident, Server, open_server
+from greenroom.serving import Incident, Server, Tcp, open_server
 from greenroom.supervisor import SupervisorSpec
 
 STOPPED: Final = "stopped"
@@ -272,7 +272,7 @@ class Opening:
 
         async with open_server(
             rpc.endpoints(max_connections=config.limits.connections),
-            listen=[listening_place(config, self._config.reading.path.parent)],
+            listen=[self._place()],
             hosts=config.gateway.allowed_hosts,
             origins=config.gateway.allowed_origins,
             report=note,
@@ -289,10 +289,12 @@ class Opening:
 
     async def _check_port(self) -> None:
         """Refuse a port that is taken before anything is written."""
-        if self._options.listens and self._config().gateway.port:
-            place = listening_place(self._config(), self._config.reading.path.parent)
-            async with open_server((), listen=[place]):
+        if self._options.listens:
+            async with open_server((), listen=[self._place()]):
                 await trio.lowlevel.checkpoint()
+
+    def _place(self) -> Tcp:
+        return listening_place(self._config(), self._config.reading.path.parent, self._options.port)
 
     async def _recover(self, parts: GatewayParts) -> None:
         """Do what an earlier process left, in the order of its plan."""

@@ -13,8 +13,8 @@ from greenroom.gateway.process._history import read_history
 from greenroom.gateway.process._shown_rows import kind_of, shown_run, shown_session
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
+from greenroom.gateway.routing._message_routing import route_key
 from greenroom.gateway.routing._messages import Inbound, Route, Sender
-from greenroom.gateway.routing._routing import route_key
 from greenroom.gateway.routing._session_key import SessionKey, is_listed, main_key
 from greenroom.gateway.rpc import _params as params
 from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall

@@ -19,6 +19,7 @@ from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._recovery_plan import AlarmKind, alarms
 from greenroom.gateway.record._rows import COMPLETION, Run
 from greenroom.gateway.routing._session_key import MainSession, SessionKey
+from greenroom.gateway.runs._completions import archived_name
 from greenroom.gateway.runs._run_keepers import RunKeepers
 from greenroom.gateway.runs._run_stops import Stopped
 
@@ -115,7 +116,9 @@ class ArchiveClock:
         await self._stop_children(key, who)
         if self._keepers.is_busy(key):
             await self._end_turn(key, who)
-        return await self._keepers.archive(key, why=why, is_forced=is_forced)
+        named = [run for run in self._registry.runs.values() if run.session == key and run.cleanup == "delete"]
+        transcript = archived_name(max(named, key=lambda run: run.ended_s)) if named else ""
+        return await self._keepers.archive(key, why=why, is_forced=is_forced, transcript=transcript)
 
     async def _end_turn(self, key: str, who: str) -> None:
         with trio.move_on_after(BUSY_S):

@@ -181,13 +181,11 @@ class Completions:
         assert run.words is not None
         prompt = ANNOUNCE_PROMPT.format(status=run.words.template)
         try:
-            with trio.move_on_after(ANNOUNCE_S):
-                return await keepers.ask_aside(run.session, prompt, within_s=ANNOUNCE_S, max_requests=ANNOUNCE_REQUESTS)
+            return await keepers.ask_aside(run.session, prompt, within_s=ANNOUNCE_S, max_requests=ANNOUNCE_REQUESTS)
         except JournalError:
             raise
         except GreenroomError:
-            pass  # a session that cannot be asked has no summary; the result says so
-        return ""
+            return ""  # a session that cannot be asked has no summary; the result says so
 
     def _stats(self, run: Run, requests: tuple[SpentRequest, ...]) -> str:
         name = archived_name(run) if run.cleanup == "delete" else TRANSCRIPT
@@ -245,6 +243,10 @@ class Completions:
         return True
 
     # --- the requester's turn ----------------------------------------------------------------------------------------
+
+    def is_told(self, item: str) -> bool:
+        """True if an item tells a requester about the end of a run."""
+        return item in self._told
 
     def told_by(self, items: Iterable[str]) -> list[Run]:
         """Return the runs whose end the items of a turn tell."""

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from greenroom.core.ports import Ids
 from greenroom.gateway.keepers._seams import Keepers
+from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.routing._session_key import SessionKey
 
@@ -21,6 +22,21 @@ class RunKeepers(Keepers, Protocol):
         self, key: SessionKey, *, spawned_by: str = "", label: str = "", settings: Mapping[str, Any] | None = None
     ) -> tuple[GatewayEvent, ...]:
         """Return the events that make a session; none if it is known."""
+
+    async def archive(self, key: str, *, why: str, is_forced: bool = False, transcript: str = "") -> str:
+        """Close a session for good, rename its transcript, to `transcript` if somebody was told that name, and return the new name."""
+
+    async def recover(self) -> tuple[str, ...]:
+        """Report what an earlier process did not report, begin what waits, and return the keys whose turn was cut."""
+
+    def resume_cut(self, key: str) -> None:
+        """Resume the cut turn of a session, behind what people have said since."""
+
+    def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
+        """Settle the items of the cut turn of a session, which is not resumed, and return them."""
+
+    def claim_of(self, key: str) -> TurnClaim | None:
+        """Return the place of the turn of a session that runs, for `TurnLanes.lend`; None if none runs."""
 
 
 def run_item(run: str) -> str:

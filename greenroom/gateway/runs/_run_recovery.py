@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
@@ -50,49 +50,70 @@ class RunRecovery:
     find_channel: FindChannel
     clock: Clock
     end_events: EndEvents
+    is_told: Callable[[str], bool]
+    """True if an item tells a requester about the end of a run: nobody wrote it."""
+    open_cuts: dict[str, None] = attrs.field(factory=dict)
+    """Sessions whose turn was cut, until it is resumed or dropped."""
 
-    async def carry_out(self, plan: Sequence[RecoveryStep]) -> tuple[RecoveryStep, ...]:
+    async def carry_out(self, plan: Sequence[RecoveryStep], cut: Iterable[str]) -> tuple[RecoveryStep, ...]:
         """Carry out the steps of a start in order, and return those that are about neither runs nor deliveries.
 
         Completions are only left open here: they are taken up afterwards, each on its own.
+
+        Args:
+            plan: The steps.
+            cut: Keys of the sessions whose turn an earlier process did not finish: it is resumed, unless a step ends it.
         """
         left = []
+        self.open_cuts.update(dict.fromkeys(cut))
         for step in plan:
             do = self._STEPS.get(type(step))
             if do is None:
                 left.append(step)
             else:
                 await do(self, step)
+        for session in list(self.open_cuts):
+            self._resume_cut(session)
         return tuple(left)
+
+    def _resume_cut(self, session: str) -> None:
+        if session in self.open_cuts:
+            del self.open_cuts[session]
+            self.keepers.resume_cut(session)
+
+    def _drop_cut(self, session: str, why: str) -> None:
+        if session in self.open_cuts:
+            del self.open_cuts[session]
+            self.keepers.drop_cut(session, why)
 
     async def _end(self, step: EndRun) -> None:
         run = self.record.registry.runs.get(step.run)
         if run is None or run.is_ended:
             return
         await self.record.write(*self.end_events(run, step.state, step.cause, step.who, step.why))
-        try:
-            await self.keepers.stop_turn(run.session, who=step.who, cause=EndCause.STOP, item=run_item(run.id))
-        except JournalError:
-            raise
-        except GreenroomError:
-            return  # its session is gone, and with it what waited there
+        self._drop_cut(run.session, step.why)
 
-    async def _resume(self, step: QueueRun | ResumeRun) -> None:
-        """Hand the item of a run in again: a new one begins it, and a known one wakes its session."""
+    async def _queue(self, step: QueueRun | ResumeRun) -> None:
+        """Hand the item of a run in again: a new one begins it, and a known one is waiting, or is the turn that was cut."""
         run = self.record.registry.runs.get(step.run)
         if run is None or run.is_ended:
+            return
+        if run.session in self.open_cuts:
+            self._resume_cut(run.session)
             return
         key = SessionKey.parse(run.session)
         route = None if key.is_child else Route.from_json(run.route)
         new = NewInput(id=run_item(run.id), text=run.task, origin=COORDINATOR, route=route, run=run.id)
+        why = "nothing of it is left"
         try:
-            await self.keepers.put(key, new)
+            is_there = await self.keepers.put(key, new) or new.id in self.record.registry.inbound
         except JournalError:
             raise
         except GreenroomError as error:
-            await self.record.write(
-                *self.end_events(run, TaskState.FAILED, EndCause.LOST, "gateway", f"it cannot be resumed: {error}")
-            )
+            is_there, why = False, f"it cannot be resumed: {error}"
+        run = self.record.registry.runs.get(step.run)
+        if not is_there and run is not None and not run.is_ended:
+            await self.record.write(*self.end_events(run, TaskState.FAILED, EndCause.LOST, "gateway", why))
 
     async def _note(self, step: NoteUnknown | AskChannel) -> None:
         row = self.record.registry.delivery(step.delivery)
@@ -113,23 +134,18 @@ class RunRecovery:
 
     async def _tell(self, step: TellPerson) -> None:
         row = self.record.registry.inbound.get(step.item)
-        route = None if row is None else Route.from_json(row.route)
+        route = None if row is None or self.is_told(step.item) else Route.from_json(row.route)
         if route is not None:
             await self.deliveries.reply(step.session, step.item, route, NOT_RESUMED)
-        try:
-            await self.keepers.stop_turn(step.session, who="gateway", cause=EndCause.STOP, item=step.item)
-        except JournalError:
-            raise
-        except GreenroomError:
-            return  # nothing is left that could be resumed
+        self._drop_cut(step.session, "it is not resumed")
 
     def _now(self) -> float:
         return self.clock.wall().timestamp()
 
     _STEPS: ClassVar[Mapping[type, Callable[[RunRecovery, Any], Awaitable[None]]]] = {
         EndRun: _end,
-        QueueRun: _resume,
-        ResumeRun: _resume,
+        QueueRun: _queue,
+        ResumeRun: _queue,
         NoteUnknown: _note,
         AskChannel: _note,
         TellPerson: _tell,

@@ -304,7 +304,7 @@ class Runs:
             NotFound: The run is unknown.
         """
         if target in self._registry.sessions:
-            return await self._stop_all([run for run in self._registry.runs_of(target) if not run.is_ended], who)
+            return await self._stop_all([run for run in self.list_for(target) if not run.is_ended], who)
         return await self._stop_all([self.info(target)], who)
 
     async def _stop_all(self, runs: Iterable[Run], who: str) -> Stopped:
@@ -456,8 +456,10 @@ class Runs:
             find_channel=find_channel,
             clock=self._ports.clock,
             end_events=self._end_events,
+            is_told=self._completions.is_told,
         )
-        left = await steps.carry_out(plan_recovery(self._registry, self._now(), recovery))
+        cut = await self.keepers.recover()
+        left = await steps.carry_out(plan_recovery(self._registry, self._now(), recovery), cut)
         self._deliveries.look()
         for run_id in self._completions.waiting():
             self._start(self._complete, run_id)

@@ -216,7 +216,7 @@ def _over_limit(config: GatewayConfig, registry: Registry, requester: SessionKey
     limits, key = config.limits, str(requester)
     own = agent_settings(config, requester.agent).subagents.max_children_per_agent
     most = config.agents.defaults.subagents.max_children_per_agent if own is None else own
-    children = [run for run in registry.runs.values() if not run.is_ended and is_child_session(run.session)]
+    children = [run for run in registry.runs.values() if not run.is_ended and run.announce != "none"]
     mine = sum(run.requester == key for run in children)
     if mine >= most:
         return f"this session has {mine} sub-agents that have not ended (maxChildrenPerAgent: {most}); wait or stop one"
@@ -255,8 +255,3 @@ def _warning(config: GatewayConfig, registry: Registry, requester: SessionKey, m
 def agent_of(key: str) -> str:
     """Return the agent id of a session key."""
     return key.split(":", 2)[1] if key.startswith("agent:") else ""
-
-
-def is_child_session(key: str) -> bool:
-    """True for the key of a sub-agent's session."""
-    return key.split(":", 3)[2:3] == ["subagent"]

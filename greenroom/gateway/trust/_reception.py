@@ -32,7 +32,7 @@ from greenroom.gateway.trust._chat_limits import ChatLimits, LimitVerdict, Refus
 from greenroom.gateway.trust._group_context import GroupContext, context_lines
 from greenroom.gateway.trust._pairing import PairingDesk, pairing_text
 from greenroom.gateway.trust._senders import SenderKind, shown_sender
-from greenroom.inbox import HUMAN, KNOWN_S, channel
+from greenroom.inbox import KNOWN_S, channel
 
 NAMESPACE: Final = uuid.UUID("5b0f1f6e-6d0c-5c0a-9b58-1d3a7a4c2f10")
 """Of the ids of inputs."""
@@ -192,16 +192,15 @@ class Reception:
     @staticmethod
     def _context_input(inbound: Inbound, item: str, text: str) -> NewInput:
         route = attrs.evolve(inbound.route, answers="")
+        # Data, an owner's words too: they were addressed to others, and are no consent.
         origin = channel(f"{route.channel} {route.kind.value}, before it")
         return NewInput(id=_uuid("context", item), text=text, origin=origin, route=route, begins_turn=False)
 
     async def _keep(self, config: GatewayConfig, inbound: Inbound, admission: ChatAdmission) -> None:
         assert admission.key is not None
         who = shown_sender(inbound.route.channel, inbound.sender, kind=admission.kind)
-        # An owner's words here are addressed to others: as context they are data, and no consent.
-        origin = channel(who) if admission.origin == HUMAN else admission.origin
         limit = config.messages.group_chat.history_limit
-        await self.context.keep(admission.key, item_id(inbound), admission.text, who=who, origin=origin, limit=limit)
+        await self.context.keep(admission.key, item_id(inbound), admission.text, who=who, limit=limit)
 
     async def _command(self, config: GatewayConfig, inbound: Inbound, admission: ChatAdmission, text: str) -> None:
         assert admission.key is not None

@@ -5,16 +5,23 @@ A test that needs a server is skipped where it is not installed, and fails inste
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL
+from typing import Any
+from urllib.parse import quote
 
 import attrs
+import httpx2
 import pytest
 import trio
 
@@ -155,3 +162,125 @@ def open_files() -> int:
     """Return the number of descriptors of this process."""
     assert sys.platform == "linux"
     return len(list(Path("/proc/self/fd").iterdir()))
+
+
+# --- Matrix -----------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Synapse:
+    """A Matrix server of its own, with open registration and generous limits. Its calls block."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _command(self) -> list[str]:
+        return [
+            str(SYNAPSE),
+            "-m",
+            "synapse.app.homeserver",
+            "--config-path",
+            str(self.folder / "homeserver.yaml"),
+            "--config-path",
+            str(self.folder / "tests.yaml"),
+        ]
+
+    def set_up(self) -> None:
+        """Write the configuration."""
+        command = [str(SYNAPSE), "-m", "synapse.app.homeserver", "--server-name", "localhost", "--generate-config"]
+        command += ["--config-path", str(self.folder / "homeserver.yaml"), "--report-stats=no"]
+        subprocess.run(command, cwd=self.folder, check=True, capture_output=True, timeout=120)
+        much = {"per_second": 10_000, "burst_count": 10_000}
+        settings = {
+            "listeners": [
+                {
+                    "port": self.port,
+                    "bind_addresses": ["127.0.0.1"],
+                    "type": "http",
+                    "resources": [{"names": ["client"], "compress": False}],
+                }
+            ],
+            "enable_registration": True,
+            "enable_registration_without_verification": True,
+            "bcrypt_rounds": 4,
+            "presence": {"enabled": False},
+            "trusted_key_servers": [],
+            "rc_message": much,
+            "rc_registration": much,
+            "rc_login": {"address": much, "account": much, "failed_attempts": much},
+            "rc_joins": {"local": much, "remote": much},
+            "rc_invites": {"per_room": much, "per_user": much, "per_issuer": much},
+        }
+        (self.folder / "tests.yaml").write_text(json.dumps(settings))  # every JSON text is YAML
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self._command(), cwd=self.folder, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+        deadline = time.monotonic() + 90
+        while True:
+            assert self.process.poll() is None, f"Synapse ended with {self.process.returncode}"
+            with suppress(httpx2.HTTPError):
+                if httpx2.get(f"{self.url}/_matrix/client/versions", trust_env=False).status_code == 200:
+                    return
+            assert time.monotonic() < deadline, "Synapse does not answer"
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def register(self, name: str) -> MatrixPerson:
+        """Return a new person."""
+        body = {"username": name, "password": f"password of {name}", "auth": {"type": "m.login.dummy"}}
+        answer = httpx2.post(f"{self.url}/_matrix/client/v3/register", json=body, trust_env=False, timeout=60)
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        return MatrixPerson(self.url, found["user_id"], found["access_token"])
+
+
+@attrs.frozen
+class MatrixPerson:
+    """Somebody with a Matrix client. The calls block."""
+
+    url: str
+    id: str
+    token: str
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = httpx2.request(
+            method,
+            f"{self.url}/_matrix/client/v3{path}",
+            json=body,
+            headers={"authorization": f"Bearer {self.token}"},
+            trust_env=False,
+            timeout=60,
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def make_room(self, *invited: str, is_direct: bool = False, **more: Any) -> str:
+        body = {"preset": "private_chat", "invite": list(invited), "is_direct": is_direct, **more}
+        room: str = self.call("POST", "/createRoom", body)["room_id"]
+        return room
+
+    def join(self, room: str) -> None:
+        self.call("POST", f"/join/{quote(room)}", {})
+
+    def say(self, room: str, body: str, **content: Any) -> str:
+        path = f"/rooms/{quote(room)}/send/m.room.message/{next(_NUMBERS)}-{self.id}"
+        event_id: str = self.call("PUT", path, {"msgtype": "m.text", "body": body, **content})["event_id"]
+        return event_id
+
+    def read(self, room: str) -> list[Any]:
+        """Return the messages of a room, in order."""
+        path = f"/rooms/{quote(room)}/messages?dir=b&limit=200"
+        return [event for event in self.call("GET", path)["chunk"][::-1] if event["type"] == "m.room.message"]
+
+
+_NUMBERS = itertools.count()

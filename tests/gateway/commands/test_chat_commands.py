@@ -130,7 +130,7 @@ def test_what_a_caller_may_not_do_is_not_planned_either(text: str) -> None:
     """Whichever way a command comes in."""
     for kind in (SenderKind.PERSON, SenderKind.STRANGER):
         caller = CommandCaller(kind=kind, who="irc:eve")
-        assert plan_command(state(caller=caller), text) == steps.Say("")
+        assert plan_command(state(caller=caller), text) == steps.PlainAnswer("")
 
 
 @pytest.mark.parametrize(

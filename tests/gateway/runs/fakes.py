@@ -21,6 +21,7 @@ from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasS
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import NewInput, TurnEnd
 from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record import _gateway_events as gateway
 from greenroom.gateway.record import _run_events as work
 from greenroom.gateway.record._gateway_events import EVENTS
@@ -107,6 +108,7 @@ class FakeKeepers:
         self.stops: dict[str, tuple[EndCause, str]] = {}
         self.running = 0
         self.most_running = 0
+        self.claims: dict[str, TurnClaim] = {}
         self.began: list[str] = []
         self.requests: tuple[SpentRequest, ...] = ()
 
@@ -150,7 +152,7 @@ class FakeKeepers:
             self.wake(name)
         return is_new
 
-    async def start(self) -> None:
+    async def recover(self) -> tuple[str, ...]:
         """Tell what the gateway's journal lacks: ends of turns, and items."""
         for session, items in list(self.store.waiting.items()):
             await self._report(session)
@@ -160,6 +162,30 @@ class FakeKeepers:
                     await self.record.write(
                         work.InboundAccepted(at_s=self.now(), item=new.id, session=session, route=route, run=new.run)
                     )
+
+        inbound = self.record.registry.inbound
+        cut = []
+        for session, items in list(self.store.waiting.items()):
+            if any(each.id in inbound and inbound[each.id].is_taken for each in items):
+                cut.append(session)
+            else:
+                self.wake(session)
+        return tuple(cut)
+
+    def resume_cut(self, key: str) -> None:
+        self.wake(key)
+
+    def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
+        inbound = self.record.registry.inbound
+        gone = tuple(each.id for each in self.store.waiting[key] if each.id in inbound and inbound[each.id].is_taken)
+        self.store.waiting[key] = [each for each in self.store.waiting[key] if each.id not in gone]
+        for each in gone:
+            self.record.emit(work.InboundSettled(at_s=self.now(), item=each, why=why))
+        self.wake(key)
+        return gone
+
+    def claim_of(self, key: str) -> TurnClaim | None:
+        return self.claims.get(key)
 
     async def _report(self, session: str) -> None:
         end = self.store.ended.get(session)
@@ -191,7 +217,7 @@ class FakeKeepers:
         await self.watcher.turn_queued(session, tuple(first), lane)
         state, reply, error, is_begun = TaskState.KILLED, "", "", False
         with self.busy[session] as scope:
-            async with self.lanes.place(session, lane):
+            async with self.lanes.place(session, lane) as self.claims[session]:
                 items = tuple(self.store.waiting.get(session, ()))
                 self.taken[session] = ids = tuple(each.id for each in items)
                 if not items:
@@ -254,7 +280,9 @@ class FakeKeepers:
 
     async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
         self.asked.append((key, text))
-        return await self.aside(key, text)
+        with trio.move_on_after(within_s):
+            return await self.aside(key, text)
+        return ""
 
     async def reset(self, key: str, *, who: str) -> str:
         raise NotImplementedError
@@ -262,8 +290,8 @@ class FakeKeepers:
     async def patch(self, key: str, settings: Mapping[str, object], *, label: str | None = None) -> None:
         await self.record.write(gateway.SessionPatched(at_s=self.now(), session=key, settings=settings, label=label))
 
-    async def archive(self, key: str, *, why: str, is_forced: bool = False) -> str:
-        name = "main.jsonl.deleted.now"
+    async def archive(self, key: str, *, why: str, is_forced: bool = False, transcript: str = "") -> str:
+        name = transcript or "main.jsonl.deleted.now"
         await self.record.write(gateway.SessionArchived(at_s=self.now(), session=key, transcript=name, why=why))
         self.archived.append(key)
         return name
@@ -410,13 +438,10 @@ async def open_fake_gateway(
         if str(MAIN) not in record.registry.sessions:
             await record.write(*keepers.events_for_new(MAIN))
         async with runs.serve(keepers):
-            await keepers.start()
             await runs.recover(
                 Recovery(takes_keys=lambda _: takes_keys, resume=recovery, on_unknown=OnUnknown.BLOCK),
                 lambda *_: world.channel,
             )
-            for session in list(world.store.waiting):
-                keepers.wake(session)
             yield FakeGateway(config, record, runs, keepers, deliveries, world.channel, lanes)
         nursery.cancel_scope.cancel()
 

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from greenroom.cli._page import Page
 from greenroom.core.texts import printable_text
 from greenroom.gateway.config import check_report, find_config
+from greenroom.gateway.process._printed import print_json, print_lines
 from greenroom.gateway.trust import admission_report
 
-As = Annotated[str | None, Parameter(name="--as")]
 
-
-def check_command(*, config: Path | None = None, effective: bool = False, who: As = None, json: bool = False) -> int:
+def check_command(
+    *, config: Path | None = None, effective: bool = False, as_: str | None = None, json: bool = False
+) -> int:
     """Check the configuration of a gateway.
 
     Parameters
@@ -28,15 +25,15 @@ def check_command(*, config: Path | None = None, effective: bool = False, who: A
         The file; by default GREENROOM_GATEWAY_CONFIG, or ~/.greenroom/gateway.json5.
     effective
         Print every value with its origin.
-    who
+    as_
         Print what becomes of a message of CHANNEL:PEER[:SENDER], and why.
     json
         Print one JSON object instead of lines.
     """
     reading = find_config(config, os.environ)
-    facts, lines = admission_report(check_report(reading, effective=effective), reading, who)
+    facts, lines = admission_report(check_report(reading, effective=effective), reading, as_)
     if json:
-        Page(facts=facts, lines=()).print(is_json=True)
+        print_json(facts)
     else:
-        print(*map(printable_text, lines), sep="\n")  # whole: a line ends with what to do
+        print_lines(*map(printable_text, lines))  # whole: a line ends with what to do
     return 0 if reading.config is not None else 1

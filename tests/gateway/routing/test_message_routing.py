@@ -13,8 +13,8 @@ from greenroom.gateway.config._agents import AgentConfig, AgentsConfig
 from greenroom.gateway.config._channels import ChannelsConfig, GroupConfig, PluginAccount, PluginChannel
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import Binding, BindingMatch, DmScope, PeerMatch, SessionConfig
+from greenroom.gateway.routing._message_routing import agent_for, route_key
 from greenroom.gateway.routing._messages import Inbound, PeerKind, Route, Sender
-from greenroom.gateway.routing._routing import agent_for, route_key
 from greenroom.gateway.routing._session_key import SessionKey
 
 AGENTS: Final = AgentsConfig(
