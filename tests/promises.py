@@ -465,7 +465,7 @@ NOT_IN_A_JOURNAL: Final = {
     ),
     "A25-b": Unseen(
         "a request that was refused is no event of a journal",
-        ("gateway/rpc/test_params.py", "gateway/rpc/test_fuzz.py"),
+        ("gateway/rpc/test_params.py", "gateway/rpc/test_requests.py", "gateway/rpc/test_fuzz.py"),
     ),
     "A25-c": Unseen(_GATEWAY, ("gateway/rpc/test_answered_calls.py",)),
     "A25-d": Unseen("events of clients are not on record", ("gateway/rpc/test_events.py",)),

@@ -176,6 +176,7 @@ def _make_app() -> App:
     for name, (place, text) in COMMANDS.items():
         gateway.command(place, name=name, help=text)
     app.command(gateway)
+    app.command("greenroom.gateway.chat:chat_command", name="chat", help="Chat with an agent of the running gateway.")
     return app
 
 

@@ -85,7 +85,7 @@ class Chat:
     @property
     def is_busy(self) -> bool:
         """True while something is being done that can be aborted."""
-        return self.view.is_busy or bool(self._pending)
+        return self.view.is_busy or bool(self._pending) or not self._has_ended
 
     def leave(self) -> None:
         """End the chat."""
@@ -136,6 +136,7 @@ class Chat:
         for run in list(self._pending):
             if (await client.call("agent.wait", {"runId": run, "timeoutMs": 0})).get("status") != "pending":
                 self._pending.discard(run)
+        self._has_ended |= not self._pending
         waiting: Any = (await client.call("approvals.list")).get("approvals") or []
         self._screen.show(self.view.read_anew(messages, waiting))
         self._draw()
