@@ -237,7 +237,8 @@ async def test_a_run_is_ended_at_its_limit_and_announced(autojump_clock: MockClo
         await settle(gateway, run)
 
         assert ended.words is not None
-        assert (ended.words.status, ended.spent_s) == ("timeout", pytest.approx(5))
+        assert ended.words.status == "timeout"
+        assert ended.spent_s == pytest.approx(5)
         assert gateway.shown() == [("count the files", "Status: timeout")]
         assert gateway.registry.sessions[ended.session].state is not SessionState.ARCHIVED
 
