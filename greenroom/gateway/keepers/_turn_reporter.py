@@ -247,9 +247,10 @@ class TurnReporter:
         is_aside, self._is_aside = self._is_aside, False
         is_begun, self._is_begun = self._is_begun, False
         began, self._began = tuple(self._began), []
-        if is_aside and self.aside is not None:
-            self.aside.end(fact)
+        aside = self.aside
+        if aside is not None and (is_aside or aside.item in fact.dropped):
             self.aside = None
+            aside.end(fact)
         elif not (self.is_cutting and fact.state is State.KILLED):
             dropped = tuple(item for item in fact.dropped if item in self.items.handed)
             if is_begun or dropped:
