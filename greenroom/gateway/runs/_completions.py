@@ -46,6 +46,7 @@ from greenroom.gateway.record._run_events import (
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._deliveries import Deliveries
+from greenroom.gateway.runs._end_events import reply_routes, reply_text
 from greenroom.gateway.runs._run_keepers import RunKeepers, announce_item
 from greenroom.gateway.runs._spawn_plan import agent_of, announce_settings
 from greenroom.inbox import TASK_NOTIFICATION
@@ -291,6 +292,18 @@ class Completions:
             else:
                 found.append(self._due(run.id))
         return found
+
+    def reply_events(self, end: TurnEnd) -> list[DeliveryDue]:
+        """Return the events of the replies of a turn, one for each chat that hears it."""
+        text = reply_text(end)
+        rows = [self._record.registry.inbound.get(item) for item in end.items if self.takes_reply(item)]
+        known = [row for row in rows if row is not None]
+        if end.state is not TaskState.COMPLETED:  # the end of another run is announced anyhow
+            known = [row for row in known if not self.is_told(row.item)]
+        routes = reply_routes(known) if text else []
+        line = end.line or "-".join((end.session_id, *end.items[-1:]))
+        events = (self._deliveries.reply_event(end.session, line, route, text) for route in routes)
+        return [event for event in events if event is not None]
 
     def _due(self, run_id: str) -> DeliveryDue:
         return DeliveryDue(at_s=self._now(), delivery=completion_delivery(run_id))

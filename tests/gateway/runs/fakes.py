@@ -438,10 +438,7 @@ async def open_fake_gateway(
         if str(MAIN) not in record.registry.sessions:
             await record.write(*keepers.events_for_new(MAIN))
         async with runs.serve(keepers):
-            await runs.recover(
-                Recovery(takes_keys=lambda _: takes_keys, resume=recovery, on_unknown=OnUnknown.BLOCK),
-                lambda *_: world.channel,
-            )
+            await runs.recover(Recovery(takes_keys=lambda _: takes_keys, resume=recovery, on_unknown=OnUnknown.BLOCK))
             yield FakeGateway(config, record, runs, keepers, deliveries, world.channel, lanes)
         nursery.cancel_scope.cancel()
 

@@ -101,7 +101,7 @@ async def a_life(
 
 
 @pytest.mark.promise("A5-a")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32), mode=st.sampled_from(["post", "turn", "silent"]))
 def test_a_run_ends_once_and_is_told_once_whatever_happens(seed: int, mode: str) -> None:
     chance = random.Random(seed)
