@@ -12,7 +12,6 @@ _DELIVERIES: Final = "greenroom.gateway.runs._deliveries"
 _DELIVERY_TESTS: Final = ("tests/gateway/runs/test_deliveries.py",)
 _ENDS: Final = "greenroom.gateway.runs._end_events"
 _END_TESTS: Final = ("tests/gateway/runs/test_run_ends.py",)
-_LIMITS: Final = "greenroom.gateway.runs._run_limits"
 _LOOKING: Final = "greenroom.gateway.tools._looking_tools"
 _MODELS: Final = "greenroom.gateway.runs._child_models"
 _PLAN: Final = "greenroom.gateway.runs._spawn_plan"
@@ -211,7 +210,7 @@ GATEWAY_RUNS: Final = (
     Mutant(
         "a limit of time is not watched",
         ("A11-a",),
-        _LIMITS,
+        _STOPS,
         "                await time_out(run)\n",
         "                pass\n",
         tests=_RUN_TESTS,

@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Clock
-from greenroom.gateway.keepers._seams import NewInput
+from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SendResult
 from greenroom.gateway.record._recovery_plan import (
@@ -26,7 +26,7 @@ from greenroom.gateway.record._run_events import DeliveryBlocked, DeliveryEnded,
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._deliveries import Deliveries
-from greenroom.gateway.runs._run_keepers import RunKeepers, run_item
+from greenroom.gateway.runs._run_ids import run_item
 from greenroom.inbox import COORDINATOR
 from greenroom.tasks import TaskState
 
@@ -40,10 +40,10 @@ EndEvents: TypeAlias = Callable[[Run, TaskState, EndCause, str, str], list[Gatew
 @final
 @attrs.frozen(kw_only=True)
 class RunRecovery:
-    """What the steps of a start need."""
+    """The parts that the steps of a start need."""
 
     record: GatewayRecord
-    keepers: RunKeepers
+    keepers: Keepers
     deliveries: Deliveries
     clock: Clock
     end_events: EndEvents

@@ -25,7 +25,7 @@ from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import NewInput, TurnEnd
+from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
@@ -46,10 +46,9 @@ from greenroom.gateway.runs._archive_clock import SWEEP_S, ArchiveClock
 from greenroom.gateway.runs._completions import Completions, is_open
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._end_events import end_events, revoking_events
-from greenroom.gateway.runs._run_keepers import RunKeepers, new_id, run_item
-from greenroom.gateway.runs._run_limits import LIMIT_WHO, RunLimits
+from greenroom.gateway.runs._run_ids import new_id, run_item
 from greenroom.gateway.runs._run_recovery import RunRecovery
-from greenroom.gateway.runs._run_stops import Stopped, end_turn_of, stop_runs
+from greenroom.gateway.runs._run_stops import LIMIT_WHO, RunLimits, Stopped, end_turn_of, stop_runs
 from greenroom.gateway.runs._spawn_plan import SpawnAnswer, SpawnRefusal, SpawnRequest, plan_spawn
 from greenroom.inbox import COORDINATOR, Origin
 from greenroom.tasks import TaskState
@@ -85,7 +84,7 @@ class Runs:
         self._deliveries = deliveries
         self._ports = ports
         self._completions = Completions(config, record, deliveries, ports.clock, state)
-        self._keepers: RunKeepers | None = None
+        self._keepers: Keepers | None = None
         self._nursery: trio.Nursery | None = None
         self._archive: ArchiveClock | None = None
         self._by_item: dict[str, str] = {}
@@ -99,13 +98,13 @@ class Runs:
         return f"<Runs, {len(self._by_item)} that have not ended>"
 
     @property
-    def keepers(self) -> RunKeepers:
+    def keepers(self) -> Keepers:
         """The sessions."""
         assert self._keepers is not None, "runs are served inside `serve`"
         return self._keepers
 
     @asynccontextmanager
-    async def serve(self, keepers: RunKeepers) -> AsyncIterator[None]:
+    async def serve(self, keepers: Keepers) -> AsyncIterator[None]:
         """Work with these keepers. Leaving the block ends announcements and clocks; what remains is on record.
 
         Call `recover` once channels, keepers and this are up.
@@ -149,11 +148,7 @@ class Runs:
             made=made,
             requester=str(requester),
             route=route.to_json() if route is not None else {},
-            task=plan.task,
-            label=plan.label,
-            cleanup=plan.cleanup,
-            announce=plan.announce,
-            limit_s=plan.limit_s,
+            **plan.terms,
         )
         new = NewInput(id=run_item(run), text=plan.task, origin=COORDINATOR, run=run)
         answer = SpawnAnswer(status="accepted", run=run, session=str(key), plan=plan)
@@ -193,8 +188,7 @@ class Runs:
             requester: Key of the session that asks; empty for a person or the clock.
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
-            is_command: As in `NewInput`.
-            queue: As in `NewInput`.
+            is_command, queue: As in `NewInput`.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.

@@ -18,6 +18,7 @@ from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
+from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent, DefaultSubagents
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import NewInput, TurnEnd
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -407,6 +408,11 @@ class FakeGateway:
     def shown(self) -> list[tuple[str, str]]:
         """Return the first two lines of each text in the chat: the label, and the status."""
         return [(text.splitlines()[0].strip('"'), text.splitlines()[1]) for text in self.channel.texts if "\n" in text]
+
+
+def configured(**subagents: Any) -> GatewayConfig:
+    """Return a configuration of sub-agents."""
+    return GatewayConfig(agents=AgentsConfig(defaults=DefaultAgent(subagents=DefaultSubagents(**subagents))))
 
 
 @asynccontextmanager
