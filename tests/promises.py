@@ -262,6 +262,16 @@ PROMISES: Final = {
     ),
     "A25-d": Promise("A client that does not read is told what it lost, or closed, and makes nobody wait.", "gateway"),
     "A25-e": Promise("A reply that a client puts together over breaks and gaps is the whole reply.", "gateway"),
+    "A26-a": Promise(
+        "A channel hands messages in once and in order, acknowledges what is stored, and is reconnected later and later.",
+        "gateway",
+    ),
+    "A26-b": Promise("What a real chat server says about a text is the result of the try to send it.", "gateway"),
+    "A26-c": Promise(
+        "A server that is killed while a text is sent shows it at most once, and what may be missing is unknown.",
+        "gateway",
+    ),
+    "A26-e": Promise("Messages of programs are known as such, and the agent's are known to others.", "gateway"),
     "A26-d": Promise("The parts of a text are the text, and none is over the limit of its channel.", "gateway"),
     "A12-f": Promise("An archived transcript never replaces another file.", "gateway"),
     "A14-a": Promise(
@@ -320,6 +330,7 @@ class Unseen:
 
 
 _CONFIGURED: Final = "what a configuration means is decided before anything is recorded"
+_CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
 
 NOT_IN_A_JOURNAL: Final = {
@@ -427,7 +438,11 @@ NOT_IN_A_JOURNAL: Final = {
     "A7-e": Unseen(_GATEWAY, ("gateway/announce/test_announcement.py",)),
     "A6-g": Unseen(_GATEWAY, ("gateway/announce/test_queue_plan.py",)),
     "A6-j": Unseen(_GATEWAY, ("gateway/announce/test_parts.py", "gateway/announce/test_retry_plan.py")),
+    "A26-a": Unseen(_CHATS, ("gateway/channels/test_accounts.py", "gateway/channels/test_irc_conformance.py")),
+    "A26-b": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_irc_ngircd.py")),
+    "A26-c": Unseen(_CHATS, ("gateway/channels/test_irc_ngircd.py", "gateway/channels/test_matrix_conformance.py")),
     "A26-d": Unseen(_GATEWAY, ("gateway/announce/test_parts.py",)),
+    "A26-e": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_matrix.py")),
     "A12-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
     **dict.fromkeys(
         ("A14-a", "A14-b", "A14-c", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))

@@ -54,6 +54,8 @@ class HostWiring:
         """The questions of open sessions."""
         self.nursery: trio.Nursery | None = None
         """For what a wire begins without waiting for it."""
+        self.is_recovered = False
+        """True once the plan of the start was carried out: before that, nobody else looks at old deliveries."""
 
     @property
     def _parts(self) -> GatewayParts:
@@ -69,7 +71,7 @@ class HostWiring:
 
     def channel_is_back(self, channel: str, account: str) -> None:
         """Have what waits for an account tried again."""
-        if self.nursery is not None:
+        if self.nursery is not None and self.is_recovered:
             self.nursery.start_soon(self._parts.deliveries.channel_is_back, channel, account)
 
     # --- sessions ----------------------------------------------------------------------------------------------------

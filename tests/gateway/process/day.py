@@ -9,11 +9,11 @@ from typing import Any, Final
 from greenroom.models import Call, ModelRequest
 from tests.gateway.process.town import ChatService, Line, Town
 
-DAY_S: Final = 3 * 3600.0
+DAY_S: Final = 2700.0
 """Seconds after which the script and both jobs are over."""
 CONFIG: Final = """{
   agents: {
-    defaults: {model: 'sonnet', workspace: 'workspace'},
+    defaults: {model: 'sonnet', workspace: 'workspace', subagents: {archiveAfterMinutes: 20}},
     list: [
       {id: 'main', default: true},
       {id: 'scribe', subagents: {announce: 'turn'}},
@@ -32,8 +32,8 @@ CONFIG: Final = """{
   commands: {ownerAllowFrom: ['plain:ann']},
   session: {timezone: 'UTC'},
   cron: {jobs: [
-    {id: 'watering', message: 'job: water the plants', schedule: {at: '2026-01-01T01:00'}, deliver: {channel: 'keyed', to: 'bea'}},
-    {id: 'news', message: 'job: read the news', session: 'main', schedule: {cron: '30 1 * * *'}, deliver: {channel: 'keyed', to: 'bea'}},
+    {id: 'watering', message: 'job: water the plants', schedule: {at: '2026-01-01T00:25'}, deliver: {channel: 'keyed', to: 'bea'}},
+    {id: 'news', message: 'job: read the news', session: 'main', schedule: {cron: '30 0 * * *'}, deliver: {channel: 'keyed', to: 'bea'}},
   ]},
 }"""
 
@@ -76,13 +76,13 @@ SCRIPT: Final = [
     Line(900, "plain", "ann", "/new"),
     Line(960, "plain", "ann", "what did I say before"),
     Line(1200, "keyed", "bea", "good night"),
+    Line(1260, "mute", "dan", "good night"),
 ]
 
 
 def last_text(request: ModelRequest) -> str:
     """Return the last texts of a request."""
-    content = request.messages[-1].content
-    return content if isinstance(content, str) else "\n".join(str(getattr(block, "text", block)) for block in content)
+    return "\n".join(str(getattr(block, "text", block)) for block in request.messages[-1].content)
 
 
 def play(request: ModelRequest) -> Any:

@@ -171,6 +171,7 @@ def texts_of(message: Any) -> list[str]:
 def plain(text: str) -> str:
     """Return a text without times, paths and ids."""
     text = re.sub(r"Stats: .*", "Stats: -", text)
+    text = re.sub(r"code: \w{8}", "code: -", text)
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", text)
 
 
@@ -192,6 +193,7 @@ async def living(
         channels=channels,
         environ={},
         listens=False,
+        looks_around=False,
         lock_journal=lambda _: nullcontext(),
     )
     async with open_gateway(config, town.state, options) as gateway, trio.open_nursery() as nursery:
@@ -245,10 +247,21 @@ def is_quiet(gateway: Gateway, town: Town) -> bool:
 
 async def wait_quiet(gateway: Gateway, town: Town, *, until_s: float, limit_s: float = 20_000) -> None:
     """Wait until the day is over and nothing is left to do."""
-    with trio.fail_after(limit_s):
-        await trio.sleep(max(0.0, until_s - town.now_s))
-        while not is_quiet(gateway, town):
+    await trio.sleep(max(0.0, until_s - town.now_s))
+    with trio.move_on_after(limit_s):
+        while not is_quiet(gateway, town):  # noqa: ASYNC110 - many parts have to be quiet
             await trio.sleep(5)
+        return
+    registry = gateway.parts.registry
+    left = [
+        *registry.inbound.values(),
+        *(run for run in registry.runs.values() if not run.is_ended),
+        *registry.replies.values(),
+    ]
+    left += [each for each in registry.completions.values() if not each.delivery.is_settled]
+    raise AssertionError(
+        f"not quiet: {left}, {[key for key in registry.sessions if gateway.parts.keepers.is_busy(key)]}, said {town.next_line}"
+    )
 
 
 class Killed(Exception):
