@@ -16,9 +16,8 @@ from uuid import uuid4
 import trio
 
 from greenroom.core import UsageError
-from greenroom.gateway.chat._chat_screen import ChatScreen
+from greenroom.gateway.chat._chat_screen import ChatScreen, LineEditor
 from greenroom.gateway.chat._chat_view import NOTE, ChatView
-from greenroom.gateway.chat._line_editor import LineEditor
 from greenroom.gateway.rpc._client import GatewayClient
 from greenroom.gateway.rpc._rpc_frames import RpcError
 from greenroom.serving import ConnectionEnded

@@ -14,8 +14,7 @@ import trio.testing
 
 from greenroom.core import UsageError
 from greenroom.gateway.chat._chat import Chat
-from greenroom.gateway.chat._chat_screen import ChatScreen
-from greenroom.gateway.chat._line_editor import LineEditor
+from greenroom.gateway.chat._chat_screen import ChatScreen, LineEditor
 from greenroom.gateway.rpc._client import open_client
 from greenroom.gateway.rpc._methods import Answer, RpcCall
 from greenroom.serving import Tcp, open_server
@@ -24,7 +23,7 @@ from tests.gateway.rpc.peers import KEY, OPERATOR, House, open_house
 
 
 class Output(io.StringIO):
-    """Standard output that wakes whoever looks for a text."""
+    """Standard output that wakes a task that looks for a text."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -122,5 +122,7 @@ async def test_a_spawned_sub_agent_announces_to_the_chat_once(tmp_path: Path, au
         await settle(gateway, run)  # type: ignore[arg-type]
 
         assert channel.texts[0] == "it is on its way"
-        assert channel.texts[1].startswith('"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s')
+        assert channel.texts[1].startswith(
+            '"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s'
+        )
         assert len(channel.chat) == 2
