@@ -7,6 +7,7 @@ from typing import Final
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
+from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_trust import GATEWAY_TRUST
@@ -21,6 +22,8 @@ MUTANTS: Final = (
     *GATEWAY,
     *GATEWAY_CONFIGURATION,
     *GATEWAY_PROTOCOL,
+    *GATEWAY_CHANNELS,
+    *GATEWAY_CONFIGURATION,
     *GATEWAY_TRUST,
     *MONITORS,
     *RECOVERY,

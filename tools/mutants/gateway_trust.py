@@ -16,6 +16,7 @@ _CONTEXT: Final = "greenroom.gateway.trust._group_context"
 _LIMITS: Final = "greenroom.gateway.trust._chat_limits"
 _PAIRING: Final = "greenroom.gateway.trust._pairing"
 _PAIRING_TESTS: Final = ("tests/gateway/trust/test_pairing.py",)
+_PEOPLE_TESTS: Final = ("tests/gateway/trust/test_people_of_a_gateway.py",)
 _RECEPTION: Final = "greenroom.gateway.trust._reception"
 _RECEPTION_TESTS: Final = ("tests/gateway/trust/test_reception.py",)
 _ROUTING: Final = "greenroom.gateway.routing._message_routing"
@@ -80,6 +81,39 @@ GATEWAY_TRUST: Final = (
         "if name and admission.kind in COMMANDS.get(name, ()):",
         "if name in COMMANDS:",
         tests=_ADMISSION_TESTS,
+    ),
+    Mutant(
+        "a command waits for a place as a message",
+        ("A31-b",),
+        _ADMISSION,
+        "return attrs.evolve(admission, action=AdmissionAction.COMMAND, text=bare.strip())",
+        "return admission",
+        tests=_PEOPLE_TESTS,
+    ),
+    Mutant(
+        "a result is told in the chat, not in the thread",
+        ("A24-c",),
+        _RECEPTION,
+        'route = attrs.evolve(inbound.route, answers="")  # answers',
+        'route = attrs.evolve(inbound.route, thread="")  # answers',
+        tests=_PEOPLE_TESTS,
+    ),
+    Mutant(
+        "a result stands among the gateway's own words",
+        ("A27-d",),
+        "greenroom.gateway.announce._quotes",
+        'QUOTE: Final = "> "',
+        'QUOTE: Final = ""',
+        tests=_PEOPLE_TESTS,
+    ),
+    Mutant(
+        "a message to a sub-agent is sent again for its reply",
+        ("A14-e",),
+        "greenroom.gateway.commands._chat_commands",
+        "        return send_text(await self._host.send(step.session, step.text, caller))\n",
+        "        await self._host.send(step.session, step.text, caller)\n"
+        "        return send_text(await self._host.send(step.session, step.text, caller))\n",
+        tests=_PEOPLE_TESTS,
     ),
     Mutant(
         "a message begins a command of the shell in every chat",
@@ -184,6 +218,14 @@ GATEWAY_TRUST: Final = (
         'origin = channel(f"{route.channel} {route.kind.value}, before it")',
         "from greenroom.inbox import HUMAN as origin",
         tests=_RECEPTION_TESTS,
+    ),
+    Mutant(
+        "a question outlives its session",
+        (),
+        "greenroom.gateway.trust._question_relay",
+        "                await self._withdraw(mine)\n",
+        "                mine.clear()\n",
+        tests=("tests/gateway/trust/test_question_relay.py",),
     ),
     Mutant(
         "both answers to a question count",

@@ -63,7 +63,7 @@ class Pace:
 
 @final
 @attrs.define(eq=False)
-class _Sent:
+class _PendingText:
     """A text that was begun, and has no receipt yet."""
 
     target: str
@@ -101,7 +101,7 @@ class IrcLink:
         self._lines: list[IrcLine] = []
         self._to_write, self._out = trio.open_memory_channel[bytes](64)
         self._numbers = itertools.count(1)
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _PendingText] = {}
         self._questions: dict[str, Whois] = {}
         self._asking = trio.StrictFIFOLock()
         self.pace = Pace()
@@ -200,7 +200,7 @@ class IrcLink:
             UsageError: The target is not one word.
         """
         messages = [format_line("PRIVMSG", target, line) for line in lines]
-        token, sent, is_begun = f"{_RECEIPT}{next(self._numbers)}", _Sent(self.fold(target)), False
+        token, sent, is_begun = f"{_RECEIPT}{next(self._numbers)}", _PendingText(self.fold(target)), False
         self._sent[token] = sent
         try:
             for message in messages:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 import attrs
 
 from greenroom.agents import AgentDefinition
 from greenroom.gateway.config._agent_ids import normal_agent_id
-from greenroom.gateway.config._agents import AgentConfig, DefaultAgent
+from greenroom.gateway.config._agents import AgentConfig, DefaultAgent, ToolRules
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.policy._tool_policy import OriginClass, tools_of
+from greenroom.gateway.policy._tool_policy import tools_of
 from greenroom.gateway.record._rows import SessionRow
-from greenroom.gateway.routing._session_key import CronSession, DirectSession, RoomSession, SessionKey, SubagentSession
+from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
+from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.models import Model
 from greenroom.tools import Tool
 
@@ -65,23 +66,15 @@ def agent_of(config: GatewayConfig, agent_id: str) -> AgentConfig:
     return next(found, AgentConfig(id=agent_id))
 
 
-def origin_class_of(key: SessionKey, sessions: Mapping[str, SessionRow]) -> OriginClass:
-    """Return who writes to a session; for one that another session spawned, who writes to that one."""
-    seen: set[str] = set()
-    while (row := sessions.get(str(key))) is not None and row.key not in seen:
-        seen.add(row.key)
-        said = row.settings.get("origin")
-        if said in {"owner", "people", "group"}:
-            return cast("OriginClass", said)
-        if not row.spawned_by:
-            break
-        key = SessionKey.parse(row.spawned_by)
-    match key.rest:
-        case RoomSession():
-            return "group"
-        case DirectSession():
-            return "people"
-    return "owner"
+def room_of(config: GatewayConfig, key: SessionKey) -> ToolRules | None:
+    """Return the rules of a group's tools; None if the session is no group's, or the configuration does not name it."""
+    if not isinstance(key.rest, RoomSession):
+        return None
+    for (channel, _), account in config.channels.accounts().items():
+        for name, group in account.groups.items():
+            if channel == key.rest.channel and key_name(name) == key.rest.peer:
+                return group.tools
+    return None
 
 
 @final
@@ -143,13 +136,19 @@ class AgentSetup:
             tools: The tools that there are.
             sessions: The sessions that are known.
         """
+
+        def spawned_by(key: str) -> str:
+            row = sessions.get(key)
+            return "" if row is None else row.spawned_by
+
         names = [tool.name for tool in tools]
         offered = tools_of(
             self.config,
             self.agent,
             names,
             is_child=self.key.is_child,
-            origin_class=origin_class_of(self.key, sessions),
+            origin_class=origin_class_of(self.config, self.key, spawned_by=spawned_by),
+            room=room_of(self.config, self.key),
         )
         thinking = self.thinking
         return AgentDefinition(

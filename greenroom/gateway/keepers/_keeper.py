@@ -70,6 +70,9 @@ class KeeperParts:
     base: Path
     """The folder on which relative paths of the configuration stand."""
     opener: Opener
+    on_broken: Callable[[str, str], object] | None = None
+    mask: Callable[[str], str] = str
+    """Hides secrets in texts that are shown."""
 
     def now(self) -> float:
         """Return the wall clock, in seconds since 1970."""
@@ -84,7 +87,6 @@ class SessionKeeper:
     Attributes:
         items: What waits for the session, or was not settled.
         resumes: True if the turn that an earlier process left is to be resumed.
-        is_paused: True while nothing of it may run: it is being reset or archived.
     """
 
     key: SessionKey
@@ -96,7 +98,6 @@ class SessionKeeper:
     leave_room: Callable[[SessionKeeper], None]
     items: WaitingItems = attrs.field(factory=WaitingItems)
     resumes: bool = False
-    is_paused: bool = False
     is_closing: bool = False
     last_s: float = 0.0
     """When it last had something to do, on the run's clock."""
@@ -106,6 +107,8 @@ class SessionKeeper:
     session: KeptSession | None = None
     untold: dict[str, trio.Event] = attrs.field(factory=dict)
     """Items that are being put, until they are in the registry."""
+    lock: trio.Lock = attrs.field(factory=trio.Lock)
+    """Held by who changes the session while it is closed."""
     asides: list[Aside] = attrs.field(factory=list)
     _place: AsyncExitStack | None = None
     _wake: trio.Event = attrs.field(factory=trio.Event)
@@ -134,6 +137,11 @@ class SessionKeeper:
         return self.parts.record.registry.sessions[self.name]
 
     @property
+    def is_paused(self) -> bool:
+        """True while no turn of it may begin: it is being reset, archived or stopped."""
+        return self.items.pauses > 0
+
+    @property
     def is_busy(self) -> bool:
         """True if a turn runs or waits for a place."""
         return bool(self.items.handed) or (self.reporter is not None and self.reporter.is_open)
@@ -141,8 +149,12 @@ class SessionKeeper:
     @property
     def is_idle(self) -> bool:
         """True if the session may be closed."""
-        waits = not self.is_paused and any(item.begins_turn for item in self.items.held.values())
-        return not (self.is_busy or waits or self.asides) and (self.session is None or self.session.is_at_rest)
+        if self.is_busy:
+            return False
+        if self.is_paused:
+            return self.session is None or not self.session.is_busy
+        waits = any(item.begins_turn for item in self.items.held.values())
+        return not (waits or self.asides) and (self.session is None or self.session.is_at_rest)
 
     @property
     def has_work(self) -> bool:
@@ -150,13 +162,20 @@ class SessionKeeper:
         return not self.is_paused and bool(self.items.unread or self.resumes or self.asides)
 
     @property
-    def waits_to_open(self) -> bool:
-        """True while it waits for a place or for room."""
-        return self._waiting is not None
+    def is_woken(self) -> bool:
+        """True if something has changed since it last looked."""
+        return self._wake.is_set()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing has to be remembered of it."""
+        items = self.items
+        return not (items.handed or items.held or items.pauses or self.untold or self.asides or self.resumes)
 
     def wake(self) -> None:
         """Look again at what waits."""
         self._wake.set()
+        self._idle_wake.set()
         if self._waiting is not None and not self.has_work:
             self._waiting.cancel("nothing waits any more")
 
@@ -396,9 +415,6 @@ class SessionKeeper:
 
     async def hand_in(self) -> None:
         """Carry out the plan of what waits."""
-        if self.is_paused:
-            self._look_s = None
-            return
         is_busy = self.reporter is not None and self.reporter.is_open
         plan = self.items.plan(self._queue_settings(), is_busy=is_busy, now_s=self.parts.now())
         self._look_s = plan.look_s
@@ -442,6 +458,11 @@ class SessionKeeper:
             self._leave_aside(aside)
         over = aside.over
         return over.said if over is not None and over.state is State.COMPLETED else ""
+
+    def end_asides(self) -> None:
+        """End the turns aside that have not begun, without a text."""
+        for aside in self.asides:
+            aside.end()
 
     def _leave_aside(self, aside: Aside) -> None:
         """Forget a turn aside, and end it if nobody waits for it any more."""

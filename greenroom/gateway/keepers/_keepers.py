@@ -9,25 +9,39 @@ crashes too often is broken, and no other one notices.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
 import trio
 
-from greenroom.actors import Behavior, Context, State, Unfinished
+from greenroom.actors import Behavior, Context, Down, State, Unfinished, describe
+from greenroom.containment import Secrets
+from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict, NotFound
 from greenroom.gateway.announce._queue_plan import Overflow
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, waiting_item
+from greenroom.gateway.keepers._history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
 from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._session_changes import (
+    archive_session,
+    check_archive,
+    finish_archives,
+    needs_reopening,
+    patch_session,
+    reset_session,
+    run_folder,
+)
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
@@ -40,6 +54,8 @@ from greenroom.inbox import BoxFull, InboxStore, StoredItem
 from greenroom.store import new_uuid
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, Supervisor, SupervisorSpec, open_runtime
 
+RETRY_S: Final = 5.0
+"""Seconds after which a keeper is started again where nothing could be recorded."""
 MAX_HELD: Final = 90
 """Items of one session that are kept back; more are refused. The store itself would drop the oldest ones from 100 on."""
 KEEPER: Final = SupervisorSpec(intensity=3, period_s=60.0, backoff=Backoff(first_s=1.0, cap_s=20.0))
@@ -74,19 +90,30 @@ class Keeper(Behavior[Serve]):
 
 
 @final
+@attrs.define(eq=False)
+class _Running:
+    """The actor of a key while it runs."""
+
+    supervisor: Supervisor | None = None
+    """None before it has been started."""
+    ended: trio.Event = attrs.field(factory=trio.Event)
+
+
+@final
 class KeeperSet:
     """The sessions of a gateway. Made by `open_keepers`.
 
     Attributes:
+        runtime: The runtime of the keepers' actors, which other actors of the gateway may share.
         broken: The sessions that cannot be kept, each with the reason; `reset` makes one usable again.
     """
 
     def __init__(self, parts: KeeperParts, runtime: Runtime, nursery: trio.Nursery) -> None:
         self._parts = parts
-        self._runtime = runtime
+        self.runtime = runtime
         self._nursery = nursery
         self._keepers: dict[str, SessionKeeper] = {}
-        self._running: dict[str, Supervisor | None] = {}
+        self._running: dict[str, _Running] = {}
         self._open: dict[SessionKeeper, None] = {}
         self._room_changed = trio.Event()
         self._is_stopping = False
@@ -95,11 +122,6 @@ class KeeperSet:
 
     def __repr__(self) -> str:
         return f"<KeeperSet: {len(self._open)} open, {len(self._keepers)} known, {len(self.broken)} broken>"
-
-    @property
-    def runtime(self) -> Runtime:
-        """The runtime of the gateway, for the actors beside keepers."""
-        return self._runtime
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -117,6 +139,35 @@ class KeeperSet:
     def open_count(self) -> int:
         """Number of sessions in memory."""
         return len(self._open)
+
+    async def read_history(
+        self, session: str, *, limit: int = DEFAULT_LIMIT, include_tools: bool = False, before: int | None = None
+    ) -> History:
+        """Return the newest messages of a session, without opening it; secrets are masked, and long texts cut.
+
+        Args:
+            session: A session key, or the id of a session.
+            limit: Number of messages, from 1 to 200.
+            include_tools: True for calls and results of tools as well.
+            before: `next_offset` of a former answer, for older messages.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        sessions = self._parts.record.registry.sessions
+        row = sessions.get(session) or next((row for row in sessions.values() if row.session_id == session), None)
+        if row is None:
+            raise NotFound(f"unknown session {session!r}")
+        read = partial(
+            read_messages,
+            run_folder(self._parts, row),
+            limit=limit,
+            include_tools=include_tools,
+            before=before,
+            mask=self._parts.mask,
+        )
+        messages, next_offset = await self._parts.ports.blocking.run(read)
+        return History(session=row.key, session_id=row.session_id, messages=messages, next_offset=next_offset)
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -305,18 +356,46 @@ class KeeperSet:
 
     def _wake(self, keeper: SessionKeeper) -> None:
         keeper.wake()
-        if keeper.name in self._running or keeper.name in self.broken or self._is_stopping:
+        if keeper.name in self._running or keeper.name in self.broken or self._is_stopping or keeper.is_paused:
             return
-        if keeper.has_work or keeper.items.held:
-            self._running[keeper.name] = None
-            self._nursery.start_soon(self._keep, keeper, name=f"keeper of {keeper.name}")
+        self._running[keeper.name] = _Running()
+        self._nursery.start_soon(self._keep, keeper, name=f"keeper of {keeper.name}")
 
     async def _keep(self, keeper: SessionKeeper) -> None:
         """Run the actor of a key until it has nothing to do, or is broken."""
-        served = trio.Event()
+        running, served = self._running[keeper.name], trio.Event()
+        why, was_killed = "", False
+        try:
+            down = await self._supervise(keeper, running, served)
+            was_killed = down.state is State.KILLED and not served.is_set()
+            if down.state is State.FAILED:
+                why = describe(down.error) or "its keeper failed"
+        except JournalError:  # nothing can be recorded: it begins when there is room again
+            await trio.sleep(RETRY_S)
+            keeper.wake()
+        except GreenroomError as error:
+            why = str(error)
+        finally:
+            del self._running[keeper.name]
+            running.ended.set()
+        if why:
+            self._break(keeper, why)
+        elif was_killed:
+            keeper.end_asides()
+        elif keeper.is_woken or keeper.has_work:
+            self._wake(keeper)
+        elif keeper.is_empty:
+            self._keepers.pop(keeper.name, None)
+
+    def _break(self, keeper: SessionKeeper, why: str) -> None:
+        self.broken[keeper.name] = why
+        keeper.end_asides()
+        if self._parts.on_broken is not None:
+            self._parts.on_broken(keeper.name, why)
+
+    async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
         name = keeper.name.replace("/", "%2F")
-        supervisor = await self._runtime.spawn_supervisor(name, KEEPER, escalates=False)
-        self._running[keeper.name] = supervisor
+        running.supervisor = supervisor = await self.runtime.spawn_supervisor(name, KEEPER, escalates=False)
         ref = await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
         ref.tell(Serve())
         async with trio.open_nursery() as nursery:
@@ -328,18 +407,7 @@ class KeeperSet:
             nursery.start_soon(stop_when_served)
             down = await supervisor.join()
             nursery.cancel_scope.cancel("the keeper has ended")
-        del self._running[keeper.name]
-        if down.state is State.FAILED:
-            self.broken[keeper.name] = str(down.error)
-        elif served.is_set() and not self._is_stopping:
-            self._forget_or_wake(keeper)
-
-    def _forget_or_wake(self, keeper: SessionKeeper) -> None:
-        items = keeper.items
-        if items.handed or items.held or keeper.untold or keeper.asides or keeper.is_paused:
-            self._wake(keeper)
-        else:
-            self._keepers.pop(keeper.name, None)
+        return down
 
     def _has_room(self, keeper: SessionKeeper) -> bool:
         """Reserve room for an open session; where there is none, close the one that was idle longest, and return False."""
@@ -357,6 +425,87 @@ class KeeperSet:
         changed, self._room_changed = self._room_changed, trio.Event()
         changed.set()
 
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def at_rest(self, key: str) -> AsyncIterator[SessionKeeper]:
+        """Keep a session closed for the length of the block: the turn that runs ends first, and what is put meanwhile waits.
+
+        Raises:
+            NotFound: There is no such session.
+            Conflict: It is archived.
+        """
+        keeper = self._known(key)
+        if keeper.row.state is SessionState.ARCHIVED:
+            raise Conflict(f"session {key!r} is archived")
+        keeper.items.pauses += 1
+        try:
+            while (running := self._running.get(key)) is not None:
+                keeper.close()
+                await running.ended.wait()
+            async with keeper.lock:
+                yield keeper
+        finally:
+            keeper.items.pauses -= 1
+            self._wake(keeper)
+
+    async def reset(self, key: str, *, who: str) -> str:
+        """Give a key a new, empty session, archive the former one, and return the new session id. Never in the middle of a turn.
+
+        A broken session is usable again. What waits is read by the new session.
+
+        Raises:
+            NotFound, Conflict: There is no such session, or it is archived.
+            JournalError: It could not be recorded; nothing was changed.
+        """
+        async with self.at_rest(key) as keeper:
+            id_ = await reset_session(keeper, who)
+            self.broken.pop(key, None)
+            return id_
+
+    async def patch(self, key: str, settings: Mapping[str, object], *, label: str | None = None) -> None:
+        """Change settings of a session; they count from its next turn, and survive restarts.
+
+        A session whose model, thinking or tools change is opened anew before that.
+
+        Args:
+            key: The session.
+            settings: The changes by name: `model`, `thinking`, `queue`, `send_policy`, `permission_mode`; None takes one away.
+            label: The new label; None for the old one.
+
+        Raises:
+            NotFound, Conflict: There is no such session, or it is archived.
+            UsageError: A setting is unknown or has a wrong value.
+            JournalError: It could not be recorded.
+        """
+        keeper = self._known(key)
+        await patch_session(keeper, settings, label)
+        if key in self._running and needs_reopening(settings):
+            keeper.items.pauses += 1  # in this step: what is put next waits for the session with the new settings
+            self._nursery.start_soon(self._reopen, keeper)
+
+    async def _reopen(self, keeper: SessionKeeper) -> None:
+        async with self.at_rest(keeper.name):
+            keeper.items.pauses -= 1
+
+    async def archive(self, key: str, *, why: str, is_forced: bool = False, transcript: str = "") -> str:
+        """Close a session for good, rename its transcript, and return the new name.
+
+        Args:
+            key: The session.
+            why: The reason that is recorded.
+            is_forced: True withdraws what waits; otherwise that is a conflict.
+            transcript: The new name of the transcript, if somebody was told it; by default one is made.
+
+        Raises:
+            NotFound: There is no such session.
+            Conflict: It is archived, is a main session, works, or messages wait for it.
+            JournalError: It could not be recorded, or the transcript not renamed: then the next start does that.
+        """
+        check_archive(self._known(key), is_forced=is_forced)
+        async with self.at_rest(key) as keeper:
+            return await archive_session(keeper, why, transcript)
+
     # --- after a start ------------------------------------------------------------------------------------------------
 
     async def recover(self) -> tuple[str, ...]:
@@ -373,6 +522,7 @@ class KeeperSet:
             stored = {item.id for item in (*left.ready, *left.held)}
             rows.setdefault(row.session, {})[row.item] = row.item in stored
         self._left = {}
+        await finish_archives(self._parts)
         cut = []
         for key, items in rows.items():
             if key in self._running:
@@ -396,29 +546,23 @@ class KeeperSet:
         """Begin no turn any more, and wait until those that run have ended and the sessions are closed."""
         self._is_stopping = True
         for keeper in self._keepers.values():
-            keeper.is_paused = True
+            keeper.items.pauses += 1
             keeper.close()
-            keeper.wake()
         while self._running:
-            await self._room_changed_or_ended()
-
-    async def _room_changed_or_ended(self) -> None:
-        for supervisor in list(self._running.values()):
-            if supervisor is not None:
-                await supervisor.join()
-        await trio.lowlevel.checkpoint()
+            await next(iter(self._running.values())).ended.wait()
 
     def kill(self, key: str, why: str = "killed") -> bool:
         """Kill the keeper of a session, and its session with it, in the middle of its turn; False if it has none."""
-        keeper, supervisor = self._keepers.get(key), self._running.get(key)
-        if keeper is None or supervisor is None:
+        keeper, running = self._keepers.get(key), self._running.get(key)
+        if keeper is None or running is None or running.supervisor is None:
             return False
         keeper.cut(why)
-        supervisor.ref.kill(why)
+        running.supervisor.ref.kill(why)
         return True
 
     def cut_all(self, why: str) -> None:
-        """End all sessions now; their turns are left to be resumed."""
+        """End all sessions now, and begin none any more; their turns are left to be resumed."""
+        self._is_stopping = True
         for key in list(self._running):
             self.kill(key, why)
 
@@ -438,6 +582,8 @@ async def open_keepers(
     state_folder: Path,
     base: Path | None = None,
     opener: Opener = open_kept,
+    on_broken: Callable[[str, str], object] | None = None,
+    mask: Mask | None = None,
 ) -> AsyncIterator[KeeperSet]:
     """Open the sessions of a gateway; leaving the block ends what runs, and leaves turns to be resumed.
 
@@ -454,6 +600,8 @@ async def open_keepers(
         state_folder: Has the run folders.
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
         opener: Opens a session; for tests.
+        on_broken: Called with the key of a session that cannot be kept, and the reason; it may only store values and wake tasks.
+        mask: Hides secrets in what `read_history` returns; by default those of the environment.
     """
     parts = KeeperParts(
         config=config,
@@ -468,6 +616,8 @@ async def open_keepers(
         state_folder=state_folder,
         base=base or state_folder.parent,
         opener=opener,
+        on_broken=on_broken,
+        mask=mask or Secrets(os.environ).mask,
     )
     async with (
         open_runtime(ports=ports, recorder=record.journal.recorder, check_open=record.journal.check_open) as runtime,

@@ -66,6 +66,8 @@ class WaitingItems:
     """Ids of those of `handed` that a turn has taken up."""
     is_shut: bool = False
     """True while nothing is handed in, because a turn runs that is not theirs."""
+    pauses: int = 0
+    """Number of those who want nothing to be handed in."""
 
     @property
     def unread(self) -> list[str]:
@@ -75,7 +77,7 @@ class WaitingItems:
     def add(self, item: WaitingItem) -> bool:
         """Add an item, and return True if it is kept back; then `plan` says for how long."""
         chats = set(self.handed.values())
-        if self.is_shut:
+        if self.is_shut or self.pauses:
             is_held = True
         elif not item.begins_turn:
             is_held = not chats
@@ -124,7 +126,7 @@ class WaitingItems:
             is_busy: True if a turn runs.
             now_s: A clock.
         """
-        if self.is_shut:
+        if self.is_shut or self.pauses:
             return HandIn()
         waking = [item for item in self.held.values() if item.begins_turn]
         passive = tuple(item.id for item in self.held.values() if not item.begins_turn)

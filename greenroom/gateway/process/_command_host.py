@@ -120,7 +120,8 @@ class _Wired:
         return await self._find().keepers.reset(key, who=who)
 
     async def patch(self, key: str, settings: Mapping[str, Any]) -> object:
-        return await self._find().keepers.patch(key, settings)
+        await self._find().keepers.patch(key, settings)
+        return None
 
     async def compact(self, key: str, who: str) -> object:
         raise UsageError(

@@ -42,6 +42,8 @@ class GatewayOptions:
     """The port instead of that of the configuration; 0 for any free one."""
     listens: bool = True
     """False for no port: then there are no clients."""
+    looks_around: bool = True
+    """False to measure no lag of the event loop, and to look at the configuration file only when it is asked for."""
     show: Callable[[str], object] | None = None
     """Called with each line of the log, in words."""
     open_store: OpenStore = open_sqlite_store

@@ -90,6 +90,7 @@ class Opening:
         self._stop = StopRequest()
         self._awaits = "the start"
         self._rpc: Rpc | None = None
+        self._wiring: HostWiring | None = None
         self._parts: GatewayParts | None = None
         self._config = ConfigInForce(reading, ports=self._ports, environ=options.environ, on_result=self._note_reload)
         self._secrets = SecretReader(
@@ -141,7 +142,7 @@ class Opening:
     async def _open_parts(self, record: GatewayRecord, log: GatewayLog, tokens: Tokens) -> AsyncIterator[GatewayParts]:
         store = await self._options.open_store(self._held.folder.store, self._ports)
         feed = EventFeed(record, self._hub)
-        wiring = HostWiring(lambda: self._parts)
+        wiring = self._wiring = HostWiring(lambda: self._parts, record=record, ports=self._ports, now=self._now)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
             log.note("a turn waits for its place", session=claim.session, ahead=ahead)
@@ -163,6 +164,7 @@ class Opening:
                         ports=self._ports,
                         state_folder=self._held.folder.path,
                         base=self._config.reading.path.parent,
+                        opener=wiring.open_asking,
                     ) as keepers,
                     runs.serve(keepers),
                     open_bare_nursery() as nursery,
@@ -173,8 +175,10 @@ class Opening:
                     parts = self._parts = await self._assemble(below, wiring, log, tokens)
                     try:
                         wiring.nursery = nursery
-                        for task in (feed.run, parts.lag.measure, parts.approvals.run):
-                            nursery.start_soon(task)
+                        nursery.start_soon(feed.run)
+                        nursery.start_soon(parts.approvals.run)
+                        if self._options.looks_around:
+                            nursery.start_soon(parts.lag.measure)
                         yield parts
                     finally:
                         nursery.cancel_scope.cancel(STOP_INTAKE)
@@ -208,7 +212,7 @@ class Opening:
             hub=self._hub,
             tokens=tokens,
             accounts=ChannelAccounts(supervisor, self._make_channel, uses),
-            approvals=wiring.approvals(record, ports, self._now),
+            approvals=wiring.questions.desk,
             commands=ChatCommands(wiring.command_host()),
             reception=reception,
             jobs=ClockJobs(record, self._config, ports.clock, runner),
@@ -251,7 +255,8 @@ class Opening:
                 await parts.jobs.sync()
                 await parts.accounts.reload(self._config().channels)
                 nursery.start_soon(parts.jobs.run)
-                nursery.start_soon(self._config.watch)
+                if self._options.looks_around:
+                    nursery.start_soon(self._config.watch)
                 self._config.subscribe(self._apply)
                 self._awaits = ""
                 parts.log.note(f"ready{f' at {url}' if url else ''}", version=__version__, pid=os.getpid())
@@ -321,7 +326,9 @@ class Opening:
         while True:
             try:
                 await parts.runs.recover(recovery, self._find_channel)
-                break
+                if self._wiring is not None:
+                    self._wiring.is_recovered = True
+                return
             except JournalError as error:
                 parts.log.fail(f"what an earlier process left cannot be done yet: {error}")
                 await trio.sleep(5)

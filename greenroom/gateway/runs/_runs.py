@@ -196,7 +196,7 @@ class Runs:
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
             is_command: As in `NewInput`.
-            queue: Queue mode; empty for that of the session.
+            queue: As in `NewInput`.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.

@@ -73,6 +73,11 @@ def client_item_id(token: str, idempotency_key: str) -> str:
     return _uuid("rpc", token, idempotency_key)
 
 
+def _context_id(item: str) -> str:
+    """Return the id of the context that is handed in with an input."""
+    return _uuid("context", item)
+
+
 def _uuid(*words: str) -> str:
     return str(uuid.uuid5(NAMESPACE, json.dumps(words)))  # JSON: no two lists of words have the same text
 
@@ -185,7 +190,8 @@ class Reception:
         except GreenroomError as error:
             await self._turn_away(inbound, f"This message cannot be taken now: {_first_line(error)}.", str(error))
             return _as_refused(admission, str(error))
-        self.senders.note(item, _who(inbound))
+        for each in (item, _context_id(item)):
+            self.senders.note(each, _who(inbound))
         await self.context.drop(key, kept)
         return admission
 
@@ -194,7 +200,7 @@ class Reception:
         route = attrs.evolve(inbound.route, answers="")
         # Data, an owner's words too: they were addressed to others, and are no consent.
         origin = channel(f"{route.channel} {route.kind.value}, before it")
-        return NewInput(id=_uuid("context", item), text=text, origin=origin, route=route, begins_turn=False)
+        return NewInput(id=_context_id(item), text=text, origin=origin, route=route, begins_turn=False)
 
     async def _keep(self, config: GatewayConfig, inbound: Inbound, admission: ChatAdmission) -> None:
         assert admission.key is not None

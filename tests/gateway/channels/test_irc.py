@@ -312,6 +312,7 @@ async def test_some_lines_go_at_once_and_then_one_in_a_while(autojump_clock: Moc
         assert times[-1] == pytest.approx(times[0])
 
 
+@pytest.mark.promise("A26-b")
 async def test_a_refusal_belongs_to_the_text_it_is_about(autojump_clock: MockClock) -> None:
     async with open_case() as case:
         receipts: dict[str, SendReceipt] = {}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 
+import pytest
+
 from greenroom.testing import ChannelConformance
 from tests.gateway.channels.irc_server import ScriptedIrc, open_scripted_irc
 
 
+@pytest.mark.promise("A26-a", "A26-c")
 class TestIrc(ChannelConformance):
     keeps_messages = False
 

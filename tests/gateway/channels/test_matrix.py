@@ -342,6 +342,7 @@ async def test_an_idle_account_asks_seldom_and_saves_its_mark_seldom(autojump_cl
 # --- sending ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("A26-b")
 @pytest.mark.parametrize(
     ("error", "receipt"),
     [

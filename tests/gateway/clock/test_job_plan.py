@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import IllegalTransition, UsageError
-from greenroom.gateway.clock._job_plan import JobOutcome, JobPlan, JobSource, job_values, plan_jobs, read_job, run_name
+from greenroom.gateway.clock._job_plan import (
+    DueJob,
+    JobOutcome,
+    JobPlan,
+    JobSource,
+    job_values,
+    plan_jobs,
+    read_job,
+    run_name,
+)
 from greenroom.gateway.record._gateway_events import CronAdded, CronChanged, CronDue, CronEnded
 from greenroom.gateway.record._service_state import CLOCK_CORRECTION_S, ServiceState
 from tests.inbox.plain_times import Line, at, plain_times
@@ -87,7 +96,9 @@ def test_an_interval_comes_at_whole_multiples_of_its_distance(every_ms: int, ste
     anchor = start + timedelta(seconds=offset_s)
     schedule = {"everyMs": every_ms, "anchor": anchor.isoformat()}
     state = added({"schedule": schedule, "maxAgeMinutes": 10**6}, start)
-    now, last, expected, found = start, start, [], []
+    now, last = start, start
+    expected: list[datetime] = []
+    found: list[DueJob] = []
     for seconds in steps:
         now += timedelta(seconds=seconds)
         number = (now + timedelta(seconds=1) - SHORTEST - anchor) // timedelta(milliseconds=every_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,8 @@ from greenroom.testing import virtual_ports
 from greenroom.tools import Tool
 
 MAIN: Final = SessionKey("main")
+SEEDS: Final = count(1)
+"""Each process has other ids."""
 ROUTE: Final = Route(channel="irc", peer="ada")
 
 
@@ -106,7 +109,7 @@ async def opened(
 ) -> AsyncIterator[Gateway]:
     """Open keepers whose sessions talk to one scripted model, in `folder/state`."""
     (folder / "workspace").mkdir(exist_ok=True, parents=True)
-    state, ports = folder / "state", virtual_ports(1)
+    state, ports = folder / "state", virtual_ports(next(SEEDS))
     model: Model = (
         PlaybookModel({"main": script, "research": script}, wait_s=wait_s)
         if callable(script)
@@ -128,11 +131,10 @@ async def opened(
                 lanes=lanes,
                 watcher=watcher,
                 on_event=lambda key, event: events.append((key, event)),
-                open_model=lambda *_: model,
                 tools_for=lambda _: tools,
                 ports=ports,
                 state_folder=state,
-                **options,
+                **{"open_model": lambda *_: model, **options},
             ) as keepers:
                 gateway.keepers = keepers
                 yield gateway

@@ -110,7 +110,7 @@ async def test_watcher_reloads_a_file_that_was_changed(tmp_path: Path, autojump_
 
 def test_digest_is_of_values_and_of_no_secret(tmp_path: Path) -> None:
     file = tmp_path / "gateway.json5"
-    digests = []
+    digests, reading = [], read_config(file, {})
     for text in (
         "{gateway: {port: 1}}",
         "{gateway: {port: 0x1}} // the same",

@@ -116,7 +116,7 @@ async def test_a_spawned_sub_agent_announces_to_the_chat_once(tmp_path: Path, au
     async with opened(tmp_path, scripted, channel) as gateway:
         await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
         with trio.fail_after(600):
-            while len(channel.chat) < 2:
+            while len(channel.chat) < 2:  # noqa: ASYNC110 - virtual time
                 await trio.sleep(1)
         (run,) = gateway.registry.runs
         await settle(gateway, run)  # type: ignore[arg-type]
