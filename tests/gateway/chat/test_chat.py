@@ -120,11 +120,15 @@ async def test_question_is_answered_by_a_key_or_a_command() -> None:
             asked = {"approvalId": id_, "sessionKey": KEY, "tool": "Bash", "state": "asked"}
             talk.house.hub.publish("approval", KEY, asked)
         await talk.shows("approve 8?")
-        action = talk.chat.press("y")
+        assert [talk.chat.press(key) for key in "yes"] == [None] * 3, "the first letter of a message is not consent"
+        assert talk.chat.press(Key.ENTER) == "yes"
+        talk.chat.press("y")
+        action = talk.chat.press(Key.ENTER)
         assert callable(action)
         await action()
         await talk.chat.say("/approve 8 deny")
-        assert talk.chat.press("y") is None, "without a question it is a letter"
+        talk.chat.press("y")
+        assert talk.chat.press(Key.ENTER) == "y", "without a question it is a message"
 
     decided = [params for method, params in talk.house.recorded.calls if method == "approvals.resolve"]
     assert [(params.approval_id, params.decision) for params in decided] == [("7", "once"), ("8", "deny")]
