@@ -119,8 +119,7 @@ def _copied(error: BaseException, depth: int) -> BaseException:
     for copied in (_bare_copy, copy):  # some built-in classes keep their text outside their arguments
         try:
             made = copied(error)
-            is_plain = type(error).__str__ is BaseException.__str__  # its text is that of its arguments
-            if type(made) is type(error) and (is_plain or str(made) == str(error)):
+            if type(made) is type(error) and str(made) == str(error):
                 made.__notes__ = list(getattr(error, "__notes__", ()))
                 return made
         except Exception:  # noqa: BLE001, S112 - users write these classes: one that cannot be copied is described in words
