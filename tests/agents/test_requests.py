@@ -138,8 +138,8 @@ def test_admitted_calls_share_no_id_whatever_becomes_of_the_conversation(
 
     assert len(set(given_ids)) == len(given_ids)
     assert faults_of(messages) == []
-    assert check.is_sound(tuple(messages))
     assert check.is_sound((*messages, *messages[1:])) is not any(message.tool_uses for message in messages)
+    assert check.is_sound(tuple(messages))
 
 
 @given(sound_conversations(), sound_conversations())
