@@ -42,11 +42,13 @@ class Context(Generic[Answer]):
     With `ctx: Context[int]`, a type checker accepts only answers of that type in `ctx.reply`.
     """
 
-    __slots__ = ("_cell", "_life", "turn")
+    __slots__ = ("_cell", "_life", "_ref", "turn")
 
     def __init__(self, cell: Cell[Any]) -> None:
         self._cell = cell
         self._life: Incarnation = cell.life
+        self._ref: Ref[Any] | None = None
+        """Made for the first who asks: most actors never do."""
         self.turn = cell.life.turn
         """The current turn."""
 
@@ -56,7 +58,10 @@ class Context(Generic[Answer]):
     @property
     def ref(self) -> Ref[Any]:
         """The actor itself."""
-        return Ref(self._cell)
+        ref = self._ref
+        if ref is None:
+            ref = self._ref = Ref(self._cell)
+        return ref
 
     @property
     def path(self) -> str:

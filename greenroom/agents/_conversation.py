@@ -362,12 +362,12 @@ def _chars(message: Message) -> int:
     """Return the length of what a provider reads of a message."""
     count = 0
     for block in message.content:
-        if isinstance(block, TextBlock):
-            count += len(block.text)
+        if isinstance(block, ToolUseBlock):  # the kinds that there are most of come first
+            count += len(block.name) + len(str(block.input))
         elif isinstance(block, ToolResultBlock):
             count += block.characters if block.images else len(block.content)
-        elif isinstance(block, ToolUseBlock):
-            count += len(block.name) + len(str(block.input))
+        elif isinstance(block, TextBlock):
+            count += len(block.text)
         elif isinstance(block, ThinkingBlock):
             count += len(block.thinking) + len(block.signature)
     return count

@@ -56,7 +56,13 @@ class ForkFailed(PeerError):
         self.rounds = rounds
 
 
-def make_request(home: AgentState, messages: tuple[Message, ...], *, max_tokens: int | None = None) -> ModelRequest:
+def make_request(
+    home: AgentState,
+    messages: tuple[Message, ...],
+    *,
+    max_tokens: int | None = None,
+    check: SoundnessCheck | None = None,
+) -> ModelRequest:
     """Return a request of an agent: all that its requests have in common is said here and nowhere else.
 
     Messages that a provider would refuse are repaired; those that it takes are sent as they are.
@@ -65,11 +71,12 @@ def make_request(home: AgentState, messages: tuple[Message, ...], *, max_tokens:
         home: The agent's.
         messages: What the model reads.
         max_tokens: The most that the model may write, where it is not what the definition says.
+        check: Knows the messages that were sent before; None reads all of them.
     """
-    definition, conversation = home.profile.definition, home.conversation
-    check = SoundnessCheck() if conversation is None else conversation.soundness
+    definition = home.profile.definition
+    is_sound = (SoundnessCheck() if check is None else check).is_sound(messages)
     return ModelRequest(
-        messages=messages if check.is_sound(messages) else repair(messages).messages,
+        messages=messages if is_sound else repair(messages).messages,
         system=definition.system_prompt,
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,

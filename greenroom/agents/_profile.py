@@ -77,9 +77,7 @@ EMPTY_START: Final = ConversationStart()
 
 
 @final
-@attrs.frozen(
-    kw_only=True, eq=False, slots=False
-)  # replaced at each change: without slots it is made in a third of the time
+@attrs.frozen(kw_only=True, eq=False, slots=False)  # without slots it is replaced in less time
 class AgentProfile:
     """The attributes of an agent, replaced together, so that a reader never sees a mix of old and new values."""
 

@@ -62,9 +62,9 @@ class SoundnessCheck:
         return content if admitted == content else admitted
 
     def _admit(self, call: ToolUseBlock) -> ToolUseBlock:
-        taken = self._ids | self._former if self._former else self._ids
-        admitted = acceptable_call(call, taken)
-        self._ids.add(admitted.id)
+        admitted = acceptable_call(call, self._ids | self._former if self._former else self._ids)
+        if self._former:
+            self._ids.add(admitted.id)
         self._admitted.append(admitted)
         return admitted
 

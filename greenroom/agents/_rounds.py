@@ -345,8 +345,8 @@ class Rounds:
 
     def _request(self, max_tokens: int) -> ModelRequest:
         """Return the request of this round; listeners of the session get the answer as it arrives."""
-        home = self._turn.home
-        request = make_request(home, self._turn.conversation.messages, max_tokens=max_tokens)
+        home, conversation = self._turn.home, self._turn.conversation
+        request = make_request(home, conversation.messages, max_tokens=max_tokens, check=conversation.soundness)
         on_stream = home.services.listeners.on_stream
         return request if on_stream is None else attrs.evolve(request, on_event=partial(on_stream, home.profile.id))
 

@@ -119,6 +119,29 @@ def test_conversation_that_lost_its_end_is_as_sound_as_before() -> None:
     assert check.is_sound(messages)
 
 
+@given(st.lists(st.tuples(st.lists(st.sampled_from(["a", "b", "a b"]), max_size=3), st.booleans(), st.booleans())))
+def test_admitted_calls_share_no_id_whatever_becomes_of_the_conversation(
+    answers: list[tuple[list[str], bool, bool]],
+) -> None:
+    """Also where it is compacted, and where answers come that no request was checked for."""
+    check, given_ids, messages = SoundnessCheck(), list[str](), [Message.user("Go.")]
+    for ids, is_compacted, is_checked in answers:
+        said = check.admit((TextBlock("So."), *(ToolUseBlock(id_, "Look", {}) for id_ in ids)))
+        calls = Message("assistant", said).tool_uses
+        given_ids += [call.id for call in calls]
+        results = tuple(ToolResultBlock(call.id, "seen") for call in calls)
+        messages += [Message("assistant", said), Message("user", results or (TextBlock("Go on."),))]
+        if is_compacted:
+            messages = [Message.user("Go on from here.")]
+        if is_checked:
+            assert check.is_sound(tuple(messages))
+
+    assert len(set(given_ids)) == len(given_ids)
+    assert faults_of(messages) == []
+    assert check.is_sound((*messages, *messages[1:])) is not any(message.tool_uses for message in messages)
+    assert check.is_sound(tuple(messages))
+
+
 @given(sound_conversations(), sound_conversations())
 def test_a_valid_history_that_grows_keeps_the_beginning_of_its_request(
     messages: list[Message], more: list[Message]

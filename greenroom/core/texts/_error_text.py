@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from linecache import getline
+from traceback import walk_tb
 from types import CodeType, FrameType, TracebackType
-from typing import Final, TypeAlias
+from typing import Final
 
 MAX_ERROR_CHARACTERS: Final = 4_000
 """Maximum number of characters kept of an error's text or traceback."""
@@ -72,34 +73,36 @@ def _traceback_note(trace: TracebackType) -> str:
     It takes a tenth of what `traceback.format_tb` takes, which marks columns too, and much less for an error that was raised
     at the same places before: a restart pays for it.
     """
-    frames: list[FrameType] = []
-    places: list[_Place] = []
+    ids: list[int] = []
     end: TracebackType | None = trace
     while end is not None:
-        frame = end.tb_frame
-        frames.append(frame)
-        places.append((frame.f_code, end.tb_lineno))
+        ids.append(id(end.tb_frame.f_code))
+        ids.append(end.tb_lineno)
         end = end.tb_next
-    key = tuple(places)
-    note = _notes.get(key)
-    if note is None:
-        note = cut_text("Traceback (most recent call last), kept as text:\n" + "\n".join(_lines(frames, places)))
-        if len(_notes) >= _NOTES:
-            _notes.clear()
-        if len(places) <= _LONG:
-            _notes[key] = note
+    key = tuple(ids)
+    kept = _notes.get(key)
+    if kept is not None:
+        return kept[0]
+    places = [*walk_tb(trace)]
+    note = cut_text("Traceback (most recent call last), kept as text:\n" + "\n".join(_lines(places)))
+    if len(_notes) >= _NOTES:
+        _notes.clear()
+    if len(places) <= _LONG:
+        _notes[key] = note, [frame.f_code for frame, _ in places]
     return note
 
 
-_Place: TypeAlias = tuple[CodeType, int]
-_notes: Final[dict[tuple[_Place, ...], str]] = {}
-"""The notes of the latest tracebacks, by code and line of each frame; code keeps no frames alive."""
+_notes: Final[dict[tuple[int, ...], tuple[str, list[CodeType]]]] = {}
+"""The notes of the latest tracebacks, by the id of the code and the line of each frame: to hash code takes long. With the
+code itself, so that its id stays its own; it keeps no frames alive.
+"""
 
 
-def _lines(frames: Sequence[FrameType], places: Sequence[_Place]) -> Iterator[str]:
-    outside = (at for at, frame in enumerate(frames) if not _is_ours(frame))
-    first = max(next(outside, 0), len(frames) - _FRAMES)
-    for frame, (code, line) in zip(frames[first:], places[first:], strict=True):
+def _lines(places: Sequence[tuple[FrameType, int]]) -> Iterator[str]:
+    outside = (at for at, (frame, _) in enumerate(places) if not _is_ours(frame))
+    first = max(next(outside, 0), len(places) - _FRAMES)
+    for frame, line in places[first:]:
+        code = frame.f_code
         yield f'  File "{code.co_filename}", line {line}, in {code.co_name}'
         source = getline(code.co_filename, line, frame.f_globals).strip()
         if source:
