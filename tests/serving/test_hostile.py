@@ -240,7 +240,6 @@ async def test_a_right_credential_gets_in_among_wrong_and_silent_ones(autojump_c
     """Admission never refuses a newcomer, and gives up those that were wrong before those that have shown nothing."""
     assert autojump_clock.autojump_threshold == 0
     async with open_served() as served, trio.open_nursery() as nursery:
-
         # As bytes: a thousand clients of a library would take most of the test's time.
         wrong = upgrade() + b"\x81\x85" + bytes(4) + b"wrong"
 
