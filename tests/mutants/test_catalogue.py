@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.promise_tags import named_in_tests
 from tests.promises import PROMISES
-from tests.test_promises import named_in_tests
 from tools.mutants.all_mutants import MUTANTS
 from tools.mutants.catalogue import Mutant
 

@@ -13,7 +13,6 @@ import trio
 import trio.lowlevel
 from hypothesis import given
 from hypothesis import strategies as st
-from trio_websocket import ConnectionRejected
 
 from greenroom.serving._admission import MAX_UNPROVEN_OF_ADDRESS
 from tests.serving.callers import HOST, KEY, ORIGIN, RIGHT, Served, open_loopback, open_served, request, upgrade
@@ -241,19 +240,14 @@ async def test_a_right_credential_gets_in_among_wrong_and_silent_ones(autojump_c
     """Admission never refuses a newcomer, and gives up those that were wrong before those that have shown nothing."""
     assert autojump_clock.autojump_threshold == 0
     async with open_served() as served, trio.open_nursery() as nursery:
-
-        async def be_wrong() -> None:
-            try:
-                await served.asks("wrong")
-            except BaseExceptionGroup as group:  # its place was needed
-                if group.split((ConnectionRejected, trio.BrokenResourceError, trio.Cancelled))[1] is not None:
-                    raise
+        # As bytes: a thousand clients of a library would take most of the test's time.
+        wrong = upgrade() + b"\x81\x85" + bytes(4) + b"wrong"
 
         silent = [await served.dial() for _ in range(64)]
         for number in range(1_000):
             if number % 10 == 0:
                 await trio.sleep(0.001)
-            nursery.start_soon(be_wrong)
+            nursery.start_soon(served.exchange, wrong)
             if number % 250 == 0:
                 started = trio.current_time()
                 assert await served.asks(RIGHT) == "hello"
@@ -265,6 +259,7 @@ async def test_a_right_credential_gets_in_among_wrong_and_silent_ones(autojump_c
         for stream in silent:
             await trio.aclose_forcefully(stream)
         nursery.cancel_scope.cancel()
+    assert served.app.calls.count("judge") > 100, "most were wrong, and some gave way before they could be"
 
 
 # --- any bytes ----------------------------------------------------------------------------------------------------------
@@ -338,7 +333,7 @@ def test_any_frames_end_their_connection_and_nothing_else(frames: bytes, is_prov
 
 async def test_memory_is_flat_after_many_bad_connections() -> None:
     async with open_loopback() as served:
-        forms = [sent for sent, _ in FORMS.values()]
+        forms = [sent for sent, _ in FORMS.values()][::3]
 
         async def misbehave() -> None:
             for sent in forms:
@@ -354,7 +349,7 @@ async def test_memory_is_flat_after_many_bad_connections() -> None:
             tracemalloc.stop()
         assert await served.is_well()
 
-    assert grown < 200_000
+    assert grown < 70_000
 
 
 async def ended_soon(served: Served, sent: bytes) -> None:

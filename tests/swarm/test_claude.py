@@ -168,7 +168,9 @@ async def test_cost_and_budget_count_what_a_killed_process_spent(tmp_path: Path)
         code, lines, _ = await trio.to_thread.run_sync(run, "--resume", "last", "--json")
 
     assert (killed, denied, asked, code) == (-signal.SIGKILL, 1, 0, 0), told
-    (used,) = re.findall(rf"^Why: +Budget limit reached: ([\d.]+) of {limit} US dollars of 'session' are used", told, re.MULTILINE)
+    (used,) = re.findall(
+        rf"^Why: +Budget limit reached: ([\d.]+) of {limit} US dollars of 'session' are used", told, re.MULTILINE
+    )
     assert float(used) == pytest.approx(first)
     assert limit > 0.2, "a new run would have sent a request"
     summary = json.loads(lines.splitlines()[-1])

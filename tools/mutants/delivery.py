@@ -29,6 +29,14 @@ _STORED: Final = "greenroom.session.parts._stored_inbox"
 
 DELIVERY: Final = (
     Mutant(
+        "a letter that is let in is handed in later",
+        (),
+        "greenroom.session.parts._session_inbox",
+        "item_ids)\n        await self._hand_in_news()\n",
+        "item_ids)\n",
+        tests=_PEER_TESTS,
+    ),
+    Mutant(
         "an item loses its lane",
         _KIT,
         _ROWS,

@@ -71,6 +71,15 @@ if _mutant is not None:
     os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (_HERE / "children", _HERE.parents[1])))
 
 
+def pytest_configure() -> None:
+    """Leave failures of properties as they are found: minimizing one takes minutes, and nobody reads it."""
+    from hypothesis import Phase, settings
+
+    phases = [phase for phase in settings().phases if phase is not Phase.shrink]
+    settings.register_profile("mutant", settings(), phases=phases)
+    settings.load_profile("mutant")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that name one of the mutant's promises."""
     if _mutant is None or not _mutant.promises:

@@ -18,7 +18,7 @@ from greenroom.tasks import MONITOR, Task, TaskNotice, TaskReport, Tasks, open_t
 from greenroom.testing import virtual_ports
 from greenroom.tools import InvalidInput, ToolContext, ToolError, open_processes
 from greenroom.tools._processes import ProcessEnd
-from greenroom.tools.builtin import monitor_tool, task_output_tool, task_stop_tool
+from greenroom.tools.builtin import _monitor, monitor_tool, task_output_tool, task_stop_tool
 from greenroom.tools.builtin._line_batches import FLOOD_S, MAX_BATCHES
 
 Script: TypeAlias = Callable[[Callable[[str], None]], Awaitable[int]]
@@ -154,7 +154,8 @@ async def test_monitor_reports_lines_as_they_come_and_then_its_end(tmp_path: Pat
 async def test_flood_is_bounded_counted_and_ended(tmp_path: Path, gap_s: float, autojump_clock: MockClock) -> None:
     async with watching(tmp_path, every(gap_s)) as watch:
         task = await watch.monitor(persistent=True)
-        await task.wait_finished()
+        with trio.fail_after(200):  # in virtual time
+            await task.wait_finished()
         took_s = trio.current_time()
         printed = len(task.info.output_file.read_text().splitlines())
 
@@ -166,7 +167,10 @@ async def test_flood_is_bounded_counted_and_ended(tmp_path: Path, gap_s: float, 
     assert end.result == f"{left_out} suppressed"
 
 
-async def test_monitor_ends_at_its_deadline_unless_it_is_persistent(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_monitor_ends_at_its_deadline_unless_it_is_persistent(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_monitor, "POLL_S", 5.0)  # or an hour would take 36,000 looks at the output
     async with watching(tmp_path, every(10)) as watch:
         short, long = await watch.monitor(timeout_ms=35_000), await watch.monitor(persistent=True)
         await trio.sleep(4_000)
