@@ -289,3 +289,26 @@ async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_cloc
     said = "\n".join(shown(town, "")).encode()
     for secret in (*SECRETS.values(), own):
         assert secret.encode() not in said + written
+
+
+@pytest.mark.parametrize(("scope", "tools"), [("owner-main", True), ("main", False)])
+async def test_a_session_that_others_write_to_has_fewer_tools_and_sees_less(
+    tmp_path: Path, autojump_clock: MockClock, scope: str, *, tools: bool
+) -> None:
+    """Also the main session, if the configuration lets everybody into it; the reason for each input is on record."""
+    offered: list[set[str]] = []
+
+    def play(request: ModelRequest) -> Any:
+        offered.append({tool.name for tool in request.tools})
+        return "hi"
+
+    town = open_place(tmp_path / "t", Line(1, "plain", "ann", "hello"), play=play)
+    config = town.folder / "gateway.json5"
+    config.write_text(config.read_text().replace("{", f"{{session: {{dmScope: '{scope}'}},", 1))
+    async with living(town) as gateway:
+        await wait_quiet(gateway, town, until_s=60)
+        kinds = [event for event in town.events() if event.get("ev") == "inbound.accepted"]
+
+        assert ({"Bash", "Write"} <= offered[0]) == tools
+        assert "Read" in offered[0]
+        assert "owner: in commands.ownerAllowFrom" in str(kinds)
