@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
 from typing import Final
 
 import trio
 
+from greenroom.core import UsageError
 from greenroom.gateway.chat._chat import Chat
 from greenroom.gateway.chat._chat_screen import ChatScreen
-from greenroom.gateway.rpc._client import GatewayClient
-from greenroom.terminal import Key, Keyboard, is_terminal, open_keyboard
+from greenroom.gateway.config import find_config
+from greenroom.gateway.config._agent_ids import normal_agent_id
+from greenroom.gateway.config._agents import MAIN_AGENT
+from greenroom.gateway.process._run_command import state_of
+from greenroom.gateway.process._state_folder import StateFolder, find_gateway, read_token
+from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.gateway.rpc._client import GatewayClient, open_client
+from greenroom.terminal import Key, Keyboard, complain, is_terminal, open_keyboard
 
+NOT_DONE: Final = 1
 MAX_LINES: Final = 100
 """Lines that wait to be sent."""
 
 
-def chat(connect: Callable[[], AbstractAsyncContextManager[GatewayClient]], session: str) -> int:
-    """Chat until the user leaves, and return the exit code.
+def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path | None = None) -> int:
+    """Chat with an agent of the running gateway.
 
-    Args:
-        connect: Connects to the gateway; called again after a break.
-        session: Key of the session.
+    Lines of standard input are sent if it is not a terminal. /keys shows the keys.
 
-    Raises:
-        UsageError: No gateway can be reached.
-        RpcError: The gateway refuses.
+    Parameters
+    ----------
+    session
+        Key of the session; `main` for the main session of the agent.
+    agent
+        The agent of `main`.
+    state
+        The state folder of the gateway; by default that of the configuration, or ~/.greenroom/gateway.
     """
+    key = str(SessionKey.parse(session, agent=normal_agent_id(agent)))
+    folder = state if state is not None else state_of(find_config(None, os.environ))
+
+    def connect() -> AbstractAsyncContextManager[GatewayClient]:
+        address = find_gateway(folder)
+        if address is None:
+            raise UsageError(_nobody(folder))
+        token = read_token(StateFolder(folder), os.environ)
+        return open_client(address.url, token, is_there=lambda: find_gateway(folder) == address, name="greenroom-chat")
+
+    if find_gateway(folder) is None:
+        return complain(_nobody(folder), code=NOT_DONE)
     is_live = is_terminal() and sys.stdin is not None and sys.stdin.isatty()
     with open_keyboard() if is_live else nullcontext() as keyboard:
         screen = ChatScreen(sys.stdout, is_live=keyboard is not None)
         try:
-            trio.run(_chat, Chat(connect, session, screen), keyboard)
+            trio.run(_chat, Chat(connect, key, screen), keyboard)
         finally:
             screen.erase()
     return 0
+
+
+def _nobody(folder: Path) -> str:
+    return f"no gateway runs on {str(folder)!r}; start one with `greenroom gateway`"
 
 
 async def _chat(chat: Chat, keyboard: Keyboard | None) -> None:

@@ -15,7 +15,7 @@ from greenroom.gateway.rpc._rpc_tokens import NamedToken
 from tests.gateway.rpc.peers import HOST, KEY, OPERATOR, House, connect_params, open_house
 from tests.serving.callers import read_all
 
-pytestmark = pytest.mark.usefixtures("virtual_time")
+pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 HOSTS = {"no host": None, "another host": "evil.example", "own host": HOST}
 ORIGINS = {
@@ -97,6 +97,7 @@ async def test_refused_connect_is_answered_and_closed(params: dict[str, Any], co
         assert answer["error"]["details"]["client"]["max"] == params["maxProtocol"]
 
 
+@pytest.mark.promise("A25-a")
 async def test_token_that_is_good_for_less_is_refused_more() -> None:
     async with open_house(named=[READER]) as house:
         async with house.opened() as peer:
@@ -159,6 +160,7 @@ async def test_one_time_code_lets_a_page_in_once() -> None:
         assert code not in str(house.record.registry.snapshot())
 
 
+@pytest.mark.promise("A25-a")
 async def test_revoked_token_is_refused_at_the_next_call() -> None:
     async with open_house(named=[READER]) as house, house.connected(READER.token) as peer:
         house.tokens.replace([])

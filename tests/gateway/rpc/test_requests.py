@@ -35,6 +35,7 @@ def raising(error: Exception) -> Any:
     return handler
 
 
+@pytest.mark.promise("A25-b")
 @pytest.mark.parametrize(
     "message",
     [
