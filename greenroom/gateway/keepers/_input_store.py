@@ -26,7 +26,7 @@ def check_room(keeper: SessionKeeper, new: NewInput) -> None:
         raise BoxFull(keeper.name, f"{held} messages wait for the end of the turn")
 
 
-async def store_input(keeper: SessionKeeper, item: StoredItem) -> bool:
+async def store_input(keeper: SessionKeeper, item: StoredItem, why: str) -> bool:
     """Put an item into the store, then on record; False if the store knew it.
 
     Raises:
@@ -35,11 +35,11 @@ async def store_input(keeper: SessionKeeper, item: StoredItem) -> bool:
     (place,) = await keeper.parts.store.put([item])
     if place.is_new:
         keeper.unrecorded[item.id] = item
-        await record_input(keeper, item)
+        await record_input(keeper, item, why)
     return place.is_new
 
 
-async def record_input(keeper: SessionKeeper, item: StoredItem) -> None:
+async def record_input(keeper: SessionKeeper, item: StoredItem, why: str) -> None:
     """Put an item that is in the store on record, and return when that is durable.
 
     Raises:
@@ -56,6 +56,7 @@ async def record_input(keeper: SessionKeeper, item: StoredItem) -> None:
                 session=keeper.name,
                 route=route_of(item),
                 run=run_of(item.route),
+                why=why,
             )
         )
     del keeper.unrecorded[item.id]

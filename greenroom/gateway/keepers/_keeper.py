@@ -281,6 +281,7 @@ class SessionKeeper:
             self.parts.record.emit(InboundSettled(at_s=self.parts.now(), item=item, why=why))
         self.items.remove(item)
         self._queued.discard(item)
+        self.wake()  # a turn aside may have waited for it
 
     # --- places -------------------------------------------------------------------------------------------------------
 

@@ -194,7 +194,8 @@ class KeeperSet:
         if keeper.row.state is SessionState.ARCHIVED:
             raise Conflict(f"session {keeper.name!r} is archived; it takes no messages")
         if new.id in keeper.unrecorded:
-            await record_input(keeper, keeper.unrecorded[new.id])
+            await record_input(keeper, keeper.unrecorded[new.id], new.reason)
+            self._actors.wake(keeper)
             return True
         if new.id in keeper.items.handed or new.id in keeper.items.held:
             await keeper.wait_told(new.id)
@@ -206,7 +207,7 @@ class KeeperSet:
         keeper.untold[new.id] = told = trio.Event()
         with trio.CancelScope(shield=True):
             try:
-                is_new = await store_input(keeper, item)
+                is_new = await store_input(keeper, item, new.reason)
             except BaseException:
                 if new.id not in keeper.unrecorded:
                     keeper.items.remove(new.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore
 from greenroom.mailbox import Lane
 from greenroom.models import Model
+from greenroom.permissions import ApprovalQueue
 from greenroom.session import AnswerPiece, EventStream, MessageAppended, Session, open_session
 from greenroom.tools import Tool
 
@@ -49,6 +51,10 @@ class KeptSession(Protocol):
     @property
     def is_at_rest(self) -> bool:
         """True if it may be closed: nothing runs, also in the background, and nobody is asked."""
+
+    @property
+    def questions(self) -> ApprovalQueue:
+        """The questions about calls that it asks."""
 
     def events(self) -> EventStream:
         """Return all events, those from before included."""
@@ -142,6 +148,10 @@ class GreenroomSession:
         works = activity.is_busy or activity.agents or activity.calls or activity.commands
         return not works and not self.session.permissions.approvals.waiting()
 
+    @property
+    def questions(self) -> ApprovalQueue:
+        return self.session.permissions.approvals
+
     def events(self) -> EventStream:
         return self.session.events(from_start=True, capacity=None)
 
@@ -185,11 +195,19 @@ class GreenroomSession:
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **refusal}}
 
 
+def _has_conversation(folder: Path) -> bool:
+    """True if a run folder has a conversation; one that a process left before its first line is removed, for nothing is in it."""
+    if (folder / "transcripts" / "main.jsonl").exists():
+        return True
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
 @asynccontextmanager
 async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
     """Open the session of an order, with its conversation if it has one."""
     folder = order.runs / order.session_id
-    has_any = await order.ports.blocking.run((folder / "transcripts" / "main.jsonl").exists)
+    has_any = await order.ports.blocking.run(_has_conversation, folder)
     async with open_session(
         model=lambda *_: order.model(),
         cwd=order.workspace,
