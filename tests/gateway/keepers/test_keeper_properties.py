@@ -24,10 +24,11 @@ from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import BoxFull
 from greenroom.store import MemoryInboxStore
+from greenroom.testing import virtual_ports
 from tests.gateway.keepers.keeping import Gateway, Watcher, said, uuid
 from tests.gateway.keepers.standins import Conversations
 from tests.trace.disks import MemoryDisk
-from tests.trace.scenarios import FOLDER, make_ports, unlocked
+from tests.trace.scenarios import FOLDER, unlocked
 
 KEYS = [
     SessionKey("main"),
@@ -42,7 +43,7 @@ WIDTHS = {"main": 1, "subagent": 1}
 async def with_standins(test: Any, disk: Conversations, *, open_sessions: int = 200) -> Any:
     """Run a test over keepers whose sessions are stand-ins."""
     files = MemoryDisk()
-    ports = make_ports(files)
+    ports = attrs.evolve(virtual_ports(1), disk=files)
     config = GatewayConfig(limits=LimitsConfig(open_sessions=open_sessions))
     async with open_gateway_journal(FOLDER, ports=ports, lock=unlocked) as record:
         await record.write(GatewayBegan(at_s=1.0, process=1))
@@ -55,11 +56,12 @@ async def with_standins(test: Any, disk: Conversations, *, open_sessions: int = 
             lanes=lanes,
             watcher=watcher,
             on_event=lambda *_: None,
-            open_model=lambda *_: None,  # type: ignore[arg-type,return-value]
+            open_model=lambda *_: None,  # type: ignore[arg-type]
             tools_for=lambda _: (),
             ports=ports,
             state_folder=FOLDER,
             opener=disk.open,
+            find_fate=disk.fate,
         ) as keepers:
             gateway.keepers = keepers
             return await test(gateway, disk)
@@ -123,7 +125,7 @@ async def run_out(gateway: Gateway) -> None:
     await trio.sleep(2_000)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(steps=st.lists(st.one_of(PUT, PUT, OTHER, WAIT), max_size=14), limit=st.sampled_from([1, 2, 200]))
 def test_every_input_ends_once_whatever_happens(steps: list[Any], limit: int) -> None:
     disk = Conversations()
@@ -133,13 +135,15 @@ def test_every_input_ends_once_whatever_happens(steps: list[Any], limit: int) ->
         await carry_out(gateway, disk, steps, put)
         await run_out(gateway)
 
-        passive = {item.id for keeper in gateway.keepers._keepers.values() for item in keeper.items.held.values()}
+        passive = {
+            item.id for keeper in gateway.keepers._actors.keepers.values() for item in keeper.items.held.values()
+        }
         ended = Counter(item for end in gateway.watcher.ends for item in end.items)
         assert ended == Counter(set(put) - passive)
         assert set(gateway.record.registry.inbound) == passive
         lanes = gateway.lanes.statistics()
         assert all((lane.active, lane.waiting, lane.lent) == (0, 0, 0) for lane in lanes.values())
-        assert (gateway.keepers.open_count, disk.open_now, gateway.keepers._running) == (0, {}, {})
+        assert (gateway.keepers.open_count, disk.open_now, gateway.keepers._actors.running) == (0, {}, {})
         assert disk.most_open <= limit
         assert all(row.state is not SessionState.OPEN for row in gateway.record.registry.sessions.values())
 
@@ -214,9 +218,12 @@ def test_memory_does_not_grow_with_messages_and_keys() -> None:
         for number in range(300):
             key = SessionKey.parse(f"agent:main:irc:dm:p{number % 100}")
             await gateway.say("Hello.", uuid(number + 1), key)
-        await gateway.watcher.wait_ends(290)
-        await trio.sleep(2_000)
-        assert (gateway.keepers._keepers, gateway.keepers._running, gateway.keepers._open) == ({}, {}, {})
+        await trio.sleep(4_000)
+        assert (gateway.keepers._actors.keepers, gateway.keepers._actors.running, gateway.keepers._actors.open) == (
+            {},
+            {},
+            {},
+        )
         assert gateway.record.registry.inbound == {}
 
     disk = Conversations(turn_s=0.01, open_s=0.0)

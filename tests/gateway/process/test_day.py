@@ -19,18 +19,7 @@ from greenroom.trace import JOURNAL
 from tests.gateway.process.day import DAY_S, open_day
 from tests.gateway.process.town import RecordingTownDisk, Town, living, wait_quiet
 
-KILLS: Final = (
-    "inbound.accepted",
-    "run.began",
-    "run.ended",
-    "completion.composed",
-    "delivery.began",
-    "delivery.ended",
-    "session.reset",
-    "session.archived",
-    "pairing.approved",
-    "cron.due",
-)
+KILLS: Final = ("run.ended", "completion.composed", "delivery.began", "cron.due")
 """The events after which the tests kill; `make chaos-gateway` kills after all of them.
 
 A kill after `run.registered` cuts the call that spawned, which the model is told; one after `pairing.asked` costs a stranger the code.
