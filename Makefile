@@ -30,7 +30,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house inventory old-runs format exports docs chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -98,6 +98,15 @@ bench-kernel: setup-dev ## run the benchmarks of the kernel
 bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks (ARGS="--agents 100")
 	@$(BIN)/python -m benchmarks.agents $(ARGS)
 
+# Chat servers: ngircd from the system's packages, Synapse in an environment of its own (242 MB). Elsewhere these tests are skipped.
+SYNAPSE := .venv-synapse
+NGIRCD := PATH="$$PATH:/usr/sbin" command -v ngircd >/dev/null
+test-channels: setup-dev ## install ngircd and Synapse, then run the tests of channels against them, with 50 and 10 kills (3 min)
+	@$(NGIRCD) || apt-get install -y --no-install-recommends ngircd || { echo 'test-channels needs ngircd: run `sudo apt-get install ngircd`'; exit 1; }
+	@test -x $(SYNAPSE)/bin/python || $(PYTHON) -m venv $(SYNAPSE)
+	@$(SYNAPSE)/bin/python -c 'import synapse' 2>/dev/null || $(SYNAPSE)/bin/python -m pip install --quiet 'matrix-synapse>=1.163,<2'
+	@CHANNEL_SERVERS=demanded SYNAPSE_PYTHON=$(CURDIR)/$(SYNAPSE)/bin/python $(BIN)/python -m pytest -q tests/gateway/channels --durations 5 $(ARGS)
+
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tools.mutants $(ARGS)
 
@@ -158,7 +167,7 @@ lock: ## resolve the dependencies anew and write both locks (needs uv)
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)
-	rm -rf .venv .venv-3.* .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
+	rm -rf .venv .venv-3.* .venv-synapse .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up: skipped when .venv already holds what the locks say ------------------------------------------------------

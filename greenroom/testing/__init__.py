@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancel_sweep import CancelAt, SweepRun, cancel_sweep
+    from greenroom.testing._conformance_channel import ChannelConformance, ChannelService
     from greenroom.testing._conformance_inbox import INBOX_RULES, InboxKit
     from greenroom.testing._conformance_llm import ModelConformance
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
@@ -41,6 +42,8 @@ _MODULE_OF: "Mapping[str, str]" = {
     "BareAgentPorts": "greenroom.testing._agent_ports",
     "CacheMiss": "greenroom.testing._cache_prefixes",
     "CancelAt": "greenroom.testing._cancel_sweep",
+    "ChannelConformance": "greenroom.testing._conformance_channel",
+    "ChannelService": "greenroom.testing._conformance_channel",
     "ChoiceRNG": "greenroom.testing._scheduler",
     "Choices": "greenroom.testing._scheduler",
     "Chooser": "greenroom.testing._scheduler",
@@ -97,6 +100,8 @@ __all__ = [
     "BareAgentPorts",
     "CacheMiss",
     "CancelAt",
+    "ChannelConformance",
+    "ChannelService",
     "ChoiceRNG",
     "Choices",
     "Chooser",

@@ -7,8 +7,11 @@ from typing import Final
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
+from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
+from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
+from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
@@ -20,6 +23,9 @@ MUTANTS: Final = (
     *GATEWAY,
     *GATEWAY_CONFIGURATION,
     *GATEWAY_RUNS,
+    *GATEWAY_PROTOCOL,
+    *GATEWAY_CHANNELS,
+    *GATEWAY_TRUST,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,

@@ -67,6 +67,26 @@ def cut_parts(text: str, limit: int, measure: Measure = len) -> tuple[CutPart, .
     return tuple(_cut(text, limit, measure))
 
 
+def cut_line(line: str, limit: int, measure: Measure = len) -> tuple[str, ...]:
+    """Return a single line in pieces that are within a limit and, one after the other, are the line.
+
+    Args:
+        line: A text without line breaks; an empty one has no piece.
+        limit: The greatest length of a piece.
+        measure: The channel's measure.
+
+    Raises:
+        UsageError: The limit is below the length of a single character.
+    """
+    pieces, start = [], 0
+    while start < len(line):
+        rest = line[start:]
+        end = len(rest) if measure(rest) <= limit else _place(rest, limit, measure)
+        pieces.append(rest[:end])
+        start += end
+    return tuple(pieces)
+
+
 def _cut(text: str, limit: int, measure: Measure) -> Iterator[CutPart]:
     start, fence = 0, ""
     while start < len(text):

@@ -49,6 +49,8 @@ class ChannelHost:
     """Returns when a mark is durable; everything before it was heard."""
     cursor: str = ""
     """The last mark that was saved; empty for none."""
+    may_invite: Callable[[str], bool] = attrs.field(default=lambda _: False)
+    """True if the agent joins a room when the person with this id invites it."""
 
 
 class Channel(Protocol):
@@ -76,4 +78,5 @@ class Channel(Protocol):
 
 
 MakeChannel: TypeAlias = Callable[..., Channel]
-"""Makes the channel of an account: called with its settings and what it may use, by keyword."""
+"""Makes the channel of an account; the entry points of the group `greenroom.channels` are such functions. It is called by keyword with
+`channel` and `account` (their names), `options` (the account's settings) and `ports` (time, ids, threads); it may raise `UsageError`."""

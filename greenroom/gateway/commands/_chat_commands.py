@@ -105,7 +105,7 @@ class ChatCommands:
         """
         return await self._STEPS[type(step)](self, step, key, caller)
 
-    async def _say(self, step: steps.Say, key: str, caller: CommandCaller) -> str:
+    async def _say(self, step: steps.PlainAnswer, key: str, caller: CommandCaller) -> str:
         return step.text
 
     async def _stop_chat(self, step: steps.StopChat, key: str, caller: CommandCaller) -> str:
@@ -143,7 +143,7 @@ class ChatCommands:
         return pairing_result_text(step.verb, result, f"{channel}:{sender}")
 
     _STEPS: ClassVar[Mapping[type, Callable[..., Awaitable[str]]]] = {
-        steps.Say: _say,
+        steps.PlainAnswer: _say,
         steps.StopChat: _stop_chat,
         steps.StopRuns: _stop_runs,
         steps.ResetChat: _reset,

@@ -79,7 +79,7 @@ class ChatState:
 
 @final
 @attrs.frozen
-class Say:
+class PlainAnswer:
     """Answer, and change nothing."""
 
     text: str
@@ -166,7 +166,7 @@ class CompactChat:
 
 
 CommandStep: TypeAlias = (
-    Say
+    PlainAnswer
     | StopChat
     | StopRuns
     | ResetChat

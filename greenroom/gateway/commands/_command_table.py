@@ -25,9 +25,9 @@ from greenroom.gateway.commands._chat_state import (
     CommandStep,
     CompactChat,
     PatchChat,
+    PlainAnswer,
     ReadLog,
     ResetChat,
-    Say,
     SendToRun,
     StopChat,
     StopRuns,
@@ -68,7 +68,7 @@ def plan_command(state: ChatState, text: str) -> CommandStep:
     name = command_name(text)
     command = TABLE.get(name)
     if command is None or state.caller.kind not in COMMANDS[name]:
-        return Say("")
+        return PlainAnswer("")
     return command.plan(state, text.lstrip()[len(name) + 1 :].strip())
 
 
@@ -77,7 +77,7 @@ def plan_command(state: ChatState, text: str) -> CommandStep:
 
 def _help(state: ChatState, _: str) -> CommandStep:
     mine = [command for name, command in TABLE.items() if state.caller.kind in COMMANDS[name]]
-    return Say("\n".join(command.line for command in mine))
+    return PlainAnswer("\n".join(command.line for command in mine))
 
 
 def _stop(state: ChatState, _: str) -> CommandStep:
@@ -86,15 +86,15 @@ def _stop(state: ChatState, _: str) -> CommandStep:
         return StopChat(with_children=True)
     if state.is_busy and state.turn_senders == {state.caller.who}:
         return StopChat(with_children=False)
-    return Say("Nothing of yours is running.")
+    return PlainAnswer("Nothing of yours is running.")
 
 
 def _model(state: ChatState, words: str) -> CommandStep:
     if not words:
         known = f"\nKnown: {', '.join(state.models)}" if state.models else ""
-        return Say(f"Model: {state.facts.model or 'that of the agent'}{known}")
+        return PlainAnswer(f"Model: {state.facts.model or 'that of the agent'}{known}")
     if len(words.split()) != 1 or len(words) > 200:
-        return Say("Usage: /model [name|default]")
+        return PlainAnswer("Usage: /model [name|default]")
     said = "Model: that of the agent." if words == DEFAULT else f"Model from the next turn on: {one_line(words, 200)}"
     return PatchChat(settings={"model": None if words == DEFAULT else words}, said=said)
 
@@ -103,9 +103,9 @@ def _think(state: ChatState, words: str) -> CommandStep:
     levels = (*get_args(Thinking), DEFAULT)
     level = words.lower()
     if not words:
-        return Say(f"Thinking: {state.facts.thinking or 'as the agent'}. Levels: {', '.join(levels)}")
+        return PlainAnswer(f"Thinking: {state.facts.thinking or 'as the agent'}. Levels: {', '.join(levels)}")
     if level not in levels:
-        return Say(f"Unknown level {one_line(words, 40)!r}; expected one of: {', '.join(levels)}")
+        return PlainAnswer(f"Unknown level {one_line(words, 40)!r}; expected one of: {', '.join(levels)}")
     return PatchChat(
         settings={"thinking": None if level == DEFAULT else level}, said=f"Thinking from the next turn on: {level}"
     )
@@ -116,9 +116,9 @@ def _queue(state: ChatState, words: str) -> CommandStep:
     usage = f"Usage: /queue [{'|'.join(modes)}]"
     mode, *more = words.lower().split() or [""]
     if not mode:
-        return Say(f"Queue: {state.facts.queue or 'as configured'}, {state.facts.waiting} waiting. {usage}")
+        return PlainAnswer(f"Queue: {state.facts.queue or 'as configured'}, {state.facts.waiting} waiting. {usage}")
     if mode not in modes or more:
-        return Say(usage)
+        return PlainAnswer(usage)
     return PatchChat(settings={"queue": None if mode == DEFAULT else mode}, said=f"Queue from now on: {mode}")
 
 
@@ -128,16 +128,16 @@ def _queue(state: ChatState, words: str) -> CommandStep:
 def _approve(state: ChatState, words: str) -> CommandStep:
     match words.split():
         case []:
-            return Say(texts.questions_text(state.questions))
+            return PlainAnswer(texts.questions_text(state.questions))
         case [id_, answer] if answer.lower() in APPROVAL_WORDS:
             return AnswerQuestion(id_, next(word for word in APPROVAL_WORDS if word == answer.lower()))
-    return Say(f"Usage: /approve ID {'|'.join(APPROVAL_WORDS)}")
+    return PlainAnswer(f"Usage: /approve ID {'|'.join(APPROVAL_WORDS)}")
 
 
 def _pair(state: ChatState, words: str) -> CommandStep:
     match words.split():
         case [] | ["list"]:
-            return Say(texts.pairings_text(state))
+            return PlainAnswer(texts.pairings_text(state))
         case ["approve" | "reject" as verb, *code] if code:
             return ChangePairing(verb=verb, code="".join(code))
         case ["remove", person] if ":" in person:
@@ -145,7 +145,7 @@ def _pair(state: ChatState, words: str) -> CommandStep:
             return ChangePairing(verb="remove", channel=channel, sender=sender)
         case [code] if code not in {"approve", "reject", "remove"}:
             return ChangePairing(verb="approve", code=code)
-    return Say("Usage: /pair [CODE | reject CODE | remove channel:id]")
+    return PlainAnswer("Usage: /pair [CODE | reject CODE | remove channel:id]")
 
 
 # --- sub-agents -------------------------------------------------------------------------------------------------------
@@ -163,16 +163,16 @@ def _subagents(state: ChatState, words: str) -> CommandStep:
     """Look at, stop, or write to sub-agents of this session."""
     verb, rest = _split(words or "list")
     plan = _VERBS.get(verb.lower())
-    return Say(_USAGE) if plan is None else plan(state, rest)
+    return PlainAnswer(_USAGE) if plan is None else plan(state, rest)
 
 
 def _info(state: ChatState, words: str) -> CommandStep:
     run = subagents.find_run(state.runs, words)
     if isinstance(run, subagents.NoTarget):
-        return Say(run.text)
+        return PlainAnswer(run.text)
     row = state.registry.sessions.get(run.session)
     path = state.transcript_of(run.session)
-    return Say(subagents.info_text(run, row, transcript=path, now_s=state.now_s))
+    return PlainAnswer(subagents.info_text(run, row, transcript=path, now_s=state.now_s))
 
 
 def _stop_runs(state: ChatState, words: str) -> CommandStep:
@@ -180,9 +180,9 @@ def _stop_runs(state: ChatState, words: str) -> CommandStep:
         return StopRuns(tuple(run.id for run in state.runs if not run.is_ended))
     run = subagents.find_run(state.runs, words)
     if isinstance(run, subagents.NoTarget):
-        return Say(run.text)
+        return PlainAnswer(run.text)
     if run.is_ended:
-        return Say(f"Already ended: {subagents.shown_name_of(run)} ({subagents.status_word(run)})")
+        return PlainAnswer(f"Already ended: {subagents.shown_name_of(run)} ({subagents.status_word(run)})")
     return StopRuns((run.id,))
 
 
@@ -191,10 +191,10 @@ def _log(state: ChatState, words: str) -> CommandStep:
     with_tools = "tools" in map(str.lower, more)
     numbers = [each for each in more if each.lower() != "tools"]
     if len(numbers) > 1 or not all(each.isascii() and each.removeprefix("-").isdigit() for each in numbers):
-        return Say(_USAGE)
+        return PlainAnswer(_USAGE)
     run = subagents.find_run(state.runs, target)
     if isinstance(run, subagents.NoTarget):
-        return Say(run.text)
+        return PlainAnswer(run.text)
     limit = subagents.log_limit(int(numbers[0][:9]) if numbers else None)
     return ReadLog(session=run.session, limit=limit, with_tools=with_tools)
 
@@ -203,11 +203,11 @@ def _send(state: ChatState, words: str) -> CommandStep:
     target, text = _split(words)
     run = subagents.find_run(state.runs, target)
     if isinstance(run, subagents.NoTarget):
-        return Say(run.text)
+        return PlainAnswer(run.text)
     if not text.strip():
-        return Say("Missing message: /subagents send <id|#> <message>")
+        return PlainAnswer("Missing message: /subagents send <id|#> <message>")
     if len(text) > MAX_SENT:
-        return Say(f"The message has {len(text)} characters; {MAX_SENT} are allowed.")
+        return PlainAnswer(f"The message has {len(text)} characters; {MAX_SENT} are allowed.")
     return SendToRun(run=run.id, session=run.session, text=text)
 
 
@@ -218,7 +218,7 @@ def _split(words: str) -> tuple[str, str]:
 
 
 _VERBS: Final[Mapping[str, PlanCommand]] = {
-    "list": lambda state, _: Say(subagents.list_text(state.runs, state.now_s)),
+    "list": lambda state, _: PlainAnswer(subagents.list_text(state.runs, state.now_s)),
     "stop": _stop_runs,
     "log": _log,
     "info": _info,
@@ -232,7 +232,7 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             name="status",
             summary="model, tokens, cost, queue, lane and sub-agents",
             methods={"status": "read"},
-            plan=lambda state, _: Say(texts.status_text(state)),
+            plan=lambda state, _: PlainAnswer(texts.status_text(state)),
         ),
         ChatCommand(
             name="stop",
@@ -287,7 +287,7 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             name="sessions",
             summary="the newest sessions",
             methods={"sessions.list": "read"},
-            plan=lambda state, _: Say(texts.sessions_text(state)),
+            plan=lambda state, _: PlainAnswer(texts.sessions_text(state)),
         ),
         ChatCommand(
             name="approve",
@@ -315,7 +315,9 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             plan=lambda _, __: CompactChat(),
         ),
         ChatCommand(
-            name="whoami", summary="your id, and what you may do", plan=lambda state, _: Say(texts.whoami_text(state))
+            name="whoami",
+            summary="your id, and what you may do",
+            plan=lambda state, _: PlainAnswer(texts.whoami_text(state)),
         ),
     )
 }

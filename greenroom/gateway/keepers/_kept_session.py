@@ -17,6 +17,7 @@ from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore
 from greenroom.mailbox import Lane
 from greenroom.models import Model
+from greenroom.permissions import ApprovalQueue
 from greenroom.session import AnswerPiece, EventStream, MessageAppended, Session, open_session
 from greenroom.tools import Tool
 
@@ -49,6 +50,10 @@ class KeptSession(Protocol):
     @property
     def is_at_rest(self) -> bool:
         """True if it may be closed: nothing runs, also in the background, and nobody is asked."""
+
+    @property
+    def questions(self) -> ApprovalQueue:
+        """The questions about calls that it asks."""
 
     def events(self) -> EventStream:
         """Return all events, those from before included."""
@@ -141,6 +146,10 @@ class GreenroomSession:
         activity = self.session.activity()
         works = activity.is_busy or activity.agents or activity.calls or activity.commands
         return not works and not self.session.permissions.approvals.waiting()
+
+    @property
+    def questions(self) -> ApprovalQueue:
+        return self.session.permissions.approvals
 
     def events(self) -> EventStream:
         return self.session.events(from_start=True, capacity=None)

@@ -41,6 +41,8 @@ class NewInput:
     """True if `/name` and `!` at its start count as for a text of the user's own terminal."""
     queue: str = ""
     """Queue mode; empty for that of the session."""
+    reason: str = ""
+    """The reason for which its sender may write, for the record."""
 
 
 @final

@@ -27,6 +27,8 @@ from greenroom.gateway.trust._pairing import CODE_SIGNS
 
 DEADLINE_S: Final = 600.0
 """Seconds until a question counts as denied."""
+GIVE_UP_S: Final = 5.0
+"""Seconds for the record of a question whose asker was cancelled."""
 ID_LENGTH: Final = 4
 REMEMBERED: Final = 1_024
 """Ended questions that are remembered, to tell late answers from those to unknown questions; their ids are not used again."""
@@ -165,7 +167,8 @@ class ApprovalDesk:
             self._news.set()
             await self.tell(question)
         except BaseException:
-            await self._give_up(question)
+            with trio.move_on_after(GIVE_UP_S, shield=True):
+                await self._give_up(question)
             raise
         return question
 
@@ -240,11 +243,10 @@ class ApprovalDesk:
         if self._open.pop(question.id, None) is None:
             return
         self._remember(question.id, None)
-        with trio.CancelScope(shield=True):
-            try:
-                await self._write(question.id, "deny", "")
-            except (IllegalTransition, JournalError):
-                return  # it is not on record, or stays there until the next start
+        try:
+            await self._write(question.id, "deny", "")
+        except (IllegalTransition, JournalError):
+            return  # it is not on record, or stays there until the next start
 
     def _remember(self, id_: str, end: QuestionEnd | None) -> None:
         self._ended[id_] = end

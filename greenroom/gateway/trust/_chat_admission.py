@@ -22,8 +22,8 @@ from greenroom.gateway.config._checks import agents_of
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.policy._tool_policy import OriginClass
 from greenroom.gateway.record._rows import Pairing
+from greenroom.gateway.routing._message_routing import ANY, account_of, agent_for, group_of, route_key
 from greenroom.gateway.routing._messages import Inbound, PeerKind
-from greenroom.gateway.routing._routing import ANY, account_of, agent_for, group_of, route_key
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._senders import SenderKind, is_owner, origin_class_of, shown_sender
 from greenroom.inbox import HUMAN, Origin, channel

@@ -17,7 +17,7 @@ import attrs
 import trio
 
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.inbox import InboxStore, Origin, StoredItem
+from greenroom.inbox import InboxStore, StoredItem, channel
 
 MAX_ROOMS: Final = 100
 """Groups whose context is in memory; the others' is read again when it is needed."""
@@ -56,7 +56,7 @@ class GroupContext:
     _lock: trio.Lock = attrs.field(factory=trio.Lock, init=False)
     _rooms: OrderedDict[str, deque[StoredItem]] = attrs.field(factory=OrderedDict, init=False)
 
-    async def keep(self, key: SessionKey, item_id: str, text: str, *, who: str, origin: Origin, limit: int) -> None:
+    async def keep(self, key: SessionKey, item_id: str, text: str, *, who: str, limit: int) -> None:
         """Keep a message; when this returns, it is durable.
 
         Args:
@@ -64,7 +64,6 @@ class GroupContext:
             item_id: Id of the message.
             text: Its text.
             who: The sender, as models read it.
-            origin: Its origin.
             limit: Messages that are kept, at most 400.
 
         Raises:
@@ -74,7 +73,7 @@ class GroupContext:
             return
         box = box_of(key)
         cut = text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"
-        item = StoredItem(id=item_id, box=box, text=cut, origin=attrs.evolve(origin, name=who))
+        item = StoredItem(id=item_id, box=box, text=cut, origin=channel(who))
         async with self._lock:
             room = await self._room(box)
             (place,) = await self._store.put([item])

@@ -32,7 +32,7 @@ from greenroom.gateway.trust._chat_limits import ChatLimits, LimitVerdict, Refus
 from greenroom.gateway.trust._group_context import GroupContext, context_lines
 from greenroom.gateway.trust._pairing import PairingDesk, pairing_text
 from greenroom.gateway.trust._senders import SenderKind, shown_sender
-from greenroom.inbox import HUMAN, KNOWN_S, channel
+from greenroom.inbox import KNOWN_S, channel
 
 NAMESPACE: Final = uuid.UUID("5b0f1f6e-6d0c-5c0a-9b58-1d3a7a4c2f10")
 """Of the ids of inputs."""
@@ -71,6 +71,11 @@ def item_id(inbound: Inbound) -> str:
 def client_item_id(token: str, idempotency_key: str) -> str:
     """Return the id of a client's words as an input."""
     return _uuid("rpc", token, idempotency_key)
+
+
+def _context_id(item: str) -> str:
+    """Return the id of the context that is handed in with an input."""
+    return _uuid("context", item)
 
 
 def _uuid(*words: str) -> str:
@@ -122,6 +127,8 @@ class Reception:
     senders: TurnSenders = attrs.field(factory=TurnSenders)
     limits: ChatLimits = attrs.field(factory=ChatLimits)
     refusals: RefusalLog = attrs.field(factory=RefusalLog)
+    owner_route: Route | None = attrs.field(default=None, init=False)
+    """The direct chat in which an owner wrote last, for questions and notices; None before that."""
     _commands: dict[str, trio.Event] = attrs.field(factory=dict, init=False)
     """Commands that are being carried out, by the id of their message."""
 
@@ -138,6 +145,8 @@ class Reception:
         admission = decide(config, self.record.registry.services.pairings, inbound)
         if admission.is_kept and (why := self._too_old(inbound, admission)):
             admission = _as_refused(admission, why)
+        if admission.kind is SenderKind.OWNER and inbound.route.kind is PeerKind.DIRECT:
+            self.owner_route = attrs.evolve(inbound.route, thread="", answers="")
         match admission.action:
             case AdmissionAction.REFUSE:
                 self._refuse(inbound, admission.reason)
@@ -165,7 +174,12 @@ class Reception:
         kept = await self.context.read(key) if inbound.route.kind is not PeerKind.DIRECT else ()
         route = attrs.evolve(inbound.route, answers="")  # answers to messages of one chat may be merged
         new = NewInput(
-            id=item, text=admission.text, origin=admission.origin, route=route, is_command=admission.is_command
+            id=item,
+            text=admission.text,
+            origin=admission.origin,
+            route=route,
+            is_command=admission.is_command,
+            reason=f"{admission.kind}: {admission.reason}",
         )
         try:
             if kept:
@@ -176,23 +190,23 @@ class Reception:
         except GreenroomError as error:
             await self._turn_away(inbound, f"This message cannot be taken now: {_first_line(error)}.", str(error))
             return _as_refused(admission, str(error))
-        self.senders.note(item, _who(inbound))
+        for each in (item, _context_id(item)):
+            self.senders.note(each, _who(inbound))
         await self.context.drop(key, kept)
         return admission
 
     @staticmethod
     def _context_input(inbound: Inbound, item: str, text: str) -> NewInput:
         route = attrs.evolve(inbound.route, answers="")
+        # Data, an owner's words too: they were addressed to others, and are no consent.
         origin = channel(f"{route.channel} {route.kind.value}, before it")
-        return NewInput(id=_uuid("context", item), text=text, origin=origin, route=route, begins_turn=False)
+        return NewInput(id=_context_id(item), text=text, origin=origin, route=route, begins_turn=False)
 
     async def _keep(self, config: GatewayConfig, inbound: Inbound, admission: ChatAdmission) -> None:
         assert admission.key is not None
         who = shown_sender(inbound.route.channel, inbound.sender, kind=admission.kind)
-        # An owner's words here are addressed to others: as context they are data, and no consent.
-        origin = channel(who) if admission.origin == HUMAN else admission.origin
         limit = config.messages.group_chat.history_limit
-        await self.context.keep(admission.key, item_id(inbound), admission.text, who=who, origin=origin, limit=limit)
+        await self.context.keep(admission.key, item_id(inbound), admission.text, who=who, limit=limit)
 
     async def _command(self, config: GatewayConfig, inbound: Inbound, admission: ChatAdmission, text: str) -> None:
         assert admission.key is not None

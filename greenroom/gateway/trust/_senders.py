@@ -12,11 +12,12 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
+from greenroom.gateway.config._agents import ToolRules
 from greenroom.gateway.config._channels import IrcAccount
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.policy._tool_policy import OriginClass
+from greenroom.gateway.routing._message_routing import ANY, account_of, names_of, person_name
 from greenroom.gateway.routing._messages import Assurance, Inbound, Sender
-from greenroom.gateway.routing._routing import ANY, account_of, names_of, person_name
 from greenroom.gateway.routing._session_key import (
     CronSession,
     DirectSession,
@@ -164,3 +165,37 @@ def _is_certain(config: GatewayConfig, name: str) -> bool:
         accounts = config.channels.irc.each_account.values() if config.channels.irc is not None else ()
         return "!" not in id_ or all(account.owners_by_mask for account in accounts)
     return channel in {"matrix", "telegram"}
+
+
+def room_rules_of(
+    config: GatewayConfig, key: SessionKey, *, spawned_by: Callable[[str], str] = lambda _: ""
+) -> ToolRules | None:
+    """Return the rules for the tools of a group's session, and of what descends from it; None if it is no group's.
+
+    A key does not name the account: where several accounts of a channel are in a group, what any of them denies is denied.
+
+    Args:
+        config: The configuration.
+        key: The session.
+        spawned_by: As for `origin_class_of`.
+    """
+    for _ in range(_MAX_DEPTH):
+        if not isinstance(key.rest, SubagentSession):
+            break
+        parent = spawned_by(str(key))
+        if not parent:
+            return None
+        key = SessionKey.parse(parent)
+    room = key.rest
+    if not isinstance(room, RoomSession):
+        return None
+    found = [
+        named.get(room.peer) or account.groups.get(ANY)
+        for (channel, _), account in config.channels.accounts().items()
+        if channel == room.channel
+        for named in [{key_name(name): group for name, group in account.groups.items() if name != ANY}]
+    ]
+    rules = [group.tools for group in found if group is not None]
+    allows = [each.allow for each in rules if each.allow is not None]
+    # Of several lists of allowed tools, the first one holds: two of them cannot be said as one.
+    return ToolRules(allow=allows[0] if allows else None, deny=tuple(name for each in rules for name in each.deny))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.texts import FRAMES, frame
-from greenroom.gateway.commands._chat_state import ReadLog, Say, SendToRun, StopRuns
+from greenroom.gateway.commands._chat_state import PlainAnswer, ReadLog, SendToRun, StopRuns
 from greenroom.gateway.commands._command_table import plan_command
 from greenroom.gateway.commands._subagent_texts import (
     LogMessage,
@@ -30,7 +30,7 @@ RUNNING, TIMEOUT, DONE, FOREIGN = RUNS[2], RUNS[1], RUNS[0], RUNS[3]
 
 def said(text: str) -> str:
     step = plan_command(state(), f"/subagents {text}")
-    assert isinstance(step, Say)
+    assert isinstance(step, PlainAnswer)
     return step.text
 
 
@@ -152,7 +152,7 @@ def test_info_has_everything_about_a_run() -> None:
         ("stop 1", StopRuns((RUNNING,))),
         ("stop all", StopRuns((RUNNING,))),
         ("stop *", StopRuns((RUNNING,))),
-        ("stop 2", Say("Already ended: fetch - 1. forged • row (timeout)")),
+        ("stop 2", PlainAnswer("Already ended: fetch - 1. forged • row (timeout)")),
         ("log 1", ReadLog(session=child(2), limit=20, with_tools=False)),
         ("log 1 500 tools", ReadLog(session=child(2), limit=200, with_tools=True)),
         ("log 1 tools 7", ReadLog(session=child(2), limit=7, with_tools=True)),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from greenroom.agents._inputs import render
 from greenroom.core.texts import FRAMES
-from greenroom.gateway.config._agents import AgentConfig, AgentsConfig
+from greenroom.gateway.config._agents import AgentConfig, AgentsConfig, ToolRules
 from greenroom.gateway.config._channels import GroupConfig
 from greenroom.gateway.config._clock_and_limits import CommandsConfig
 from greenroom.gateway.config._config import GatewayConfig
@@ -21,7 +21,7 @@ from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._messages import Assurance, Attachment, Inbound, Route, Sender
 from greenroom.gateway.routing._session_key import SessionKey, main_key
 from greenroom.gateway.trust._chat_admission import AdmissionAction, decide, decide_words, explain
-from greenroom.gateway.trust._senders import SenderKind, origin_class_of, shown_name, shown_sender
+from greenroom.gateway.trust._senders import SenderKind, origin_class_of, room_rules_of, shown_name, shown_sender
 from greenroom.inbox import HUMAN, InboxItem, OriginKind
 from tests.gateway.trust.chats import configured, direct, said_in, with_account
 
@@ -393,3 +393,15 @@ def test_a_pairing_says_nothing_about_groups_and_other_policies() -> None:
         found = decide(attrs.evolve(config, agents=agents), PAIRED, message)
         assert found.action in {AdmissionAction.REFUSE, AdmissionAction.BEGIN}
         assert not found.origin.is_consent
+
+
+def test_the_rules_of_a_group_hold_for_its_threads_and_sub_agents() -> None:
+    groups = {"#a b": GroupConfig(tools=ToolRules(deny=("exec",))), "*": GroupConfig(tools=ToolRules(deny=("read",)))}
+    config, child = configured(groups=groups), "agent:main:subagent:00000000-0000-0000-0000-000000000000"
+    parents = {child: "agent:main:irc:group:#a%20b"}
+    keys = ("agent:main:irc:group:#a%20b:thread:1", "agent:main:irc:group:#c", child, "agent:main:main")
+    found = [
+        room_rules_of(config, SessionKey.parse(key), spawned_by=lambda each: parents.get(each, "")) for key in keys
+    ]
+
+    assert [None if each is None else each.deny for each in found] == [("exec",), ("read",), ("exec",), None]

@@ -30,6 +30,8 @@ async def test_a_message_is_an_input_with_its_route(autojump_clock: MockClock) -
         ((key, new),) = chats.keepers.inputs
         assert (key, new.text, new.route) == ("agent:main:main", "hello", message.route)
         assert new.begins_turn
+        assert new.reason == "owner: in commands.ownerAllowFrom"
+        assert chats.reception.owner_route == message.route
         assert new.id == item_id(message)
 
 

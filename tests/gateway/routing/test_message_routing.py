@@ -13,8 +13,8 @@ from greenroom.gateway.config._agents import AgentConfig, AgentsConfig
 from greenroom.gateway.config._channels import ChannelsConfig, GroupConfig, PluginAccount, PluginChannel
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import Binding, BindingMatch, DmScope, PeerMatch, SessionConfig
+from greenroom.gateway.routing._message_routing import agent_for, route_key
 from greenroom.gateway.routing._messages import Inbound, PeerKind, Route, Sender
-from greenroom.gateway.routing._routing import agent_for, route_key
 from greenroom.gateway.routing._session_key import SessionKey
 
 AGENTS: Final = AgentsConfig(
@@ -101,7 +101,6 @@ def test_an_owner_has_one_session_on_all_channels(inbound: Inbound) -> None:
     assert str(route_key(configured(), mine, is_owner=False)) != "agent:main:main"
 
 
-@pytest.mark.promise("A24-c")
 @given(INBOUND, NAMES)
 def test_a_thread_has_a_session_of_its_own(inbound: Inbound, thread: str) -> None:
     chat = attrs.evolve(inbound.route, kind=PeerKind.GROUP, thread="")
