@@ -128,11 +128,11 @@ GATEWAY_RUNS: Final = (
         tests=_PLAN_TESTS,
     ),
     Mutant(
-        "fallbacks of an inherited model are another plan",
+        "a model as an object is read as a text",
         ("A4-g",),
-        _MODELS,
-        "fallbacks = tuple(each for each in known if each is not None)",
-        "fallbacks = (setting.primary,) * (setting.fallbacks == ()) * (len(setting.primary) % 2) or ('opus',)",
+        "greenroom.gateway.config._values",
+        "return {self.key: value} if isinstance(value, str) else value",
+        "return {self.key: str(value)}",
         tests=_PLAN_TESTS,
     ),
     Mutant(
@@ -163,8 +163,8 @@ GATEWAY_RUNS: Final = (
         "a blocked result is archived",
         ("A6-i", "A12-b"),
         _ARCHIVE,
-        "return is_there and not self._unsettled(run.session)",
-        "return is_there",
+        "        if undelivered and not is_forced:\n",
+        "        if False:\n",
         tests=_RUN_TESTS,
     ),
     Mutant(
