@@ -334,7 +334,8 @@ async def test_a_refusal_belongs_to_the_text_it_is_about(autojump_clock: MockClo
 
 
 @pytest.mark.promise("A26-c")
-async def test_a_text_cut_between_its_lines_is_unknown(autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize("is_noticed", [True, False])
+async def test_a_text_cut_between_its_lines_is_unknown(*, is_noticed: bool, autojump_clock: MockClock) -> None:
     async with open_case() as case:
         receipts = []
 
@@ -344,7 +345,12 @@ async def test_a_text_cut_between_its_lines_is_unknown(autojump_clock: MockClock
         async with trio.open_nursery() as nursery:
             nursery.start_soon(send)
             await trio.sleep(2 * PACE_S)
-            case.server.cut()
+            link = case.channel._link
+            assert link is not None
+            if is_noticed:
+                case.server.cut()
+            else:
+                link._out.close()  # the writer has found out, and the reader has not yet
         assert 0 < len(case.server.messages) < 9
         assert receipts[0].result is SendResult.UNKNOWN
 
