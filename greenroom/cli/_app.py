@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from greenroom._version import __version__
 from greenroom.core import GreenroomError, JournalError, SettingsError, UsageError
+from greenroom.gateway.process._command_names import COMMANDS, with_run
+from greenroom.gateway.process._command_names import HELP as HELP_OF_GATEWAY
 from greenroom.terminal import complain, drop_output, flush_output, program
 
 if TYPE_CHECKING:
@@ -57,13 +59,6 @@ _AGENTS_COMMANDS: Final = {
     "list": "List the agents that can be used in the current folder.",
     "show": "Show one agent: its source, its permissions and its prompt.",
     "check": "Check the files of agents; exit with 1 if one should be changed.",
-}
-
-_GATEWAY_COMMANDS: Final = {
-    "check": """Check the configuration of a gateway; exit with 1 if it cannot be used.
-
-Nothing is started and no file is changed. Secrets are never printed.
-""",
 }
 
 _MCP_COMMANDS: Final = {
@@ -125,7 +120,9 @@ def _run(arguments: list[str]) -> int:
 
         arguments = with_values(arguments)
     try:
-        result = app(arguments or ["--help"], print_error=False, exit_on_error=False, result_action="return_value")
+        result = app(
+            with_run(arguments) or ["--help"], print_error=False, exit_on_error=False, result_action="return_value"
+        )
     except CycloptsError as error:
         command = " ".join(error.command_chain or ())
         return complain(f"{_worded(error)} (see {f'{program()} {command}'.rstrip()} --help)", code=MISUSE)
@@ -175,10 +172,11 @@ def _make_app() -> App:
     for name in _MCP_COMMANDS:
         mcp.command(f"greenroom.cli._mcp_command:{name}_command", name=name, help=_MCP_COMMANDS[name])
     app.command(mcp)
-    gateway = App(name="gateway", help="Hold many sessions, each the chat of somebody.")
-    for name, text in _GATEWAY_COMMANDS.items():
-        gateway.command(f"greenroom.cli._gateway_{name}_command:{name}_command", name=name, help=text)
+    gateway = App(name="gateway", help=HELP_OF_GATEWAY)
+    for name, (place, text) in COMMANDS.items():
+        gateway.command(place, name=name, help=text)
     app.command(gateway)
+    app.command("greenroom.gateway.chat._chat_command:chat_command", name="chat", help="Chat with a running gateway.")
     return app
 
 

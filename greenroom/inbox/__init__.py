@@ -21,6 +21,7 @@ from greenroom.inbox._inbox_store import (
     check_item,
     check_room,
 )
+from greenroom.inbox._interval_times import IntervalTimes
 from greenroom.inbox._origin import (
     AUTO_CONTINUATION,
     COORDINATOR,
@@ -71,6 +72,7 @@ __all__ = [
     "InboxStore",
     "InboxTaken",
     "InboxWithdrawn",
+    "IntervalTimes",
     "LetterPolicy",
     "Origin",
     "OriginKind",

@@ -204,6 +204,10 @@ class InboxStore(Protocol):
         """Return what is in a box."""
         ...
 
+    async def boxes(self) -> tuple[str, ...]:
+        """Return the names of the boxes that hold items, in order; an item that was acknowledged counts no more."""
+        ...
+
     async def aclose(self) -> None:
         """Close the store; what was put stays in it."""
         ...

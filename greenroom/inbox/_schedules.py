@@ -18,6 +18,7 @@ import attrs
 
 from greenroom.core import UsageError
 from greenroom.inbox._cron_times import CronTimes
+from greenroom.inbox._interval_times import IntervalTimes
 
 LIFE: Final = timedelta(days=7)
 """The age at which a recurring schedule ends, unless it is durable."""
@@ -39,7 +40,7 @@ class Schedule:
     id: str
     created: datetime
     """In UTC; the first time is after it."""
-    cron: CronTimes | None = None
+    cron: CronTimes | IntervalTimes | None = None
     """The times of a recurring schedule; for a one-shot one the expression that gave its time, if any did."""
     at: datetime | None = None
     """The time of a one-shot schedule, in UTC; None for a recurring one."""

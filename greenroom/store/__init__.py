@@ -11,7 +11,7 @@ from greenroom.store._retention import (
 from greenroom.store._shared import SharedPrefix
 from greenroom.store._sqlite_inbox import INBOX, SqliteInboxStore, open_inbox_store, stored_ids
 from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
-from greenroom.store._transcript_reader import RESUMED_BYTES, read_conversation
+from greenroom.store._transcript_reader import RESUMED_BYTES, read_conversation, read_transcript
 
 __all__ = [
     "CLEANUP_PERIOD_DAYS",
@@ -31,5 +31,6 @@ __all__ = [
     "new_uuid",
     "open_inbox_store",
     "read_conversation",
+    "read_transcript",
     "stored_ids",
 ]

@@ -192,6 +192,12 @@ class SqliteInboxStore:
         """Return what is in a box."""
         return await self._read(lambda on: self._count(on, box), BoxStatistics())
 
+    async def boxes(self) -> tuple[str, ...]:
+        """Return the names of the boxes that hold items."""
+        query = "SELECT DISTINCT box FROM items WHERE state < 4 ORDER BY box"
+        rows: list[tuple[str]] = await self._read(lambda on: on.execute(query).fetchall(), [])
+        return tuple(name for (name,) in rows)
+
     async def aclose(self) -> None:
         """Close the file; what was put stays in it."""
         with trio.CancelScope(shield=True):  # one call of the disk

@@ -26,6 +26,8 @@ class Key(Enum):
     ENTER = "enter"
     ESCAPE = "escape"
     BACKSPACE = "backspace"
+    END = "end"
+    """Ctrl+D."""
 
 
 Press: TypeAlias = Key | str
@@ -44,6 +46,7 @@ _NAMED: Final = {
     "\x7f": Key.BACKSPACE,
     "\x08": Key.BACKSPACE,
     "\x1b": Key.ESCAPE,
+    "\x04": Key.END,
 }
 
 

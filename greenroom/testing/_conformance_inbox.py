@@ -272,6 +272,16 @@ async def policies(kit: InboxKit) -> None:
     assert await store.policy("other") is LetterPolicy.REFUSE
 
 
+async def names_of_boxes(kit: InboxKit) -> None:
+    """The boxes that hold items are named, in order; the one that was emptied is not."""
+    store = await kit.open()
+    await store.put([kit.item("a", box="y"), kit.item("b", box="x", is_held=True), kit.item("c", box="z")])
+    await store.ack("z", ["c"])
+    assert await store.boxes() == ("x", "y")
+    await store.withdraw("x", "b")
+    assert await store.boxes() == ("y",)
+
+
 async def news(kit: InboxKit) -> None:
     """Who waits for news is woken by a put into that box, also by one from before it waited."""
     store = await kit.open()
@@ -340,6 +350,7 @@ INBOX_RULES: Final[tuple[Rule, ...]] = (
     expiry,
     poison,
     policies,
+    names_of_boxes,
     news,
     side_by_side,
     opened_again,

@@ -43,6 +43,7 @@ def written_tags(source: str) -> list[int]:
 _MENTIONS: Final = {
     "greenroom.agents.delegation._coordinator": "the prompt of a coordinator names the tag that it is going to read",
     "greenroom.agents.delegation._scan": "it names the tags that it has marked in a report",
+    "greenroom.gateway.commands._subagent_texts": "it takes the tags out of what a log shows",
     "greenroom.mcp._server_prompts": "the hint for people on what to type behind a command",
     "greenroom.models._layer": "a representation for programmers",
 }

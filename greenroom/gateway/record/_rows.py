@@ -207,6 +207,8 @@ class Job:
     added_s: float
     planned_s: float = 0.0
     """The time that its last run was for."""
+    seen_s: float = 0.0
+    """The latest time that a run was made for, or that was skipped: none up to it comes again."""
     run: str = ""
     """That run, until it has ended."""
     is_due: bool = False

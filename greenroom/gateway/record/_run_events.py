@@ -46,6 +46,8 @@ class InboundAccepted(_InboundEvent):
     """Where the answer goes."""
     run: str = ""
     """The run that it begins; empty for none."""
+    why: str = ""
+    """The reason for which its sender may write; empty for items of the gateway's own."""
 
 
 @final

@@ -18,6 +18,8 @@ MAX_ANSWERS: Final = 10_000
 """Calls of one token that are remembered."""
 ANSWER_S: Final = 24 * 3600.0
 """How long a call is remembered."""
+CLOCK_CORRECTION_S: Final = 86_400.0
+"""The step back from which a clock counts as corrected; after a smaller one no time of a job comes again."""
 RowT = TypeVar("RowT")
 
 
@@ -109,7 +111,9 @@ class ServiceState:
 
     def _change_job(self, event: gateway.CronChanged) -> None:
         row = found_row(self.jobs, event.job, event)
-        self.jobs[event.job] = attrs.evolve(row, job_spec=event.job_spec)
+        # A clock that was ahead by more than a day was wrong: times count from where it is now.
+        is_ahead = row.seen_s - event.at_s > CLOCK_CORRECTION_S
+        self.jobs[event.job] = attrs.evolve(row, job_spec=event.job_spec, seen_s=event.at_s if is_ahead else row.seen_s)
 
     def _remove_job(self, event: gateway.CronRemoved) -> None:
         found_row(self.jobs, event.job, event)
@@ -117,14 +121,20 @@ class ServiceState:
 
     def _due_job(self, event: gateway.CronDue) -> None:
         row = found_row(self.jobs, event.job, event)
-        if row.is_due or event.planned_s <= row.planned_s:
+        if row.is_due or event.planned_s <= row.seen_s:
             raise IllegalTransition(state="due" if row.is_due else "past", event=event.kind)
-        self.jobs[event.job] = attrs.evolve(row, planned_s=event.planned_s, run=event.run, is_due=True)
+        self.jobs[event.job] = attrs.evolve(
+            row, planned_s=event.planned_s, seen_s=event.planned_s, run=event.run, is_due=True
+        )
 
     def _end_job(self, event: gateway.CronEnded) -> None:
         row = self.jobs.get(event.job)
-        if row is not None:  # it may have been removed while it ran
-            self.jobs[event.job] = attrs.evolve(row, is_due=False, run="", outcome=event.outcome)
+        if row is None:  # it was removed while it ran
+            return
+        row = attrs.evolve(row, seen_s=max(row.seen_s, event.planned_s), outcome=event.outcome)
+        if event.planned_s == row.planned_s:  # another one is the skip of a time that came during the run
+            row = attrs.evolve(row, is_due=False, run="")
+        self.jobs[event.job] = row
 
     def _done(self, event: gateway.RpcDone) -> None:
         calls = self.answers.setdefault(event.token, {})

@@ -54,6 +54,8 @@ class HostArguments(TypedDict, total=False):
     """Classes of `LIVE_EVENTS` that `session.events()` carries besides the journal's; none by default."""
     store: InboxStore | None
     """Keeps what waits for the main agent; by default a file of the run folder. The program opens and closes it."""
+    trusts_store: bool
+    """True if nobody but the program writes that store: items in it that claim to be the user's words are."""
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None
     """Returns what each turn of the main agent enters before it takes its message, and leaves at its end, such as a place among the
     turns of several sessions that may run at once. The wait can be aborted like the turn."""
@@ -75,6 +77,7 @@ class Hosted:
     on_message: OnMessage | None = None
     live: Collection[type[Event]] = ()
     store: InboxStore | None = None
+    trusts_store: bool = False
     box: str = ""
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None

@@ -100,7 +100,7 @@ async def open_services(
             pass_env=scalars.pass_env,
             secrets=plan.secrets,
         ) as processes,
-        open_stored_inbox(plan.spec.host.store, plan.spec.host.box, journal=journal, ports=ports) as inbox,
+        open_stored_inbox(plan.spec.host, journal=journal, ports=ports) as inbox,
         _open_background() as nursery,  # what follows the inbox ends before it
         _open_tasks(recorder, scalars.delegation) as tasks,
         open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,

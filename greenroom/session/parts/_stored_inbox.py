@@ -2,7 +2,7 @@
 
 Rule 1: the line is on disk before the item leaves the store; what a transcript or the journal shows as read is never read again.
 Rule 2: the user's words are known by the journal, which only the process that holds the run writes: an item of a store that
-claims to be the user's, and that the journal does not know, is another process's. Rule 3: a store that cannot be written is no
+claims to be the user's, and that the journal does not know, is another process's, unless only the program writes the store. Rule 3: a store that cannot be written is no
 reason to lose what this process was told: it stays in memory, and who waits for its durability is told.
 """
 
@@ -33,6 +33,7 @@ from greenroom.inbox import (
     peer,
 )
 from greenroom.permissions import Mode
+from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.record._inbox_record import count_items
 from greenroom.session.record._json_lines import objects_of
 from greenroom.store import INBOX, new_uuid, open_inbox_store
@@ -88,6 +89,7 @@ class StoredInbox:
         box: The box of the main agent.
         journal: The session's.
         ports: Time, ids and threads.
+        is_trusted: True if only this program writes the store, so that its items are whose they claim to be.
 
     Attributes:
         store: The store.
@@ -95,9 +97,12 @@ class StoredInbox:
         problems: Lines about what could not be kept or read, for people.
     """
 
-    def __init__(self, store: InboxStore, box: str, *, journal: Journal, ports: Ports) -> None:
+    def __init__(
+        self, store: InboxStore, box: str, *, journal: Journal, ports: Ports, is_trusted: bool = False
+    ) -> None:
         self.store: Final = store
         self.box: Final = box
+        self._is_trusted = is_trusted
         self.problems: list[str] = []
         self._journal = journal
         self._ports = ports
@@ -323,7 +328,7 @@ class StoredInbox:
                     self._received(item)
                 self.note_taken(item.id)
             else:
-                is_known = known is not None and item.id in known.users
+                is_known = self._is_trusted or (known is not None and item.id in known.users)
                 items.append(self._received(item if is_known else _not_the_users(item)))
         for item in taken.expired:
             self.note_expired(item.id)
@@ -339,25 +344,25 @@ class StoredInbox:
 
 
 @asynccontextmanager
-async def open_stored_inbox(
-    given: InboxStore | None, box: str, *, journal: Journal, ports: Ports
-) -> AsyncIterator[StoredInbox]:
+async def open_stored_inbox(host: Hosted, *, journal: Journal, ports: Ports) -> AsyncIterator[StoredInbox]:
     """Open the durable side of a session's inbox; leaving it writes what is left.
 
     Args:
-        given: The program's store, which it closes itself; None for that of the run folder.
-        box: The box; by default the id of the session in a program's store, and `main` in that of a run folder.
+        host: Has the program's store, which it closes itself, and the box; by default the store of the run folder, and as box the id
+            of the session in a program's store, and `main` in that of a run folder.
         journal: The session's.
         ports: Time, ids and threads.
 
     Raises:
         JournalError: The store of the run folder is damaged, or a newer version wrote it.
     """
+    given = host.store
     store = given or await open_inbox_store(
         journal.folder / INBOX, blocking=ports.blocking, wall=ports.clock.wall, is_power_safe=journal.is_power_safe
     )
     default = MAIN_BOX if given is None else journal.folder.name
-    inbox = StoredInbox(store, box or default, journal=journal, ports=ports)
+    is_trusted = given is not None and host.trusts_store
+    inbox = StoredInbox(store, host.box or default, journal=journal, ports=ports, is_trusted=is_trusted)
     try:
         yield inbox
     finally:

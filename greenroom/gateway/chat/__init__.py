@@ -1,0 +1,3 @@
+"""The terminal client of a gateway: `greenroom chat`."""
+
+__all__: list[str] = []

@@ -1,0 +1,177 @@
+"""The configuration of an agent id as the arguments of a session: definition, tools, model, settings, folders.
+
+Rule 1: the kind of a session plays no part in which agent it is: its key names the agent. Rule 2: a setting of the session comes before
+one of the agent, and that before `agents.defaults`.
+Must not know: turns, lanes, chats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.agents import AgentDefinition
+from greenroom.gateway.config._agent_ids import normal_agent_id
+from greenroom.gateway.config._agents import AgentConfig, DefaultAgent, ToolRules
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.policy._tool_policy import tools_of
+from greenroom.gateway.record._rows import SessionRow
+from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
+from greenroom.gateway.trust._senders import origin_class_of
+from greenroom.models import Model
+from greenroom.tools import Tool
+
+MAIN_LANE: Final = "main"
+CHILD_LANE: Final = "subagent"
+CRON_LANE: Final = "cron"
+DEFAULT_MODEL: Final = "sonnet"
+EFFORTS: Final[Mapping[str, str | None]] = {
+    "off": None,
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+"""The effort of a level of thinking."""
+
+OpenModel = Callable[[str, str], Model]
+"""Returns the model for an agent id and a reference."""
+ToolsFor = Callable[[SessionKey], Iterable[Tool]]
+"""Returns the tools that there are for a session."""
+
+
+def sessions_folder(state_folder: Path, key: SessionKey) -> Path:
+    """Return the folder of the run folders of a session's agent."""
+    return state_folder / "agents" / key.agent / "sessions"
+
+
+def lane_of(key: SessionKey) -> str:
+    """Return the lane of a session's turns."""
+    match key.rest:
+        case SubagentSession():
+            return CHILD_LANE
+        case CronSession():
+            return CRON_LANE
+    return MAIN_LANE
+
+
+def agent_of(config: GatewayConfig, agent_id: str) -> AgentConfig:
+    """Return the configuration of an agent; one that only allowlists name has the defaults."""
+    found = (agent for agent in config.agents.list if normal_agent_id(agent.id) == agent_id)
+    return next(found, AgentConfig(id=agent_id))
+
+
+def room_of(config: GatewayConfig, key: SessionKey) -> ToolRules | None:
+    """Return the rules of a group's tools; None if the session is no group's, or the configuration does not name it."""
+    if not isinstance(key.rest, RoomSession):
+        return None
+    for (channel, _), account in config.channels.accounts().items():
+        for name, group in account.groups.items():
+            if channel == key.rest.channel and key_name(name) == key.rest.peer:
+                return group.tools
+    return None
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AgentSetup:
+    """What an agent id's configuration stands for, for one of its sessions."""
+
+    config: GatewayConfig
+    agent: AgentConfig
+    row: SessionRow
+    key: SessionKey
+
+    @property
+    def defaults(self) -> DefaultAgent:
+        """The settings of agents that do not say them."""
+        return self.config.agents.defaults
+
+    @property
+    def model(self) -> str:
+        """The reference of its model."""
+        said = self.row.settings.get("model")
+        if said:
+            return str(said)
+        setting = self.agent.model or self.defaults.model
+        return DEFAULT_MODEL if setting is None else setting.primary
+
+    @property
+    def thinking(self) -> str | None:
+        """Its level of thinking; None for the model's own."""
+        return self.row.settings.get("thinking") or self.agent.thinking or self.defaults.thinking
+
+    @property
+    def permission_mode(self) -> str:
+        """Its permission mode."""
+        said = self.row.settings.get("permission_mode") or self.agent.permission_mode or self.defaults.permission_mode
+        return said or "default"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The settings files that it reads."""
+        return self.defaults.sources if self.agent.sources is None else self.agent.sources
+
+    def workspace(self, base: Path) -> Path:
+        """Return the folder that it works in.
+
+        Args:
+            base: The folder of the configuration file, on which relative paths stand.
+        """
+        if self.agent.workspace:
+            return base / Path(self.agent.workspace).expanduser()
+        folder = base / Path(self.defaults.workspace or "workspace").expanduser()
+        return folder / self.key.agent if len(self.config.agents.list) > 1 else folder
+
+    def definition(self, prompt: str, tools: Iterable[Tool], sessions: Mapping[str, SessionRow]) -> AgentDefinition:
+        """Return the definition of its main agent.
+
+        Args:
+            prompt: The system prompt.
+            tools: The tools that there are.
+            sessions: The sessions that are known.
+        """
+
+        def spawned_by(key: str) -> str:
+            row = sessions.get(key)
+            return "" if row is None else row.spawned_by
+
+        names = [tool.name for tool in tools]
+        offered = tools_of(
+            self.config,
+            self.agent,
+            names,
+            is_child=self.key.is_child,
+            origin_class=origin_class_of(self.config, self.key, spawned_by=spawned_by),
+            room=room_of(self.config, self.key),
+        )
+        thinking = self.thinking
+        return AgentDefinition(
+            name=self.key.agent,
+            system_prompt=prompt,
+            disallowed_tools=tuple(offered.why),
+            effort=None if thinking is None else EFFORTS.get(thinking),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of its sessions."""
+        return {
+            "env": {**self.defaults.env, **self.agent.env},
+            "recovery": {"cut_turns": "leave"},
+            "schedules": {"enabled": False},
+            "sandbox": self.sandbox(),
+        }
+
+    def sandbox(self) -> dict[str, Any]:
+        """Return the sandbox of its sessions' commands, with the keys of the shell tool."""
+        own, others = self.agent.sandbox, self.defaults.sandbox
+        mode = own.mode or others.mode or "off"
+        kind = own.exec or others.exec or "none"
+        is_confined = kind == "bwrap" and (mode == "all" or (mode == "children" and self.key.is_child))
+        network = own.network if own.network is not None else others.network
+        return {"enabled": is_confined, "network": bool(network)} if is_confined else {"enabled": False}

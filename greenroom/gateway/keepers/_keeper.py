@@ -1,0 +1,562 @@
+"""The keeper of one session key: opens its session when there is something to do, hands in what waits, and closes it when it is idle.
+
+Rule 1: a session holds nothing while it waits for a place: it asks before it is opened. Rule 2: a place belongs to a turn, and is given
+back however that ends. Rule 3: leaving the block of the session ends it, so whatever ends the keeper ends its session.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import State
+from greenroom.core import UsageError
+from greenroom.core.ports import Ports
+from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_setup import (
+    CRON_LANE,
+    AgentSetup,
+    OpenModel,
+    ToolsFor,
+    agent_of,
+    lane_of,
+    sessions_folder,
+)
+from greenroom.gateway.keepers._box_items import MODE, mode_of
+from greenroom.gateway.keepers._context_files import read_prompt
+from greenroom.gateway.keepers._kept_session import KeptSession, Opener, OpenOrder
+from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder, TurnReporter, failed_end, unread_end
+from greenroom.gateway.keepers._waiting_items import HandIn, WaitingItems
+from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.lanes._places import Rank, TurnClaim
+from greenroom.gateway.record._gateway_events import SessionClosed, SessionOpened
+from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.record._machines import EndCause, SessionState
+from greenroom.gateway.record._rows import SessionRow
+from greenroom.gateway.record._run_events import InboundSettled
+from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
+from greenroom.mailbox import Lane
+from greenroom.store import new_uuid
+
+PLACE_S: Final = 1.0
+"""Seconds after which a place is given back that no turn of the opened session has taken."""
+DROPPED: Final = "too many waited; a summary names it"
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class KeeperParts:
+    """What all keepers of a gateway share."""
+
+    config: Callable[[], GatewayConfig]
+    record: GatewayRecord
+    store: InboxStore
+    lanes: TurnLanes
+    watcher: TurnWatcher
+    on_event: OnSessionEvent
+    open_model: OpenModel
+    tools_for: ToolsFor
+    ports: Ports
+    state_folder: Path
+    base: Path
+    """The folder on which relative paths of the configuration stand."""
+    opener: Opener
+    on_broken: Callable[[str, str], object] | None = None
+    mask: Callable[[str], str] = str
+    """Hides secrets in texts that are shown."""
+
+    def now(self) -> float:
+        """Return the wall clock, in seconds since 1970."""
+        return self.ports.clock.wall().timestamp()
+
+
+@final
+@attrs.define(eq=False, kw_only=True)
+class SessionKeeper:
+    """The keeper of one session key, over all incarnations of its actor.
+
+    Attributes:
+        items: What waits for the session, or was not settled.
+        resumes: True if the turn that an earlier process left is to be resumed.
+    """
+
+    key: SessionKey
+    parts: KeeperParts
+    has_room: Callable[[SessionKeeper], bool]
+    """Returns True if one more session may be open; it makes room if it can."""
+    room_changed: Callable[[], trio.Event]
+    """Returns the event that is set when a session has been closed."""
+    leave_room: Callable[[SessionKeeper], None]
+    items: WaitingItems = attrs.field(factory=WaitingItems)
+    resumes: bool = False
+    is_closing: bool = False
+    last_s: float = 0.0
+    """When it last had something to do, on the run's clock."""
+    claim: TurnClaim | None = None
+    """The place of the turn that runs."""
+    reporter: TurnReporter | None = None
+    session: KeptSession | None = None
+    untold: dict[str, trio.Event] = attrs.field(factory=dict)
+    """Items that are being put, until they are in the registry."""
+    lock: trio.Lock = attrs.field(factory=trio.Lock)
+    """Held by who changes the session while it is closed."""
+    asides: list[Aside] = attrs.field(factory=list)
+    _place: AsyncExitStack | None = None
+    _wake: trio.Event = attrs.field(factory=trio.Event)
+    _waiting: trio.CancelScope | None = None
+    """The wait for a place or for room, before the session is open."""
+    _opening: trio.Event = attrs.field(factory=trio.Event)
+    """Set unless the session is being opened: it may have read what waits already."""
+    _look_s: float | None = None
+    _idle_wake: trio.Event = attrs.field(factory=trio.Event)
+    _queued: set[str] = attrs.field(factory=set)
+    """Unread items whose turn was reported to wait."""
+
+    def __attrs_post_init__(self) -> None:
+        self._opening.set()
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return str(self.key)
+
+    @property
+    def row(self) -> SessionRow:
+        """Its row of the registry."""
+        return self.parts.record.registry.sessions[self.name]
+
+    @property
+    def is_paused(self) -> bool:
+        """True while no turn of it may begin: it is being reset, archived or stopped."""
+        return self.items.pauses > 0
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a turn runs or waits for a place."""
+        return bool(self.items.handed) or (self.reporter is not None and self.reporter.is_open)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if the session may be closed."""
+        if self.is_busy:
+            return False
+        if self.is_paused:
+            return self.session is None or not self.session.is_busy
+        waits = any(item.begins_turn for item in self.items.held.values())
+        return not (waits or self.asides) and (self.session is None or self.session.is_at_rest)
+
+    @property
+    def has_work(self) -> bool:
+        """True if the session has to be opened."""
+        return not self.is_paused and bool(self.items.unread or self.resumes or self.asides)
+
+    @property
+    def is_woken(self) -> bool:
+        """True if something has changed since it last looked."""
+        return self._wake.is_set()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing has to be remembered of it."""
+        items = self.items
+        return not (items.handed or items.held or items.pauses or self.untold or self.asides or self.resumes)
+
+    def wake(self) -> None:
+        """Look again at what waits."""
+        self._wake.set()
+        self._idle_wake.set()
+        if self._waiting is not None and not self.has_work:
+            self._waiting.cancel("nothing waits any more")
+
+    def close(self) -> None:
+        """Close the session as soon as it is idle."""
+        self.is_closing = True
+        self._wake.set()
+
+    def cut(self, why: str) -> None:
+        """End the session now, in the middle of its turn, which is left to be resumed."""
+        if self.reporter is not None:
+            self.reporter.is_cutting = True
+        if self.session is not None:
+            self.session.kill(why)
+
+    # --- its life -----------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Open the session whenever there is something to do, and return when there is nothing."""
+        self.is_closing = False
+        while True:
+            wake = self._wake = trio.Event()
+            await self.hand_in()
+            if self.has_work:
+                await self._open()
+            elif self._look_s is None or self.is_paused:
+                return
+            else:
+                await self._wait(wake)
+
+    async def _wait(self, wake: trio.Event) -> None:
+        """Wait for something new, or until it is time to look again."""
+        left_s = math.inf if self._look_s is None else max(0.0, self._look_s - self.parts.now())
+        with trio.move_on_after(left_s):
+            await wake.wait()
+
+    async def _open(self) -> None:
+        try:
+            order = await self._order()
+            if not await self._get_place():
+                return
+            self._opening = trio.Event()
+            async with self.parts.opener(order) as session:
+                await self._keep(session)
+        except UsageError as error:
+            if self.session is not None:
+                raise
+            await self._fail(str(error))  # the configuration is at fault: the same again would fail again
+        finally:
+            self._opening.set()
+            await self._give_place()
+            self._finish()
+            self._note_closed()
+            self.leave_room(self)
+
+    async def _keep(self, session: KeptSession) -> None:
+        """Keep an open session until it is idle for long, or has to be closed."""
+        self.parts.record.emit(SessionOpened(at_s=self.parts.now(), session=self.name))
+        self.session, self.reporter = session, self._make_reporter(session)
+        self._opening.set()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.reporter.run)
+                self._begin_resumption(session, nursery)
+                session.release()
+                nursery.start_soon(self._watch_place, session)
+                nursery.start_soon(self._hand_in_always, session, nursery)
+                await self._until_idle()
+                nursery.cancel_scope.cancel("the session is closed")
+        except BaseException:
+            self.cut("its keeper has ended")
+            self.resumes = bool(self.items.taken)  # by the next incarnation
+            raise
+
+    def _finish(self) -> None:
+        """Let those go on who wait for something of the session."""
+        reporter, self.session, self.reporter = self.reporter, None, None
+        self.items.is_shut = False
+        if reporter is not None:
+            reporter.finish()
+
+    def _make_reporter(self, session: KeptSession) -> TurnReporter:
+        return TurnReporter(
+            key=self.name,
+            session_id=self.row.session_id,
+            session=session,
+            items=self.items,
+            record=self.parts.record,
+            watcher=self.parts.watcher,
+            on_event=self.parts.on_event,
+            now=self.parts.now,
+            on_change=self._changed,
+            wait_told=self.wait_told,
+        )
+
+    def _changed(self) -> None:
+        self._stir()
+        self.wake()
+
+    def _stir(self) -> None:
+        self.last_s = trio.current_time()
+
+    async def wait_told(self, item: str) -> None:
+        """Wait until an item is in the registry."""
+        event = self.untold.get(item)
+        if event is not None:
+            await event.wait()
+
+    async def _until_idle(self) -> None:
+        self._stir()
+        while True:
+            wake = self._idle_wake = trio.Event()
+            limit_s = self.parts.config().session.close_after_minutes * 60.0
+            if self.is_closing or trio.current_time() >= self.last_s + limit_s:  # as the wait below ends
+                if self.is_idle:
+                    return
+                if not self.is_closing:
+                    self._stir()
+            with trio.move_on_at(math.inf if self.is_closing else self.last_s + limit_s):
+                await wake.wait()
+
+    def _note_closed(self) -> None:
+        if self.row.state is SessionState.OPEN:
+            self.parts.record.emit(SessionClosed(at_s=self.parts.now(), session=self.name))
+
+    async def _fail(self, error: str) -> None:
+        """Report that the session cannot be opened to those who wait for it."""
+        items = tuple(self.items.handed)
+        self.resumes = False
+        await self.parts.watcher.turn_ended(failed_end(self.name, self.row.session_id, items, error))
+        await self.parts.store.ack(self.name, items)
+        for item in items:
+            self.settle(item, error)
+
+    def settle(self, item: str, why: str) -> None:
+        """Note that an item needs nothing any more."""
+        if item in self.parts.record.registry.inbound:
+            self.parts.record.emit(InboundSettled(at_s=self.parts.now(), item=item, why=why))
+        self.items.remove(item)
+        self._queued.discard(item)
+        self.wake()  # a turn aside may have waited for it
+
+    async def _order(self) -> OpenOrder:
+        """Return what the session is opened as."""
+        parts, row, config = self.parts, self.row, self.parts.config()
+        setup = AgentSetup(config=config, agent=agent_of(config, self.key.agent), row=row, key=self.key)
+        workspace = setup.workspace(parts.base)
+        prompt = await parts.ports.blocking.run(read_prompt, workspace, self.key, row)
+        tools = tuple(parts.tools_for(self.key))
+        return OpenOrder(
+            key=self.name,
+            session_id=row.session_id,
+            runs=sessions_folder(parts.state_folder, self.key),
+            workspace=workspace,
+            main=setup.definition(prompt, tools, parts.record.registry.sessions),
+            tools=tools,
+            settings=setup.settings(),
+            sources=setup.sources,
+            permission_mode=setup.permission_mode,
+            model=lambda: parts.open_model(self.key.agent, setup.model),
+            store=parts.store,
+            turn_place=self._turn_place,
+            ports=parts.ports,
+        )
+
+    # --- places -------------------------------------------------------------------------------------------------------
+
+    async def _get_place(self) -> bool:
+        """Wait for a place, and for room for one more session; False if nothing waits any more."""
+        while self.has_work:
+            with trio.CancelScope() as scope:
+                self._waiting = scope
+                try:
+                    self._place = await self._queue()
+                    changed = self.room_changed()
+                    if self.has_room(self):
+                        return self.has_work
+                    await self._give_place()  # else a session that is open could wait for it for good
+                    await changed.wait()
+                finally:
+                    self._waiting = None
+        return False
+
+    async def _queue(self) -> AsyncExitStack:
+        """Wait for a place of the lane, and return what gives it back."""
+        waiting = tuple(item for item in self.items.unread if item not in self._queued)
+        for item in waiting:
+            await self.wait_told(item)
+        self._queued.update(waiting)
+        lane = lane_of(self.key)
+        await self.parts.watcher.turn_queued(self.name, waiting, lane)
+        rank = Rank.BACKGROUND if lane == CRON_LANE or self.resumes else Rank.PERSON
+        stack = AsyncExitStack()
+        self.claim = await stack.enter_async_context(self.parts.lanes.place(self.name, lane, rank))
+        return stack
+
+    async def _give_place(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            await place.aclose()
+            self.claim = None
+
+    @asynccontextmanager
+    async def _turn_place(self) -> AsyncIterator[None]:
+        """Hold a place for a turn: the one with which the session was opened, or another one."""
+        if self.reporter is not None:
+            await self.reporter.wait_caught_up()
+        if self.session is not None:
+            await self.session.wait_handed()
+        if self._place is None:
+            self._place = await self._queue()
+        place, self._place = self._place, None
+        try:
+            yield
+        finally:
+            self.claim = None
+            await place.aclose()  # noqa: ASYNC102 - it gives back a place, and waits for nothing
+
+    async def _watch_place(self, session: KeptSession) -> None:
+        """Give back the place with which the session was opened, if no turn takes it."""
+        while self._place is not None:
+            await trio.sleep(PLACE_S)
+            if not session.is_busy:
+                await self._give_place()
+
+    # --- handing in ---------------------------------------------------------------------------------------------------
+
+    def _begin_resumption(self, session: KeptSession, nursery: trio.Nursery) -> None:
+        """Resume the turn that was cut, if that is wanted; behind what was handed in before."""
+        if not self.resumes:
+            return
+        self.resumes = False
+        if session.was_cut and self.items.taken:
+            assert self.reporter is not None
+            self.reporter.resumed = tuple(self.items.taken)
+            nursery.start_soon(session.resume_turn)
+
+    async def _hand_in_always(self, session: KeptSession, nursery: trio.Nursery) -> None:
+        while True:
+            wake = self._wake = trio.Event()
+            self._begin_resumption(session, nursery)
+            await self.hand_in()
+            self._idle_wake.set()
+            await self._wait(wake)
+
+    async def hand_in(self) -> None:
+        """Carry out the plan of what waits."""
+        is_busy = self.reporter is not None and self.reporter.is_open
+        plan = self.items.plan(self._queue_settings(), is_busy=is_busy, now_s=self.parts.now())
+        self._look_s = plan.look_s
+        await self._drop(plan)
+        if plan.interrupts:
+            self.interrupt(StopOrder(EndCause.STOP, "queue", "a message interrupts it"))
+        if plan.summary:
+            await self._put_summary(plan)
+        if plan.release:
+            self.items.release(plan.release)
+            await self.parts.store.release(self.name, plan.release)
+        self._begin_aside()
+
+    def _begin_aside(self) -> None:
+        """Begin the first turn that is run beside the others, once none of these runs or waits."""
+        reporter, session = self.reporter, self.session
+        self.items.is_shut = self.items.is_shut and bool(self.asides)
+        if not self.asides or session is None or reporter is None or reporter.aside is not None:
+            return
+        if self.is_busy:
+            return
+        self.items.is_shut = True
+        reporter.aside = aside = self.asides[0]
+        aside.item = session.send_aside(aside.text, reporter.refuses_tools)
+
+    async def ask_aside(self, aside: Aside, *, within_s: float) -> str:
+        """Wait for a turn that is run beside the others, and return its text; empty if there is none.
+
+        Args:
+            aside: The turn; it was added to `asides`.
+            within_s: The limit of its time, from when it has its place.
+        """
+        try:
+            await aside.began.wait()
+            with trio.move_on_after(within_s) as scope:
+                await aside.ended.wait()
+            if scope.cancelled_caught:
+                self.interrupt(StopOrder(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
+                await aside.ended.wait()
+        finally:
+            self._leave_aside(aside)
+        over = aside.over
+        return over.said if over is not None and over.state is State.COMPLETED else ""
+
+    def end_asides(self) -> None:
+        """End the turns aside that have not begun, without a text."""
+        for aside in self.asides:
+            aside.end()
+
+    def _leave_aside(self, aside: Aside) -> None:
+        """Forget a turn aside, and end it if nobody waits for it any more."""
+        self.asides.remove(aside)
+        reporter, session = self.reporter, self.session
+        if reporter is not None and session is not None and reporter.aside is aside:
+            if session.withdraw(aside.item):
+                reporter.aside = None
+            else:
+                session.interrupt("nobody waits for it any more")
+        self.wake()
+
+    # --- stopping -----------------------------------------------------------------------------------------------------
+
+    async def stop_turn(self, stop: StopOrder, item: str) -> bool:
+        """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
+        await self._opening.wait()
+        items = self.items
+        if item and item not in items.taken:
+            if item not in items.held and item not in items.handed:
+                return False
+            if self.session is None or item in items.held:
+                return await self._withdraw(stop, item)
+            reporter, session = self.reporter, self.session
+            assert reporter is not None
+            await reporter.wait_accepted(item)
+            if item not in items.handed or self.session is not session:
+                return False
+            if item not in items.taken and session.withdraw(item):
+                reporter.withdrawn[item] = stop
+                return await reporter.wait_settled(item)
+        if self.reporter is None:
+            unread = items.unread[:1]
+            return bool(unread) and await self._withdraw(stop, unread[0])
+        await self.reporter.wait_seen()
+        ends = self.reporter.ends
+        return self.reporter.has_turn and self.interrupt(stop) and await self.reporter.wait_end(ends)
+
+    async def _withdraw(self, stop: StopOrder, item: str) -> bool:
+        """Withdraw an item that no session has."""
+        await self.wait_told(item)
+        if not await self.parts.store.withdraw(self.name, item):
+            return False
+        await self.parts.watcher.turn_ended(unread_end(self.name, self.row.session_id, (item,), stop.why, stop))
+        self.settle(item, stop.why)
+        self.wake()
+        return True
+
+    def interrupt(self, stop: StopOrder) -> bool:
+        """End the turn that runs; False if there is none."""
+        if self.reporter is None or self.session is None:
+            return False
+        self.reporter.stop = stop
+        is_any = self.session.interrupt(stop.why)
+        if not is_any:
+            self.reporter.stop = None
+        return is_any
+
+    async def _drop(self, plan: HandIn) -> None:
+        for item in plan.dropped:
+            await self.parts.store.withdraw(self.name, item)
+            await self.parts.watcher.turn_ended(unread_end(self.name, self.row.session_id, (item,), DROPPED))
+            self.settle(item, DROPPED)
+
+    async def _put_summary(self, plan: HandIn) -> None:
+        item = StoredItem(
+            id=new_uuid(self.parts.ports.ids),
+            box=self.name,
+            text=plan.summary,
+            origin=AUTO_CONTINUATION,
+            lane=Lane.LATER,
+            is_meta=True,
+            route={**plan.route, MODE: QueueMode.STEER.value},
+            created_at=self.parts.now(),
+        )
+        await self.parts.store.put([item])
+
+    def _queue_settings(self) -> QueueSettings:
+        queue = self.parts.config().messages.queue
+        return QueueSettings(
+            mode=self.queue_mode(),
+            quiet_s=queue.debounce_ms / 1000,
+            cap=queue.cap,
+            overflow=Overflow(queue.drop),
+        )
+
+    def queue_mode(self, said: str = "") -> QueueMode:
+        """Return the mode of an input that names one, or none."""
+        return mode_of(said or self.row.settings.get("queue"), QueueMode(self.parts.config().messages.queue.mode))

@@ -1,0 +1,636 @@
+"""The sessions of a gateway by key: what is put into them, what is asked of them, and the actors that keep them.
+
+    async with open_keepers(...) as keepers:
+        await keepers.put(key, NewInput(...))       # durable when it returns; the turn is reported to the watcher
+
+Rule 1: an input is in the store, then in the journal, then accepted. Rule 2: a session is opened only by its keeper. Rule 3: a keeper that
+crashes too often is broken, and no other one notices.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import Behavior, Context, Down, State, Unfinished, describe
+from greenroom.containment import Secrets
+from greenroom.core import GreenroomError, JournalError
+from greenroom.core.ports import Ports
+from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway.announce._queue_plan import Overflow
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
+from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, waiting_item
+from greenroom.gateway.keepers._history import DEFAULT_LIMIT, History, Mask, read_messages
+from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
+from greenroom.gateway.keepers._kept_session import Opener, open_kept
+from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
+from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._session_changes import (
+    archive_session,
+    check_archive,
+    finish_archives,
+    needs_reopening,
+    patch_session,
+    reset_session,
+    run_folder,
+)
+from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
+from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.lanes._places import TurnClaim
+from greenroom.gateway.record._gateway_events import SessionMade
+from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.record._machines import EndCause, SessionState
+from greenroom.gateway.record._run_events import GatewayEvent, InboundAccepted
+from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.inbox import BoxFull, InboxStore, StoredItem
+from greenroom.store import new_uuid
+from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, Supervisor, SupervisorSpec, open_runtime
+
+RETRY_S: Final = 5.0
+"""Seconds after which a keeper is started again where nothing could be recorded."""
+MAX_HELD: Final = 90
+"""Items of one session that are kept back; more are refused. The store itself would drop the oldest ones from 100 on."""
+KEEPER: Final = SupervisorSpec(intensity=3, period_s=60.0, backoff=Backoff(first_s=1.0, cap_s=20.0))
+_CHILD: Final = ChildSpec(restart=Restart.TRANSIENT, grace_s=40.0, kill_grace_s=35.0)
+
+
+@final
+@attrs.frozen
+class Serve:
+    """Serve the session until it needs nothing."""
+
+
+@final
+class Keeper(Behavior[Serve]):
+    """The actor of one session key, for as long as there is something to do.
+
+    Args:
+        keeper: Its state, which outlives each incarnation.
+        served: Set when it has nothing to do any more.
+    """
+
+    unfinished = Unfinished.REQUEUE
+
+    def __init__(self, keeper: SessionKeeper, served: trio.Event) -> None:
+        self._keeper = keeper
+        self._served = served
+
+    async def on_message(self, message: Serve, ctx: Context) -> None:
+        """Serve the session."""
+        await self._keeper.serve()
+        self._served.set()
+
+
+@final
+@attrs.define(eq=False)
+class _Running:
+    """The actor of a key while it runs."""
+
+    supervisor: Supervisor | None = None
+    """None before it has been started."""
+    ended: trio.Event = attrs.field(factory=trio.Event)
+
+
+@final
+class KeeperSet:
+    """The sessions of a gateway. Made by `open_keepers`.
+
+    Attributes:
+        broken: The sessions that cannot be kept, each with the reason; `reset` makes one usable again.
+    """
+
+    def __init__(self, parts: KeeperParts, runtime: Runtime, nursery: trio.Nursery) -> None:
+        self._parts = parts
+        self._runtime = runtime
+        self._nursery = nursery
+        self._keepers: dict[str, SessionKeeper] = {}
+        self._running: dict[str, _Running] = {}
+        self._open: dict[SessionKeeper, None] = {}
+        self._room_changed = trio.Event()
+        self._is_stopping = False
+        self._left: dict[str, LeftItems] = {}
+        self.broken: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<KeeperSet: {len(self._open)} open, {len(self._keepers)} known, {len(self.broken)} broken>"
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime of the gateway, for the actors beside keepers."""
+        return self._runtime
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def is_busy(self, key: str) -> bool:
+        """True if a turn of it runs or waits for a place."""
+        keeper = self._keepers.get(key)
+        return keeper is not None and keeper.is_busy
+
+    def claim_of(self, key: str) -> TurnClaim | None:
+        """Return the place of the turn of a session that runs, for `TurnLanes.lend`; None if none runs."""
+        keeper = self._keepers.get(key)
+        return None if keeper is None else keeper.claim
+
+    @property
+    def open_count(self) -> int:
+        """Number of sessions in memory."""
+        return len(self._open)
+
+    async def read_history(
+        self, session: str, *, limit: int = DEFAULT_LIMIT, include_tools: bool = False, before: int | None = None
+    ) -> History:
+        """Return the newest messages of a session, without opening it; secrets are masked, and long texts cut.
+
+        Args:
+            session: A session key, or the id of a session.
+            limit: Number of messages, from 1 to 200.
+            include_tools: True for calls and results of tools as well.
+            before: `next_offset` of a former answer, for older messages.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        sessions = self._parts.record.registry.sessions
+        row = sessions.get(session) or next((row for row in sessions.values() if row.session_id == session), None)
+        if row is None:
+            raise NotFound(f"unknown session {session!r}")
+        read = partial(
+            read_messages,
+            run_folder(self._parts, row),
+            limit=limit,
+            include_tools=include_tools,
+            before=before,
+            mask=self._parts.mask,
+        )
+        messages, next_offset = await self._parts.ports.blocking.run(read)
+        return History(session=row.key, session_id=row.session_id, messages=messages, next_offset=next_offset)
+
+    # --- what comes in ------------------------------------------------------------------------------------------------
+
+    def events_for_new(
+        self,
+        key: SessionKey,
+        *,
+        spawned_by: str = "",
+        label: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> tuple[GatewayEvent, ...]:
+        """Return the events that make a session known; none if it is known. They may be written with others.
+
+        Raises:
+            Conflict: The agent has too many sessions.
+        """
+        registry = self._parts.record.registry
+        if str(key) in registry.sessions:
+            return ()
+        limit = self._parts.config().limits.known_sessions
+        if sum(SessionKey.parse(each).agent == key.agent for each in registry.sessions) >= limit:
+            raise Conflict(f"agent {key.agent!r} has {limit} sessions; archive some, or raise limits.knownSessions")
+        made = SessionMade(
+            at_s=self._parts.now(),
+            session=str(key),
+            session_id=new_uuid(self._parts.ports.ids),
+            spawned_by=spawned_by,
+            label=label,
+            settings=dict(settings or {}),
+        )
+        return (made,)
+
+    async def make(
+        self,
+        key: SessionKey,
+        *,
+        spawned_by: str = "",
+        label: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make a session known, and return when that is durable; nothing is opened.
+
+        Raises:
+            Conflict: The agent has too many sessions.
+            JournalError: It could not be recorded.
+        """
+        events = self.events_for_new(key, spawned_by=spawned_by, label=label, settings=settings)
+        if events:
+            await self._parts.record.write(*events)
+
+    async def put(self, key: SessionKey, new: NewInput) -> bool:
+        """Put an input on record and into the store, and wake the keeper; False if it was there before. Then it is durable.
+
+        Cancelled, it was put whole or not at all.
+
+        Raises:
+            Conflict: The session is archived.
+            BoxFull: Too many inputs wait.
+            UsageError: The text is blank or too long.
+            JournalError: The disk refuses.
+        """
+        self._parts.record.journal.check_open()
+        await self.make(key)
+        keeper = self._keeper(key)
+        if keeper.row.state is SessionState.ARCHIVED:
+            raise Conflict(f"session {keeper.name!r} is archived; it takes no messages")
+        if new.id in keeper.items.handed or new.id in keeper.items.held:
+            await keeper.wait_told(new.id)
+            return False
+        self._check_room(keeper, new)
+        mode = keeper.queue_mode(new.queue)
+        item = stored_item(keeper.name, new, mode, is_held=False, now_s=self._parts.now())
+        item = attrs.evolve(item, is_held=keeper.items.add(waiting_item(item)))
+        keeper.untold[new.id] = told = trio.Event()
+        with trio.CancelScope(shield=True):
+            try:
+                is_new = await self._store(keeper, item)
+            except BaseException:
+                keeper.items.remove(new.id)
+                raise
+            finally:
+                keeper.untold.pop(new.id, None)
+                told.set()
+        if not is_new:
+            keeper.items.remove(new.id)
+        self._wake(keeper)
+        return is_new
+
+    def _check_room(self, keeper: SessionKeeper, new: NewInput) -> None:
+        queue, held = self._parts.config().messages.queue, len(keeper.items.held)
+        if held >= MAX_HELD or (held >= queue.cap and new.begins_turn and Overflow(queue.drop) is Overflow.NEW):
+            raise BoxFull(keeper.name, f"{held} messages wait for the end of the turn")
+
+    async def _store(self, keeper: SessionKeeper, item: StoredItem) -> bool:
+        (place,) = await self._parts.store.put([item])
+        if not place.is_new:
+            return False
+        accepted = InboundAccepted(
+            at_s=self._parts.now(),
+            item=item.id,
+            session=keeper.name,
+            route=route_of(item),
+            run=run_of(item.route),
+        )
+        await self._parts.record.write(accepted)
+        return True
+
+    # --- turns --------------------------------------------------------------------------------------------------------
+
+    async def stop_turn(self, key: str, *, who: str, cause: EndCause = EndCause.STOP, item: str = "") -> bool:
+        """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none.
+
+        Args:
+            key: The session.
+            who: Who asks.
+            cause: The kind of cause that is reported.
+            item: The item to withdraw; if a turn has taken it up, that ends. Empty for whatever turn runs or waits.
+        """
+        keeper = self._keepers.get(key)
+        why = "its limit of time has passed" if cause is EndCause.TIMEOUT else f"stopped by {who}" if who else "stopped"
+        return keeper is not None and await keeper.stop_turn(StopOrder(cause, who, why), item)
+
+    async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
+        """Run one further turn whose tools are all refused, such as the announce step, and return its text; empty if there is none.
+
+        It waits until no other turn of the session runs or waits, and for a place. Nobody else is told about it.
+
+        Args:
+            key: The session.
+            text: What the agent is told.
+            within_s: The limit of its time, from when it has its place, in seconds.
+            max_requests: The model requests that it may make.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        keeper = self._known(key)
+        if keeper.row.state is SessionState.ARCHIVED or key in self.broken or self._is_stopping:
+            return ""
+        aside = Aside(text, max_requests)
+        keeper.asides.append(aside)
+        self._wake(keeper)
+        return await keeper.ask_aside(aside, within_s=within_s)
+
+    def resume_cut(self, key: str) -> None:
+        """Resume the turn of a session that an earlier process did not finish, behind what people have said since.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        keeper = self._known(key)
+        keeper.resumes = True
+        self._wake(keeper)
+
+    def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
+        """Settle the items of a turn that an earlier process did not finish and that is not resumed, and return them.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        keeper = self._known(key)
+        items = () if keeper.session is not None else tuple(keeper.items.taken)
+        for item in items:
+            keeper.settle(item, why)
+        self._wake(keeper)
+        return items
+
+    # --- keepers ------------------------------------------------------------------------------------------------------
+
+    def _keeper(self, key: SessionKey) -> SessionKeeper:
+        keeper = self._keepers.get(str(key))
+        if keeper is None:
+            keeper = self._keepers[str(key)] = SessionKeeper(
+                key=key,
+                parts=self._parts,
+                has_room=self._has_room,
+                room_changed=lambda: self._room_changed,
+                leave_room=self._leave_room,
+            )
+        return keeper
+
+    def _known(self, key: str) -> SessionKeeper:
+        if key not in self._parts.record.registry.sessions:
+            raise NotFound(f"unknown session {key!r}")
+        return self._keeper(SessionKey.parse(key))
+
+    def _wake(self, keeper: SessionKeeper) -> None:
+        keeper.wake()
+        if keeper.name in self._running or keeper.name in self.broken or self._is_stopping or keeper.is_paused:
+            return
+        self._running[keeper.name] = _Running()
+        self._nursery.start_soon(self._keep, keeper, name=f"keeper of {keeper.name}")
+
+    async def _keep(self, keeper: SessionKeeper) -> None:
+        """Run the actor of a key until it has nothing to do, or is broken."""
+        running, served = self._running[keeper.name], trio.Event()
+        why, was_killed = "", False
+        try:
+            down = await self._supervise(keeper, running, served)
+            was_killed = down.state is State.KILLED and not served.is_set()
+            if down.state is State.FAILED:
+                why = describe(down.error) or "its keeper failed"
+        except JournalError:  # nothing can be recorded: it begins when there is room again
+            await trio.sleep(RETRY_S)
+            keeper.wake()
+        except GreenroomError as error:
+            why = str(error)
+        finally:
+            del self._running[keeper.name]
+            running.ended.set()
+        if why:
+            self._break(keeper, why)
+        elif was_killed:
+            keeper.end_asides()
+        elif keeper.is_woken or keeper.has_work:
+            self._wake(keeper)
+        elif keeper.is_empty:
+            self._keepers.pop(keeper.name, None)
+
+    def _break(self, keeper: SessionKeeper, why: str) -> None:
+        self.broken[keeper.name] = why
+        keeper.end_asides()
+        if self._parts.on_broken is not None:
+            self._parts.on_broken(keeper.name, why)
+
+    async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
+        name = keeper.name.replace("/", "%2F")
+        running.supervisor = supervisor = await self._runtime.spawn_supervisor(name, KEEPER, escalates=False)
+        ref = await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
+        ref.tell(Serve())
+        async with trio.open_nursery() as nursery:
+
+            async def stop_when_served() -> None:
+                await served.wait()
+                supervisor.ref.stop(why="there is nothing to do")
+
+            nursery.start_soon(stop_when_served)
+            down = await supervisor.join()
+            nursery.cancel_scope.cancel("the keeper has ended")
+        return down
+
+    def _has_room(self, keeper: SessionKeeper) -> bool:
+        """Reserve room for an open session; where there is none, close the one that was idle longest, and return False."""
+        if keeper in self._open or len(self._open) < self._parts.config().limits.open_sessions:
+            self._open[keeper] = None
+            return True
+        if not any(each.is_closing for each in self._open):
+            idle = [each for each in self._open if each.session is not None and each.is_idle]
+            if idle:
+                min(idle, key=lambda each: each.last_s).close()
+        return False
+
+    def _leave_room(self, keeper: SessionKeeper) -> None:
+        self._open.pop(keeper, None)
+        changed, self._room_changed = self._room_changed, trio.Event()
+        changed.set()
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def at_rest(self, key: str) -> AsyncIterator[SessionKeeper]:
+        """Keep a session closed for the length of the block: the turn that runs ends first, and what is put meanwhile waits.
+
+        Raises:
+            NotFound: There is no such session.
+            Conflict: It is archived.
+        """
+        keeper = self._known(key)
+        if keeper.row.state is SessionState.ARCHIVED:
+            raise Conflict(f"session {key!r} is archived")
+        keeper.items.pauses += 1
+        try:
+            while (running := self._running.get(key)) is not None:
+                keeper.close()
+                await running.ended.wait()
+            async with keeper.lock:
+                yield keeper
+        finally:
+            keeper.items.pauses -= 1
+            self._wake(keeper)
+
+    async def reset(self, key: str, *, who: str) -> str:
+        """Give a key a new, empty session, archive the former one, and return the new session id. Never in the middle of a turn.
+
+        A broken session is usable again. What waits is read by the new session.
+
+        Raises:
+            NotFound, Conflict: There is no such session, or it is archived.
+            JournalError: It could not be recorded; nothing was changed.
+        """
+        async with self.at_rest(key) as keeper:
+            id_ = await reset_session(keeper, who)
+            self.broken.pop(key, None)
+            return id_
+
+    async def patch(self, key: str, settings: Mapping[str, object], *, label: str | None = None) -> None:
+        """Change settings of a session; they count from its next turn, and survive restarts.
+
+        A session whose model, thinking or tools change is opened anew before that.
+
+        Args:
+            key: The session.
+            settings: The changes by name: `model`, `thinking`, `queue`, `send_policy`, `permission_mode`; None takes one away.
+            label: The new label; None for the old one.
+
+        Raises:
+            NotFound, Conflict: There is no such session, or it is archived.
+            UsageError: A setting is unknown or has a wrong value.
+            JournalError: It could not be recorded.
+        """
+        keeper = self._known(key)
+        await patch_session(keeper, settings, label)
+        if key in self._running and needs_reopening(settings):
+            keeper.items.pauses += 1  # in this step: what is put next waits for the session with the new settings
+            self._nursery.start_soon(self._reopen, keeper)
+
+    async def _reopen(self, keeper: SessionKeeper) -> None:
+        async with self.at_rest(keeper.name):
+            keeper.items.pauses -= 1
+
+    async def archive(self, key: str, *, why: str, is_forced: bool = False, transcript: str = "") -> str:
+        """Close a session for good, rename its transcript, and return the new name.
+
+        Args:
+            key: The session.
+            why: The reason that is recorded.
+            is_forced: True withdraws what waits; otherwise that is a conflict.
+            transcript: The new name of the transcript, if somebody was told it; by default one is made.
+
+        Raises:
+            NotFound: There is no such session.
+            Conflict: It is archived, is a main session, works, or messages wait for it.
+            JournalError: It could not be recorded, or the transcript not renamed: then the next start does that.
+        """
+        check_archive(self._known(key), is_forced=is_forced)
+        async with self.at_rest(key) as keeper:
+            return await archive_session(keeper, why, transcript)
+
+    # --- after a start ------------------------------------------------------------------------------------------------
+
+    async def recover(self) -> tuple[str, ...]:
+        """Report what an earlier process did not report, begin what waits, and return the keys whose turn was cut.
+
+        Called once, when the watcher is ready. For each of the keys the caller says what follows: `resume_cut` or `drop_cut`.
+
+        Raises:
+            JournalError: The store cannot be read, or nothing can be recorded.
+        """
+        rows: dict[str, dict[str, bool]] = {}
+        for row in self._parts.record.registry.inbound.values():
+            left = self._left.get(row.session, LeftItems())
+            stored = {item.id for item in (*left.ready, *left.held)}
+            rows.setdefault(row.session, {})[row.item] = row.item in stored
+        self._left = {}
+        await finish_archives(self._parts)
+        cut = []
+        for key, items in rows.items():
+            if key in self._running:
+                continue
+            keeper = self._keeper(SessionKey.parse(key))
+            await settle_left(keeper, items)
+            if keeper.items.taken:
+                cut.append(key)
+            self._wake(keeper)
+        return tuple(cut)
+
+    def adopt(self, left: Mapping[str, LeftItems]) -> None:
+        """Take over what the store holds from an earlier process; called once, before anything is put."""
+        self._left = dict(left)
+        for key, items in left.items():
+            adopt(self._keeper(SessionKey.parse(key)), items)
+
+    # --- stopping -----------------------------------------------------------------------------------------------------
+
+    async def drain(self) -> None:
+        """Begin no turn any more, and wait until those that run have ended and the sessions are closed."""
+        self._is_stopping = True
+        for keeper in self._keepers.values():
+            keeper.items.pauses += 1
+            keeper.close()
+        while self._running:
+            await next(iter(self._running.values())).ended.wait()
+
+    def kill(self, key: str, why: str = "killed") -> bool:
+        """Kill the keeper of a session, and its session with it, in the middle of its turn; False if it has none."""
+        keeper, running = self._keepers.get(key), self._running.get(key)
+        if keeper is None or running is None or running.supervisor is None:
+            return False
+        keeper.cut(why)
+        running.supervisor.ref.kill(why)
+        return True
+
+    def cut_all(self, why: str) -> None:
+        """End all sessions now, and begin none any more; their turns are left to be resumed."""
+        self._is_stopping = True
+        for key in list(self._running):
+            self.kill(key, why)
+
+
+@asynccontextmanager
+async def open_keepers(
+    *,
+    config: Callable[[], GatewayConfig],
+    record: GatewayRecord,
+    store: InboxStore,
+    lanes: TurnLanes,
+    watcher: TurnWatcher,
+    on_event: OnSessionEvent,
+    open_model: OpenModel,
+    tools_for: ToolsFor,
+    ports: Ports,
+    state_folder: Path,
+    base: Path | None = None,
+    opener: Opener = open_kept,
+    on_broken: Callable[[str, str], object] | None = None,
+    mask: Mask | None = None,
+) -> AsyncIterator[KeeperSet]:
+    """Open the sessions of a gateway; leaving the block ends what runs, and leaves turns to be resumed.
+
+    Args:
+        config: Returns the configuration that is in force.
+        record: The gateway's journal and registry.
+        store: The gateway's store of inputs; nobody else puts into it.
+        lanes: The places of turns.
+        watcher: Hears about turns.
+        on_event: Called with each event of a session; it may only store values and wake tasks.
+        open_model: Returns the model for an agent id and a reference.
+        tools_for: Returns the tools that there are for a session; the policy takes some away.
+        ports: Time, ids, disk and threads.
+        state_folder: Has the run folders.
+        base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
+        opener: Opens a session; for tests.
+        on_broken: Called with the key of a session that cannot be kept, and the reason; it may only store values and wake tasks.
+        mask: Hides secrets in what `read_history` returns; by default those of the environment.
+    """
+    parts = KeeperParts(
+        config=config,
+        record=record,
+        store=store,
+        lanes=lanes,
+        watcher=watcher,
+        on_event=on_event,
+        open_model=open_model,
+        tools_for=tools_for,
+        ports=ports,
+        state_folder=state_folder,
+        base=base or state_folder.parent,
+        opener=opener,
+        on_broken=on_broken,
+        mask=mask or Secrets(os.environ).mask,
+    )
+    async with (
+        open_runtime(ports=ports, recorder=record.journal.recorder, check_open=record.journal.check_open) as runtime,
+        trio.open_nursery() as nursery,
+    ):
+        keepers = KeeperSet(parts, runtime, nursery)
+        keepers.adopt(await read_left(parts))
+        try:
+            yield keepers
+        finally:
+            keepers.cut_all("the gateway stops")
+        nursery.cancel_scope.cancel("the gateway stops")

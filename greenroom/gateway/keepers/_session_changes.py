@@ -1,0 +1,165 @@
+"""Changes of sessions: reset, settings, archive.
+
+Rule 1: the event is durable before files are renamed; a start finishes what was not. Rule 2: a session that is reset or archived is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from greenroom.core import JournalError, UsageError
+from greenroom.gateway._errors import Conflict
+from greenroom.gateway.announce._queue_plan import QueueMode
+from greenroom.gateway.keepers._agent_setup import EFFORTS, sessions_folder
+from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
+from greenroom.gateway.keepers._turn_lookup import TRANSCRIPT
+from greenroom.gateway.keepers._turn_reporter import unread_end
+from greenroom.gateway.record._archive_names import archived_transcript
+from greenroom.gateway.record._gateway_events import SessionArchived, SessionPatched, SessionReset
+from greenroom.gateway.record._machines import SessionState
+from greenroom.gateway.record._rows import SessionRow
+from greenroom.gateway.routing._session_key import MainSession, SessionKey, read_label
+from greenroom.permissions import parse_mode
+from greenroom.store import new_uuid
+
+ARCHIVED: Final = "its session is archived"
+RESET: Final = "its session was reset"
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "thinking": tuple(EFFORTS),
+    "queue": tuple(QueueMode),
+    "send_policy": ("allow", "deny"),
+    "origin": ("owner", "people", "group"),
+}
+_OTHERS: Final = frozenset({"model", "permission_mode"})
+_OF_OPENING: Final = frozenset({"model", "thinking", "permission_mode", "origin"})
+
+
+def run_folder(parts: KeeperParts, row: SessionRow) -> Path:
+    """Return the run folder of a session."""
+    return sessions_folder(parts.state_folder, SessionKey.parse(row.key)) / row.session_id
+
+
+async def reset_session(keeper: SessionKeeper, who: str) -> str:
+    """Give a closed session a new run folder, archive the transcript of the former one, and return the new id."""
+    parts, former = keeper.parts, keeper.row
+    id_, name = new_uuid(parts.ports.ids), await _free_name(parts, former)
+    await parts.record.write(
+        SessionReset(at_s=parts.now(), session=keeper.name, session_id=id_, why=f"reset by {who}" if who else "reset")
+    )
+    for item in tuple(keeper.items.taken):  # the turn that was cut is not resumed in another conversation
+        await parts.watcher.turn_ended(unread_end(keeper.name, former.session_id, (item,), RESET))
+        keeper.settle(item, RESET)
+    await _rename(parts, former, name)
+    return id_
+
+
+async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], label: str | None) -> None:
+    """Record changed settings of a session.
+
+    Raises:
+        UsageError: One is unknown, or has a wrong value.
+    """
+    if keeper.row.state is SessionState.ARCHIVED:
+        raise Conflict(f"session {keeper.name!r} is archived")
+    for name, value in settings.items():
+        _check(name, value)
+    parts = keeper.parts
+    label = None if label is None else read_label(label)
+    await parts.record.write(
+        SessionPatched(at_s=parts.now(), session=keeper.name, settings=dict(settings), label=label)
+    )
+
+
+def needs_reopening(settings: Mapping[str, object]) -> bool:
+    """True if changed settings count only for a session that is opened anew."""
+    return bool(_OF_OPENING & settings.keys())
+
+
+def _check(name: str, value: object) -> None:
+    if value is None and (name in _WORDS or name in _OTHERS):
+        return
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            raise UsageError(f"{name} must be one of {', '.join(_WORDS[name])}, got {value!r}")
+    elif name in _OTHERS:
+        if not isinstance(value, str) or not value.strip():
+            raise UsageError(f"{name} must be a text that is not empty, got {value!r}")
+        if name == "permission_mode":
+            parse_mode(value)
+    else:
+        raise UsageError(f"unknown setting {name!r}; expected one of: {', '.join(sorted({*_WORDS, *_OTHERS}))}")
+
+
+def check_archive(keeper: SessionKeeper, *, is_forced: bool) -> None:
+    """Refuse to archive a session that has to stay.
+
+    Raises:
+        Conflict: It is a main session, or works, or messages wait for it.
+    """
+    if isinstance(keeper.key.rest, MainSession):
+        raise Conflict(f"cannot archive {keeper.name!r}: it is the main session of its agent; reset it instead")
+    if keeper.is_busy and not is_forced:
+        raise Conflict(f"cannot archive {keeper.name!r}: a turn of it runs or waits; stop it first")
+    if keeper.items.held and not is_forced:
+        raise Conflict(f"cannot archive {keeper.name!r}: {len(keeper.items.held)} messages wait for it")
+
+
+async def archive_session(keeper: SessionKeeper, why: str, name: str) -> str:
+    """Archive a closed session, and return the name of its transcript."""
+    parts, row = keeper.parts, keeper.row
+    name = name or await _free_name(parts, row)
+    for item in (*keeper.items.handed, *keeper.items.held):
+        await parts.store.withdraw(keeper.name, item)
+        await parts.watcher.turn_ended(unread_end(keeper.name, row.session_id, (item,), ARCHIVED))
+        keeper.settle(item, ARCHIVED)
+    keeper.end_asides()
+    await parts.record.write(SessionArchived(at_s=parts.now(), session=keeper.name, transcript=name, why=why))
+    await _rename(parts, row, name)
+    return name
+
+
+async def finish_archives(parts: KeeperParts) -> None:
+    """Rename the transcripts of archived sessions that an earlier process did not rename."""
+    rows = [row for row in parts.record.registry.sessions.values() if row.state is SessionState.ARCHIVED]
+
+    def unfinished() -> list[SessionRow]:
+        return [row for row in rows if row.transcript and (_transcripts(parts, row) / TRANSCRIPT).exists()]
+
+    for row in await parts.ports.blocking.run(unfinished):
+        await _rename(parts, row, row.transcript)
+
+
+async def archive_name(parts: KeeperParts, key: str) -> str:
+    """Return the name that the transcript of a session has once it is archived, if that happens now."""
+    return await _free_name(parts, parts.record.registry.sessions[key])
+
+
+async def _free_name(parts: KeeperParts, row: SessionRow) -> str:
+    moment: datetime = parts.ports.clock.wall()
+
+    def find() -> str:
+        folder = _transcripts(parts, row)
+        taken = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+        return archived_transcript(TRANSCRIPT, moment, taken)
+
+    return await parts.ports.blocking.run(find)
+
+
+async def _rename(parts: KeeperParts, row: SessionRow, name: str) -> None:
+    folder = _transcripts(parts, row)
+
+    def rename() -> None:
+        if (folder / TRANSCRIPT).exists() and not (folder / name).exists():
+            (folder / TRANSCRIPT).rename(folder / name)
+
+    try:
+        await parts.ports.blocking.run(rename)
+    except OSError as error:
+        raise JournalError(str(folder / TRANSCRIPT), f"it cannot be renamed: {error}") from error
+
+
+def _transcripts(parts: KeeperParts, row: SessionRow) -> Path:
+    return run_folder(parts, row) / "transcripts"

@@ -1,0 +1,130 @@
+"""What the files of a session tell of the turn that took up an item: an earlier process may have ended before it reported that.
+
+Rule 1: the files are read, and the session is not opened. Rule 2: a turn that its process cut has not ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.actors import State
+from greenroom.agents import load_conversation
+from greenroom.agents.events import AgentDefined
+from greenroom.core import JournalError, UsageError
+from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnFold, TurnOver
+from greenroom.gateway.record._archive_names import DELETED
+from greenroom.session import EVENTS, SessionBegan
+from greenroom.trace import JOURNAL, read_journal
+
+TRANSCRIPT: Final = "main.jsonl"
+
+
+@final
+@attrs.frozen
+class ItemFate:
+    """What became of an item."""
+
+    is_read: bool = False
+    """True if a turn has taken it up."""
+    over: TurnOver | None = None
+    """The end of that turn; None if there was none, or it was cut."""
+    gone: str = ""
+    """Why it was read by no turn; empty if it was, or waits."""
+
+
+def transcript_path(run_folder: Path) -> Path:
+    """Return the transcript of a session, archived or not. It blocks."""
+    path = run_folder / "transcripts" / TRANSCRIPT
+    if path.exists():
+        return path
+    archived = sorted(path.parent.glob(f"{TRANSCRIPT}{DELETED}*"))
+    return archived[-1] if archived else path
+
+
+def transcript_lines(run_folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of the transcript of a session, archived or not; a torn one is left out. It blocks."""
+    return _lines(transcript_path(run_folder))
+
+
+def look_up(run_folder: Path, item: str) -> ItemFate:
+    """Return what became of an item of a session. It blocks."""
+    path = transcript_path(run_folder)
+    line, said, is_read = _final_message(path, item)
+    over, was_last, gone = _end_in_journal(run_folder / JOURNAL, item)
+    if not is_read and over is None:
+        return ItemFate(gone=gone)
+    if was_last and _was_lost(path):
+        return ItemFate(is_read=True)
+    if over is None:
+        over = TurnOver(state=State.COMPLETED, taken=(item,))
+    return ItemFate(is_read=True, over=attrs.evolve(over, line=line, said=said))
+
+
+def _was_lost(path: Path) -> bool:
+    try:
+        return load_conversation(path).was_lost
+    except UsageError:
+        return False
+
+
+def _end_in_journal(path: Path, item: str) -> tuple[TurnOver | None, bool, str]:
+    """Return the end of the last turn that took up an item, whether no other turn followed, and why the item is gone."""
+    try:
+        entries = read_journal(path, EVENTS).entries
+    except JournalError:
+        return None, True, ""
+    fold, over, was_last, gone = TurnFold(""), None, True, ""
+    for entry in entries:
+        event = entry.event
+        match event:
+            case AgentDefined(transcript="main.jsonl"):
+                fold.main = event.actor
+            case SessionBegan():
+                fold.is_open = False
+        match fold.take(event):
+            case ItemsTaken(taken) if taken == item:
+                over, was_last = None, True
+            case ItemGone(left, why) if left == item:
+                gone = why
+            case TurnOver() as ended if item in ended.taken or item in ended.dropped:
+                over, was_last = ended, True
+            case TurnOver():
+                was_last = False
+    return over, was_last, gone
+
+
+def _final_message(path: Path, item: str) -> tuple[str, str, bool]:
+    """Return the id and text of the final message of the turn that took up an item, and whether the item is in the transcript."""
+    line, said, is_read, is_final = "", "", False, False
+    for values in _lines(path):
+        if not is_read:
+            is_read = values.get("uuid") == item or item in (values.get("items") or ())
+            continue
+        content = (values.get("message") or {}).get("content")
+        blocks = content if isinstance(content, list) else []
+        if values.get("type") == "user" and is_final and not values.get("isMeta"):
+            break
+        if values.get("type") == "assistant":
+            text = "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
+            line, said = str(values.get("uuid", "")), text or said
+            is_final = not any(block.get("type") == "tool_use" for block in blocks)
+    return line, said, is_read
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open("rb") as lines:
+            for text in lines:
+                try:
+                    values = json.loads(text)
+                except ValueError:  # torn
+                    continue
+                if isinstance(values, dict):
+                    yield values
+    except OSError:
+        return

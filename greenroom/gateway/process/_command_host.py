@@ -1,0 +1,165 @@
+"""The parts of a gateway as commands of chats use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, final
+
+from greenroom.core import UsageError
+from greenroom.gateway.commands import _chat_state as steps
+from greenroom.gateway.commands._chat_commands import CommandHost
+from greenroom.gateway.commands._command_texts import SEND_WAIT_S, SendOutcome, StopOutcome
+from greenroom.gateway.commands._subagent_texts import LogMessage
+from greenroom.gateway.keepers._agent_setup import lane_of
+from greenroom.gateway.process._gateway_parts import GatewayParts
+from greenroom.gateway.process._history import read_history
+from greenroom.gateway.record._machines import EndCause
+from greenroom.gateway.record._rows import Pairing
+from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.gateway.runs._child_models import own_model, own_thinking
+from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
+from greenroom.gateway.runs._run_stops import Stopped
+from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, QuestionEnd
+from greenroom.gateway.trust._pairing import PairingResult
+from greenroom.gateway.trust._reception import CommandCaller
+from greenroom.inbox import HUMAN
+
+
+def command_host(find_parts: Callable[[], GatewayParts]) -> CommandHost:
+    """Return the parts as commands use them.
+
+    Args:
+        find_parts: Returns the parts, when a command is carried out.
+    """
+    wired = _Wired(find_parts)
+    return CommandHost(
+        state=wired.state,
+        stop_chat=wired.stop_chat,
+        stop_runs=wired.stop_runs,
+        reset=wired.reset,
+        patch=wired.patch,
+        compact=wired.compact,
+        send=wired.send,
+        log=wired.log,
+        answer=wired.answer,
+        change_pairing=wired.change_pairing,
+    )
+
+
+@final
+class _Wired:
+    def __init__(self, find_parts: Callable[[], GatewayParts]) -> None:
+        self._find = find_parts
+
+    def state(self, key: SessionKey, caller: CommandCaller) -> steps.ChatState:
+        parts = self._find()
+        return steps.ChatState(
+            key=str(key),
+            caller=caller,
+            now_s=parts.now_s(),
+            registry=parts.registry,
+            is_busy=parts.keepers.is_busy(str(key)),
+            turn_senders=self._senders(parts, str(key)),
+            facts=self._facts(parts, key),
+            questions=parts.approvals.open_questions(),
+            models=tuple(parts.settings.models.aliases),
+            transcript_of=lambda session: self._transcript(parts, session),
+        )
+
+    @staticmethod
+    def _senders(parts: GatewayParts, key: str) -> frozenset[str]:
+        items = tuple(row.item for row in parts.registry.inbound.values() if row.session == key and row.is_taken)
+        return parts.reception.senders.of(items)
+
+    @staticmethod
+    def _facts(parts: GatewayParts, key: SessionKey) -> steps.StatusFacts:
+        row = parts.registry.sessions.get(str(key))
+        settings: Mapping[str, Any] = row.settings if row is not None else {}
+        lane = lane_of(key)
+        figures = parts.lanes.statistics()[lane]
+        waiting = [each for each in parts.registry.inbound.values() if each.session == str(key) and not each.is_taken]
+        return steps.StatusFacts(
+            model=own_model(parts.settings, key.agent, settings).primary,
+            thinking=own_thinking(parts.settings, key.agent, settings),
+            queue=str(settings.get("queue") or parts.settings.messages.queue.mode),
+            waiting=len(waiting),
+            lane=lane,
+            lane_active=figures.active,
+            lane_width=figures.width,
+            lane_waiting=figures.waiting,
+        )
+
+    @staticmethod
+    def _transcript(parts: GatewayParts, session: str) -> str:
+        row = parts.registry.sessions.get(session)
+        if row is None:
+            return ""
+        return str(transcript_place(parts.folder.path, row.key, row.session_id, row.transcript or TRANSCRIPT))
+
+    async def stop_chat(self, key: str, with_children: bool, who: str) -> StopOutcome:  # noqa: FBT001 - as the host says
+        parts = self._find()
+        had_turn = parts.keepers.is_busy(key)
+        has_ended = await parts.keepers.stop_turn(key, who=who, cause=EndCause.STOP)
+        is_left = had_turn and parts.keepers.is_busy(key)
+        turn: Literal["ended", "none", "failed"] = "ended" if has_ended else "failed" if is_left else "none"
+        if not with_children or key not in parts.registry.sessions:
+            return StopOutcome(turn=turn)
+        stopped = await parts.runs.stop(key, who)
+        return StopOutcome(turn=turn, stopped=stopped.stopped, failed=stopped.failed, ended_before=stopped.ended_before)
+
+    async def stop_runs(self, runs: Sequence[str], who: str) -> StopOutcome:
+        parts = self._find()
+        outcomes: list[Stopped] = [await parts.runs.stop(run, who) for run in runs]
+        return StopOutcome(
+            stopped=tuple(run for each in outcomes for run in each.stopped),
+            failed=tuple(run for each in outcomes for run in each.failed),
+            ended_before=tuple(run for each in outcomes for run in each.ended_before),
+        )
+
+    async def reset(self, key: str, who: str) -> object:
+        return await self._find().keepers.reset(key, who=who)
+
+    async def patch(self, key: str, settings: Mapping[str, Any]) -> object:
+        await self._find().keepers.patch(key, settings)
+        return None
+
+    async def compact(self, key: str, who: str) -> object:
+        raise UsageError(
+            "compacting on request is not available; a conversation is compacted by itself when it is long"
+        )
+
+    async def send(self, session: str, text: str, caller: CommandCaller) -> SendOutcome:
+        runs = self._find().runs
+        run = await runs.begin(SessionKey.parse(session), text, HUMAN)
+        ended = await runs.wait(run, SEND_WAIT_S)
+        if not ended.is_ended:
+            return SendOutcome(state="running", run=run)
+        if ended.error:
+            return SendOutcome(state="failed", run=run, text=ended.error)
+        return SendOutcome(state="replied", run=run, text=runs.reply_of(run))
+
+    async def log(self, session: str, limit: int, with_tools: bool) -> Sequence[LogMessage]:  # noqa: FBT001 - likewise
+        parts = self._find()
+        history = await read_history(
+            parts.folder.path,
+            parts.registry.sessions[session],
+            blocking=parts.ports.blocking,
+            mask=parts.secrets.mask,
+            limit=limit,
+            has_tools=with_tools,
+        )
+        return [LogMessage(is_user=each["role"] == "user", text=each["text"]) for each in history["messages"]]
+
+    async def answer(self, id_: str, answer: ApprovalWord, who: str) -> tuple[AnswerReceipt, QuestionEnd | None]:
+        desk = self._find().approvals
+        return await desk.answer(id_, answer, who=who), desk.end_of(id_)
+
+    async def change_pairing(self, step: steps.ChangePairing, who: str) -> tuple[PairingResult, Pairing | None]:
+        desk = self._find().pairing
+        match step.verb:
+            case "approve":
+                return await desk.approve(step.code, who=who)
+            case "reject":
+                return await desk.reject(step.code, who=who)
+        is_done = await desk.remove(step.channel, "default", step.sender, who=who)
+        return (PairingResult.DONE if is_done else PairingResult.UNKNOWN), None

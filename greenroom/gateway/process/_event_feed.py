@@ -1,0 +1,168 @@
+"""The feed of clients: what the record says, once it is durable, and what sessions say while they work.
+
+Rule 1: an event of the record is told when it is durable, in its order. Rule 2: feeding never waits for a client, and nobody waits for the
+feed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, final
+
+import trio
+
+from greenroom.core import CLASS, SEQ, Event, JournalError, Record, event_of
+from greenroom.gateway.process._shown_rows import shown_delivery, shown_run, shown_session
+from greenroom.gateway.record import _gateway_events as gateway
+from greenroom.gateway.record import _run_events as work
+from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.record._run_events import GatewayEvent
+from greenroom.gateway.rpc._hub import EventHub
+from greenroom.session import AnswerPiece
+
+_AGAIN_S: Final = 1.0
+MAX_WAITING: Final = 10_000
+"""Events that wait to be durable; beyond it the oldest are not told."""
+
+
+@final
+class EventFeed:
+    """The feed. Events of the record are taken by `hear`, those of sessions by `hear_session`.
+
+    Args:
+        record: The gateway's journal and registry.
+        hub: Where events are published.
+    """
+
+    def __init__(self, record: GatewayRecord, hub: EventHub) -> None:
+        self._record = record
+        self._hub = hub
+        self._waiting: deque[tuple[int, GatewayEvent]] = deque(maxlen=MAX_WAITING)
+        self._wake = trio.Event()
+        self._said: dict[str, int] = {}
+        """Characters of the running answer of each session."""
+
+    def hear(self, record: Record) -> None:
+        """Take an event of the record; called by its recorder."""
+        if record[CLASS] in self._TELL:
+            event = event_of(record)
+            assert isinstance(event, GatewayEvent)
+            self._waiting.append((record[SEQ], event))
+            self._wake.set()
+
+    def hear_session(self, session: str, event: Event) -> None:
+        """Take an event of a session's stream: pieces of answers are told as they come."""
+        piece = _text_of(event.piece) if isinstance(event, AnswerPiece) else ""
+        if not piece:
+            return
+        at = self._said.get(session, 0)
+        self._said[session] = at + len(piece)
+        payload = {"sessionKey": session, "state": "delta", "message": piece, "at": at}
+        self._hub.publish("chat", session, payload, delta_of=session)
+
+    def end_of_turn(self, session: str, payload: Mapping[str, Any]) -> None:
+        """Tell the end of a turn, which is on record."""
+        self._said.pop(session, None)
+        self._hub.publish("chat", session, {"sessionKey": session, **payload})
+
+    async def run(self) -> None:
+        """Tell events as they become durable, until cancelled."""
+        stop = self._record.journal.recorder.listen(self.hear)
+        try:
+            while True:
+                while not self._waiting:
+                    self._wake = trio.Event()
+                    await self._wake.wait()
+                seq, event = self._waiting[0]
+                try:
+                    await self._record.journal.wait_durable(seq)
+                except JournalError:
+                    await trio.sleep(_AGAIN_S)
+                    continue
+                self._waiting.popleft()
+                self._TELL[type(event)](self, event)
+        finally:
+            stop()
+
+    def _session(self, event: Any) -> None:
+        row = self._record.registry.sessions.get(event.session)
+        if row is not None:
+            self._hub.publish("session", row.key, shown_session(row))
+
+    def _run(self, event: Any) -> None:
+        run = self._record.registry.run(event.run)
+        if run is not None:
+            payload = {"phase": _PHASES[type(event)], **shown_run(run)}
+            self._hub.publish("agent", run.session, payload)
+
+    def _delivery(self, event: Any) -> None:
+        row = self._record.registry.delivery(event.delivery)
+        if row is not None:
+            self._hub.publish("delivery", row.session, shown_delivery(row))
+        else:
+            self._hub.publish("delivery", "", {"deliveryId": event.delivery, "state": "settled"})
+
+    def _channel(self, event: Any) -> None:
+        is_connected = isinstance(event, gateway.ChannelConnected)
+        payload = {"channel": event.channel, "accountId": event.account, "connected": is_connected}
+        self._hub.publish("channel", "", payload if is_connected else payload | {"error": event.why})
+
+    def _pairing(self, event: Any) -> None:
+        payload = {"channel": event.channel, "accountId": event.account, "sender": event.sender}
+        self._hub.publish("pairing", "", payload | {"state": event.kind.partition(".")[2]})
+
+    def _asked(self, event: gateway.ApprovalAsked) -> None:
+        payload = {"approvalId": event.approval, "sessionKey": event.session, "tool": event.tool, "state": "asked"}
+        self._hub.publish("approval", event.session, payload | {"expiresMs": int(event.expires_s * 1000)})
+
+    def _answered(self, event: gateway.ApprovalAnswered) -> None:
+        payload = {"approvalId": event.approval, "decision": event.answer, "who": event.who, "state": "answered"}
+        self._hub.publish("approval", "", payload)
+
+    def _job(self, event: Any) -> None:
+        payload: dict[str, Any] = {"jobId": event.job, "phase": event.kind.partition(".")[2]}
+        if isinstance(event, gateway.CronDue):
+            payload["run"] = event.run
+        if isinstance(event, gateway.CronEnded):
+            payload["outcome"] = event.outcome
+        self._hub.publish("cron", "", payload)
+
+    _TELL: ClassVar[Mapping[type[Event], Callable[[EventFeed, Any], None]]] = {
+        **dict.fromkeys(
+            (
+                gateway.SessionMade,
+                gateway.SessionOpened,
+                gateway.SessionClosed,
+                gateway.SessionReset,
+                gateway.SessionPatched,
+                gateway.SessionArchived,
+            ),
+            _session,
+        ),
+        **dict.fromkeys((work.RunRegistered, work.RunQueued, work.RunBegan, work.RunEnded), _run),
+        **dict.fromkeys(
+            (work.DeliveryDue, work.DeliveryEnded, work.DeliveryBlocked, work.DeliveryDismissed), _delivery
+        ),
+        **dict.fromkeys((gateway.ChannelConnected, gateway.ChannelLost), _channel),
+        **dict.fromkeys((gateway.PairingAsked, gateway.PairingApproved, gateway.PairingRemoved), _pairing),
+        gateway.ApprovalAsked: _asked,
+        gateway.ApprovalAnswered: _answered,
+        **dict.fromkeys(
+            (gateway.CronAdded, gateway.CronChanged, gateway.CronRemoved, gateway.CronDue, gateway.CronEnded), _job
+        ),
+    }
+
+
+def _text_of(piece: Mapping[str, Any]) -> str:
+    """Return the text that an event of a provider's stream adds to an answer; empty for another event."""
+    delta = piece.get("delta")
+    return str(delta.get("text", "")) if isinstance(delta, Mapping) and delta.get("type") == "text_delta" else ""
+
+
+_PHASES: Final[Mapping[type[Event], str]] = {
+    work.RunRegistered: "accepted",
+    work.RunQueued: "queued",
+    work.RunBegan: "start",
+    work.RunEnded: "end",
+}

@@ -1,0 +1,198 @@
+"""Runs over real sessions with a scripted model: from a message in a chat to the result of the sub-agent in it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+from trio.testing import MockClock
+
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._keepers import KeeperSet, open_keepers
+from greenroom.gateway.keepers._seams import NewInput
+from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.record._gateway_events import GatewayBegan
+from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
+from greenroom.gateway.record._recovery_plan import Recovery
+from greenroom.gateway.routing._session_key import room_key
+from greenroom.gateway.runs._deliveries import open_deliveries
+from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.tools._session_tools import session_tools
+from greenroom.gateway.tools._session_view import SessionView
+from greenroom.inbox import HUMAN
+from greenroom.models import Call, ModelRequest, PlaybookModel
+from greenroom.store import open_inbox_store
+from greenroom.tasks import TaskState
+from greenroom.testing import virtual_ports
+from tests.gateway.runs.fakes import CHAT, MAIN, FakeChannel, settle
+
+
+@attrs.define
+class RealGateway:
+    record: GatewayRecord
+    runs: Runs
+    keepers: KeeperSet
+    channel: FakeChannel
+    requests: list[ModelRequest]
+
+    @property
+    def registry(self) -> Any:
+        return self.record.registry
+
+    async def say(self, text: str, id_: str) -> None:
+        await self.keepers.put(MAIN, NewInput(id=id_, text=text, origin=HUMAN, route=CHAT))
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path,
+    script: Callable[[ModelRequest], Any],
+    channel: FakeChannel,
+    *,
+    wait_s: float = 1.0,
+    width: int = 4,
+    shares: bool = False,
+) -> AsyncIterator[RealGateway]:
+    """Open a gateway without doors in a folder, on what earlier ones left there."""
+    state, ports, config = folder / "state", virtual_ports(1), GatewayConfig()
+    state.mkdir(exist_ok=True)
+    (folder / "workspace").mkdir(exist_ok=True)
+    requests: list[ModelRequest] = []
+
+    def answer(request: ModelRequest) -> Any:
+        requests.append(request)
+        return script(request)
+
+    model = PlaybookModel({"main": answer}, wait_s=wait_s)
+    lanes = TurnLanes({"main": width, "subagent": 8})
+    async with (
+        open_gateway_journal(state, ports=ports) as record,
+        open_deliveries(lambda: config, record, lambda *_: channel, ports.clock) as deliveries,
+    ):
+        await record.write(GatewayBegan(at_s=ports.clock.wall().timestamp(), process=1))
+        store = await open_inbox_store(state / "inbox.sqlite", blocking=ports.blocking, wall=ports.clock.wall)
+        runs = Runs(lambda: config, record, deliveries, ports, state)
+        view = SessionView(
+            config=lambda: config,
+            registry=record.registry,
+            lanes=lanes,
+            ports=ports,
+            state=state,
+            hears_others=(lambda _: False) if shares else None,
+        )
+        try:
+            async with (
+                open_keepers(
+                    config=lambda: config,
+                    record=record,
+                    store=store,
+                    lanes=lanes,
+                    watcher=runs,
+                    on_event=lambda *_: None,
+                    open_model=lambda *_: model,
+                    tools_for=lambda key: session_tools(key, runs, view),
+                    ports=ports,
+                    state_folder=state,
+                ) as keepers,
+                runs.serve(keepers),
+            ):
+                await runs.recover(Recovery(takes_keys=lambda _: False))
+                yield RealGateway(record, runs, keepers, channel, requests)
+        finally:
+            with trio.CancelScope(shield=True):
+                await store.aclose()
+
+
+def last_text(request: ModelRequest) -> str:
+    """Return the last texts of a request."""
+    return "\n".join(str(getattr(block, "text", block)) for block in request.messages[-1].content)
+
+
+def scripted(request: ModelRequest) -> Any:
+    """Answer as the requester, and as its sub-agent."""
+    text = str(request.messages[-1])
+    if "Your run has ended" in text:
+        return "there are 42 files"
+    if "count the files" in text and "please" not in text:
+        return "I counted: 42"
+    if "please count" in text:
+        return [Call("sessions_spawn", {"task": "count the files", "label": "files"})]
+    if "A sub-agent that you started" in text:
+        return "NO_REPLY"
+    return "it is on its way"
+
+
+async def test_a_spawned_sub_agent_announces_to_the_chat_once(tmp_path: Path, autojump_clock: MockClock) -> None:
+    channel = FakeChannel()
+    async with opened(tmp_path, scripted, channel) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(600):
+            while len(channel.chat) < 2:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+        (run,) = gateway.registry.runs
+        await settle(gateway, run)  # type: ignore[arg-type]
+
+        assert channel.texts[0] == "it is on its way"
+        assert channel.texts[1].startswith(
+            '"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s'
+        )
+        assert len(channel.chat) == 2
+
+
+async def test_a_run_that_a_restart_cut_is_resumed_and_announced_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    channel = FakeChannel()
+    async with opened(tmp_path, scripted, channel, wait_s=20.0) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(600):
+            while not gateway.registry.runs:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+        (run,) = gateway.registry.runs
+        await trio.sleep(5)
+        assert gateway.registry.runs[run].began_s
+        assert not gateway.registry.runs[run].is_ended
+
+    async with opened(tmp_path, scripted, channel, wait_s=20.0) as gateway:
+        await settle(gateway, run)  # type: ignore[arg-type]
+        await trio.sleep(200)
+
+        assert gateway.registry.runs[run].state is TaskState.COMPLETED
+        texts = channel.texts
+        assert sum(text.startswith('"files"\nStatus: success') for text in texts) == 1
+        assert len(texts) == 2
+
+
+async def test_a_chain_of_messages_ends_on_one_place(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Main asks a room and waits, the room asks another one and waits: all three end, on a lane of width 1."""
+    rooms = [room_key("main", "irc", "group", name) for name in ("#a", "#b")]
+
+    def script(request: ModelRequest) -> Any:
+        text = str(request.messages[-1])
+        if len(request.messages) > 1:
+            return "it ended" if "the end" in text or "it ended" in text else "no"
+        for said, room in (("to a", rooms[0]), ("to b", rooms[1])):
+            if said in text:
+                return [
+                    Call("sessions_send", {"sessionKey": str(room), "message": "to b" if said == "to a" else "last"})
+                ]
+        return "the end"
+
+    channel = FakeChannel()
+    async with opened(tmp_path, scripted, channel) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(600):
+            while len(channel.chat) < 2:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+        (run,) = gateway.registry.runs
+        await settle(gateway, run)  # type: ignore[arg-type]
+
+        assert channel.texts[0] == "it is on its way"
+        assert channel.texts[1].startswith(
+            '"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s'
+        )
+        assert len(channel.chat) == 2
