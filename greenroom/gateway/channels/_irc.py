@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import ClassVar, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import trio
@@ -47,7 +47,7 @@ PART_BYTES: Final = 2_000
 MAX_UNHEARD: Final = 1_000
 """Messages that were read and are not stored yet; beyond it nothing is read."""
 FRESH_S: Final = 30.0
-"""How long a nick is believed to be that of the person who spoke with it."""
+"""Seconds for which a nick counts as that of the person who spoke with it."""
 CONNECT_S: Final = 30.0
 _MAX_PEOPLE: Final = 1_000
 
@@ -101,7 +101,7 @@ class IrcClient:
         UsageError: A password would go to another machine without encryption.
     """
 
-    traits: ClassVar[ChannelTraits] = ChannelTraits(limit=PART_BYTES, measure=utf8_bytes)
+    traits = ChannelTraits(limit=PART_BYTES, measure=utf8_bytes)
 
     def __init__(
         self,
