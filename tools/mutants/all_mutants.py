@@ -10,6 +10,7 @@ from tools.mutants.gateway import GATEWAY
 from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
+from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
@@ -25,6 +26,7 @@ MUTANTS: Final = (
     *GATEWAY_CHANNELS,
     *GATEWAY_CONFIGURATION,
     *GATEWAY_TRUST,
+    *GATEWAY_RUNS,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,

@@ -231,7 +231,6 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
         ChatCommand(
             name="status",
             summary="model, tokens, cost, queue, lane and sub-agents",
-            methods={"status": "read"},
             plan=lambda state, _: PlainAnswer(texts.status_text(state)),
         ),
         ChatCommand(
@@ -247,7 +246,10 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             plan=lambda _, __: ResetChat(),
         ),
         ChatCommand(
-            name="reset", summary="the same", methods={"sessions.reset": "write"}, plan=lambda _, __: ResetChat()
+            name="reset",
+            summary="begin a new conversation, too",
+            methods={"sessions.reset": "write"},
+            plan=lambda _, __: ResetChat(),
         ),
         ChatCommand(
             name="model",
@@ -308,12 +310,7 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             },
             plan=_pair,
         ),
-        ChatCommand(
-            name="compact",
-            summary="compact the conversation",
-            methods={"sessions.compact": "write"},
-            plan=lambda _, __: CompactChat(),
-        ),
+        ChatCommand(name="compact", summary="compact the conversation", plan=lambda _, __: CompactChat()),
         ChatCommand(
             name="whoami",
             summary="your id, and what you may do",

@@ -239,19 +239,15 @@ class SessionKeeper:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.reporter.run)
-                if session.was_cut and self.resumes:
-                    taken = tuple(self.items.taken)
-                    self.reporter.resumed = taken
-                    nursery.start_soon(session.resume_turn)
-                else:
-                    session.release()
-                self.resumes = False
+                self._begin_resumption(session, nursery)
+                session.release()
                 nursery.start_soon(self._watch_place, session)
-                nursery.start_soon(self._hand_in_always)
+                nursery.start_soon(self._hand_in_always, session, nursery)
                 await self._until_idle()
                 nursery.cancel_scope.cancel("the session is closed")
         except BaseException:
             self.cut("its keeper has ended")
+            self.resumes = bool(self.items.taken)  # by the next incarnation
             raise
 
     def _finish(self) -> None:
@@ -293,7 +289,7 @@ class SessionKeeper:
         while True:
             wake = self._idle_wake = trio.Event()
             limit_s = self.parts.config().session.close_after_minutes * 60.0
-            if self.is_closing or trio.current_time() - self.last_s >= limit_s:
+            if self.is_closing or trio.current_time() >= self.last_s + limit_s:  # as the wait below ends
                 if self.is_idle:
                     return
                 if not self.is_closing:
@@ -320,6 +316,7 @@ class SessionKeeper:
             self.parts.record.emit(InboundSettled(at_s=self.parts.now(), item=item, why=why))
         self.items.remove(item)
         self._queued.discard(item)
+        self.wake()  # a turn aside may have waited for it
 
     async def _order(self) -> OpenOrder:
         """Return what the session is opened as."""
@@ -406,9 +403,20 @@ class SessionKeeper:
 
     # --- handing in ---------------------------------------------------------------------------------------------------
 
-    async def _hand_in_always(self) -> None:
+    def _begin_resumption(self, session: KeptSession, nursery: trio.Nursery) -> None:
+        """Resume the turn that was cut, if that is wanted; behind what was handed in before."""
+        if not self.resumes:
+            return
+        self.resumes = False
+        if session.was_cut and self.items.taken:
+            assert self.reporter is not None
+            self.reporter.resumed = tuple(self.items.taken)
+            nursery.start_soon(session.resume_turn)
+
+    async def _hand_in_always(self, session: KeptSession, nursery: trio.Nursery) -> None:
         while True:
             wake = self._wake = trio.Event()
+            self._begin_resumption(session, nursery)
             await self.hand_in()
             self._idle_wake.set()
             await self._wait(wake)

@@ -104,13 +104,12 @@ class KeeperSet:
     """The sessions of a gateway. Made by `open_keepers`.
 
     Attributes:
-        runtime: The runtime of the keepers' actors, which other actors of the gateway may share.
         broken: The sessions that cannot be kept, each with the reason; `reset` makes one usable again.
     """
 
     def __init__(self, parts: KeeperParts, runtime: Runtime, nursery: trio.Nursery) -> None:
         self._parts = parts
-        self.runtime = runtime
+        self._runtime = runtime
         self._nursery = nursery
         self._keepers: dict[str, SessionKeeper] = {}
         self._running: dict[str, _Running] = {}
@@ -122,6 +121,11 @@ class KeeperSet:
 
     def __repr__(self) -> str:
         return f"<KeeperSet: {len(self._open)} open, {len(self._keepers)} known, {len(self.broken)} broken>"
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime of the gateway, for the actors beside keepers."""
+        return self._runtime
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -395,7 +399,7 @@ class KeeperSet:
 
     async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
         name = keeper.name.replace("/", "%2F")
-        running.supervisor = supervisor = await self.runtime.spawn_supervisor(name, KEEPER, escalates=False)
+        running.supervisor = supervisor = await self._runtime.spawn_supervisor(name, KEEPER, escalates=False)
         ref = await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
         ref.tell(Serve())
         async with trio.open_nursery() as nursery:

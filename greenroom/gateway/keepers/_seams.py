@@ -7,13 +7,15 @@ on record.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import attrs
 
 from greenroom.core import Event
 from greenroom.gateway.announce._announcement import SpentRequest
+from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._machines import EndCause
+from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import Origin
@@ -106,11 +108,28 @@ class Keepers(Protocol):
     async def patch(self, key: str, settings: Mapping[str, object], *, label: str | None = None) -> None:
         """Change settings of a session; they count from its next turn, and survive restarts."""
 
-    async def archive(self, key: str, *, why: str, is_forced: bool = False) -> str:
-        """Close a session for good, rename its transcript, and return the new name."""
+    async def archive(self, key: str, *, why: str, is_forced: bool = False, transcript: str = "") -> str:
+        """Close a session for good, rename its transcript, to `transcript` if somebody was told that name, and return the new name."""
 
     def is_busy(self, key: str) -> bool:
         """True if a turn of it runs or waits for a place."""
+
+    def events_for_new(
+        self, key: SessionKey, *, spawned_by: str = "", label: str = "", settings: Mapping[str, Any] | None = None
+    ) -> tuple[GatewayEvent, ...]:
+        """Return the events that make a session, so that it is recorded together with its run; none if it is known."""
+
+    def claim_of(self, key: str) -> TurnClaim | None:
+        """Return the place of the turn of a session that runs, for `TurnLanes.lend`; None if none runs."""
+
+    async def recover(self) -> tuple[str, ...]:
+        """Report what an earlier process did not report, begin what waits, and return the keys whose turn was cut."""
+
+    def resume_cut(self, key: str) -> None:
+        """Resume the cut turn of a session, behind what people have said since."""
+
+    def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
+        """Settle the items of the cut turn of a session, which is not resumed, and return them."""
 
 
 Tell = Callable[[str], Awaitable[None]]

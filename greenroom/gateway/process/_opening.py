@@ -325,7 +325,7 @@ class Opening:
             )
         while True:
             try:
-                await parts.runs.recover(recovery, self._find_channel)
+                await parts.runs.recover(recovery)
                 if self._wiring is not None:
                     self._wiring.is_recovered = True
                 return

@@ -19,7 +19,7 @@ from greenroom.gateway.routing._session_key import SessionKey, is_listed, main_k
 from greenroom.gateway.rpc import _params as params
 from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
 from greenroom.gateway.runs._child_models import own_model
-from greenroom.gateway.runs._run_keepers import run_item
+from greenroom.gateway.runs._run_ids import run_item
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.tasks import TaskState

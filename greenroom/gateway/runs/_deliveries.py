@@ -266,11 +266,27 @@ class Deliveries:
             case WaitUntil(at_s):
                 await self._wait(queue, max(0.0, at_s - self._now()))
             case BlockDelivery(why):
-                await self._record.write(DeliveryBlocked(at_s=self._now(), delivery=row.id, why=why))
-                return False
+                return await self._block(row, channel, why)
             case _:
                 return False
         return True
+
+    async def _block(self, row: Delivery, channel: Channel, why: str) -> bool:
+        """Block a delivery, unless the channel can say what became of its last part; return True if more is to be done."""
+        part, texts = len(row.taken) + 1, parts_of(row, channel)
+        if row.result is SendResult.UNKNOWN and row.parts == len(texts):
+            answer = await ask_channel(channel, part_key(row.id, part))
+            if answer is not WasSent.CANNOT_SAY:
+                result = SendResult.TAKEN if answer is WasSent.YES else SendResult.FAILED
+                values: dict[str, Any] = {"at_s": self._now(), "delivery": row.id, "part": part}
+                key, note = part_key(row.id, part), "the channel was asked"
+                await self._record.write(
+                    DeliveryBegan(**values, parts=row.parts, key=key, digest=digest_of(texts[part - 1])),
+                    DeliveryEnded(**values, result=str(result), why=note),
+                )
+                return True
+        await self._record.write(DeliveryBlocked(at_s=self._now(), delivery=row.id, why=why))
+        return False
 
     async def _wait(self, queue: _RouteQueue, seconds: float) -> None:
         with trio.move_on_after(seconds):
@@ -279,7 +295,7 @@ class Deliveries:
     async def _try(self, row: Delivery, part: int, channel: Channel) -> None:
         route = Route.from_json(row.route)
         assert route is not None
-        texts = [each.text for each in cut_parts(row.text, channel.traits.limit, channel.traits.measure)] or [""]
+        texts = parts_of(row, channel)
         if row.parts not in {0, len(texts)}:
             why = (
                 f"the limit of {route.channel} has changed: {len(texts)} parts, and {row.parts} when it was first tried"
@@ -287,7 +303,7 @@ class Deliveries:
             await self._record.write(DeliveryBlocked(at_s=self._now(), delivery=row.id, why=why))
             return
         text, key = texts[part - 1], part_key(row.id, part)
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        digest = digest_of(text)
         began = DeliveryBegan(at_s=self._now(), delivery=row.id, part=part, parts=len(texts), key=key, digest=digest)
         await self._record.write(began)
         outbound = Outbound(route=route, key=key, text=text, part=part, parts=len(texts))
@@ -320,15 +336,22 @@ class Deliveries:
         return self._clock.wall().timestamp()
 
 
+def parts_of(row: Delivery, channel: Channel) -> list[str]:
+    """Return the texts of the parts of a delivery; an empty text is one part."""
+    return [each.text for each in cut_parts(row.text, channel.traits.limit, channel.traits.measure)] or [""]
+
+
+def digest_of(text: str) -> str:
+    """Return the digest of a part's bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 async def send_part(channel: Channel, outbound: Outbound) -> SendReceipt:
-    """Send a part, and return the result; a channel that can look is asked where the result is unknown."""
+    """Send a part, and return the result; a channel that raises has an unknown one."""
     try:
-        receipt = await channel.send(outbound)
+        return await channel.send(outbound)
     except Exception as error:  # noqa: BLE001 - a bug of one channel is the result of this try, and nobody else's
-        receipt = SendReceipt(result=SendResult.UNKNOWN, why=f"{type(error).__name__}: {error}")
-    if receipt.result is not SendResult.UNKNOWN or channel.traits.takes_keys:
-        return receipt
-    return found_out(await ask_channel(channel, outbound.key), receipt.why)
+        return SendReceipt(result=SendResult.UNKNOWN, why=f"{type(error).__name__}: {error}")
 
 
 async def ask_channel(channel: Channel, key: str) -> WasSent:
@@ -339,20 +362,9 @@ async def ask_channel(channel: Channel, key: str) -> WasSent:
         return WasSent.CANNOT_SAY
 
 
-def found_out(answer: WasSent, why: str = "") -> SendReceipt:
-    """Return the result of a try whose result was unknown, after the channel was asked."""
-    match answer:
-        case WasSent.YES:
-            return SendReceipt(result=SendResult.TAKEN)
-        case WasSent.NO:
-            return SendReceipt(result=SendResult.FAILED, why=why or "it did not arrive")
-    return SendReceipt(result=SendResult.UNKNOWN, why=why)
-
-
 def reply_id(line: str, route: Route) -> str:
     """Return the id of the delivery of a reply to one route."""
-    digest = hashlib.sha256("\n".join(route_name(route.to_json())).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"reply:{line}:{digest[:8]}"
+    return f"reply:{line}:{digest_of(chr(10).join(route_name(route.to_json())))[:8]}"
 
 
 def cut_bytes(text: str, limit: int, session: str) -> str:

@@ -12,9 +12,10 @@ from typing import Final
 from greenroom.gateway.announce._announcement import is_no_reply
 from greenroom.gateway.announce._quotes import one_line
 from greenroom.gateway.keepers._seams import TurnEnd
+from greenroom.gateway.record._gateway_events import SessionArchived
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import InboundRow, Run
-from greenroom.gateway.record._run_events import GatewayEvent, RunBegan, RunEnded
+from greenroom.gateway.record._run_events import CompletionComposed, GatewayEvent, RunBegan, RunEnded
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import CronSession, SessionKey
 from greenroom.gateway.runs._deliveries import route_name
@@ -58,6 +59,21 @@ def end_events(
         archive_at_s=now_s + archive_minutes * 60 if has_time else 0.0,
     )
     return [*found, ended]
+
+
+def revoking_events(run: Run, session: str, now_s: float) -> list[GatewayEvent]:
+    """Return the events that take a run back that was not accepted, and its new session, if `session` names one."""
+    if run.is_ended:
+        return []
+    why, cause = "not accepted", EndCause.STOP
+    found: list[GatewayEvent] = [
+        RunEnded(at_s=now_s, run=run.id, state=TaskState.KILLED.value, cause=cause.value, who="gateway", error=why)
+    ]
+    if run.announce != "none":
+        found.append(CompletionComposed(at_s=now_s, run=run.id, text="", is_skipped=True, why=why))
+    if session:
+        found.append(SessionArchived(at_s=now_s, session=session, why=why))
+    return found
 
 
 def is_temporary(key: SessionKey) -> bool:

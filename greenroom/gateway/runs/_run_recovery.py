@@ -9,9 +9,7 @@ import attrs
 
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Clock
-from greenroom.gateway.announce._retry_plan import part_key
-from greenroom.gateway.channels._channel import WasSent
-from greenroom.gateway.keepers._seams import NewInput
+from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SendResult
 from greenroom.gateway.record._recovery_plan import (
@@ -27,8 +25,8 @@ from greenroom.gateway.record._rows import Run
 from greenroom.gateway.record._run_events import DeliveryBlocked, DeliveryEnded, GatewayEvent
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.gateway.runs._deliveries import Deliveries, FindChannel, ask_channel, found_out
-from greenroom.gateway.runs._run_keepers import RunKeepers, run_item
+from greenroom.gateway.runs._deliveries import Deliveries
+from greenroom.gateway.runs._run_ids import run_item
 from greenroom.inbox import COORDINATOR
 from greenroom.tasks import TaskState
 
@@ -42,12 +40,11 @@ EndEvents: TypeAlias = Callable[[Run, TaskState, EndCause, str, str], list[Gatew
 @final
 @attrs.frozen(kw_only=True)
 class RunRecovery:
-    """What the steps of a start need."""
+    """The parts that the steps of a start need."""
 
     record: GatewayRecord
-    keepers: RunKeepers
+    keepers: Keepers
     deliveries: Deliveries
-    find_channel: FindChannel
     clock: Clock
     end_events: EndEvents
     is_told: Callable[[str], bool]
@@ -116,20 +113,17 @@ class RunRecovery:
             await self.record.write(*self.end_events(run, TaskState.FAILED, EndCause.LOST, "gateway", why))
 
     async def _note(self, step: NoteUnknown | AskChannel) -> None:
+        """Record that the result of a try is unknown; once its channel is there, it is asked, tried again, or the delivery blocked."""
         row = self.record.registry.delivery(step.delivery)
         if row is None or row.is_settled:
             return
-        result, why = SendResult.UNKNOWN, step.why if isinstance(step, AskChannel) else "the gateway ended meanwhile"
-        if isinstance(step, AskChannel):
-            channel = self.find_channel(str(row.route.get("channel", "")), str(row.route.get("account") or "default"))
-            key = part_key(row.id, step.part)
-            answer = WasSent.CANNOT_SAY if channel is None else await ask_channel(channel, key)
-            result = found_out(answer).result
+        why = step.why if isinstance(step, AskChannel) else "the gateway ended meanwhile"
         if row.trying:
+            result = str(SendResult.UNKNOWN)
             await self.record.write(
-                DeliveryEnded(at_s=self._now(), delivery=row.id, part=row.trying, result=str(result), why=why)
+                DeliveryEnded(at_s=self._now(), delivery=row.id, part=row.trying, result=result, why=why)
             )
-        if isinstance(step, AskChannel) and result is SendResult.UNKNOWN:
+        elif isinstance(step, AskChannel):  # lines of the journal are lost, and its try may have been in them
             await self.record.write(DeliveryBlocked(at_s=self._now(), delivery=row.id, why=why))
 
     async def _tell(self, step: TellPerson) -> None:

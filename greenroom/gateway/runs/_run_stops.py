@@ -1,4 +1,8 @@
-"""Stops of runs: each counts as stopped when its end is on record, and as failed if it does not end."""
+"""Stops of runs, by somebody or by their limits of time.
+
+Rule 1: a run counts as stopped when its end is on record, and as failed if it does not end. Rule 2: a limit is watched only while its run
+works.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,17 @@ import attrs
 import trio
 
 from greenroom.core import GreenroomError, JournalError
+from greenroom.gateway.keepers._seams import Keepers
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import Run
-from greenroom.gateway.runs._run_keepers import RunKeepers, run_item
+from greenroom.gateway.runs._run_ids import run_item
 from greenroom.tasks import TaskState
 
 STOP_S: Final = 45.0
 """Seconds after which a run that does not end counts as failed: the graces of its session are over by then."""
+LIMIT_WHO: Final = "its time limit"
+"""The one who ends a run whose time is over, for the record."""
 EndWithdrawn: TypeAlias = Callable[[Run, EndCause, str], Awaitable[None]]
 """Records the end of a run of which no turn is left."""
 
@@ -35,7 +42,7 @@ class Stopped:
 
 
 async def stop_runs(
-    record: GatewayRecord, keepers: RunKeepers, runs: Iterable[Run], who: str, end_withdrawn: EndWithdrawn
+    record: GatewayRecord, keepers: Keepers, runs: Iterable[Run], who: str, end_withdrawn: EndWithdrawn
 ) -> Stopped:
     """Stop runs side by side, those that wait before those that work, so that no freed place starts another one.
 
@@ -65,7 +72,7 @@ async def stop_runs(
 
 
 async def end_turn_of(
-    record: GatewayRecord, keepers: RunKeepers, run: Run, cause: EndCause, who: str, end_withdrawn: EndWithdrawn
+    record: GatewayRecord, keepers: Keepers, run: Run, cause: EndCause, who: str, end_withdrawn: EndWithdrawn
 ) -> bool:
     """End the turn of a run, or withdraw it; return True when its end is on record, and False if it does not end."""
     is_working = run.state is TaskState.RUNNING and not run.is_cut
@@ -85,3 +92,30 @@ async def end_turn_of(
         return False
     await end_withdrawn(now, cause, who)
     return True
+
+
+@final
+class RunLimits:
+    """The limits of the runs that work."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[str, trio.CancelScope] = {}
+
+    def __repr__(self) -> str:
+        return f"<RunLimits of {len(self._scopes)} runs>"
+
+    async def watch(self, run: str, left_s: float, time_out: Callable[[str], Awaitable[object]]) -> None:
+        """Call `time_out` when a run has worked for `left_s` seconds more, unless `end` comes first."""
+        with trio.CancelScope() as scope:
+            self._scopes[run] = scope
+            await trio.sleep(left_s)
+        if self._scopes.get(run) is scope:
+            del self._scopes[run]
+            if not scope.cancelled_caught:
+                await time_out(run)
+
+    def end(self, run: str) -> None:
+        """Forget a run that has ended."""
+        scope = self._scopes.pop(run, None)
+        if scope is not None:
+            scope.cancel()

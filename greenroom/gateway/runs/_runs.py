@@ -25,20 +25,18 @@ from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import NewInput, TurnEnd
-from greenroom.gateway.record._gateway_events import SessionArchived, SessionMade
+from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
+from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._recovery_plan import Recovery, RecoveryStep, plan_recovery
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import COMPLETION, Run
 from greenroom.gateway.record._run_events import (
-    CompletionComposed,
     DeliveryDue,
     GatewayEvent,
     InboundSettled,
     RunBegan,
-    RunEnded,
     RunQueued,
     RunRegistered,
 )
@@ -46,12 +44,11 @@ from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import SessionKey, child_key
 from greenroom.gateway.runs._archive_clock import SWEEP_S, ArchiveClock
 from greenroom.gateway.runs._completions import Completions, is_open
-from greenroom.gateway.runs._deliveries import Deliveries, FindChannel
-from greenroom.gateway.runs._end_events import end_events, reply_routes, reply_text
-from greenroom.gateway.runs._run_keepers import RunKeepers, new_id, run_item
-from greenroom.gateway.runs._run_limits import LIMIT_WHO, RunLimits
+from greenroom.gateway.runs._deliveries import Deliveries
+from greenroom.gateway.runs._end_events import end_events, revoking_events
+from greenroom.gateway.runs._run_ids import new_id, run_item
 from greenroom.gateway.runs._run_recovery import RunRecovery
-from greenroom.gateway.runs._run_stops import Stopped, end_turn_of, stop_runs
+from greenroom.gateway.runs._run_stops import LIMIT_WHO, RunLimits, Stopped, end_turn_of, stop_runs
 from greenroom.gateway.runs._spawn_plan import SpawnAnswer, SpawnRefusal, SpawnRequest, plan_spawn
 from greenroom.inbox import COORDINATOR, Origin
 from greenroom.tasks import TaskState
@@ -87,7 +84,7 @@ class Runs:
         self._deliveries = deliveries
         self._ports = ports
         self._completions = Completions(config, record, deliveries, ports.clock, state)
-        self._keepers: RunKeepers | None = None
+        self._keepers: Keepers | None = None
         self._nursery: trio.Nursery | None = None
         self._archive: ArchiveClock | None = None
         self._by_item: dict[str, str] = {}
@@ -101,13 +98,13 @@ class Runs:
         return f"<Runs, {len(self._by_item)} that have not ended>"
 
     @property
-    def keepers(self) -> RunKeepers:
+    def keepers(self) -> Keepers:
         """The sessions."""
         assert self._keepers is not None, "runs are served inside `serve`"
         return self._keepers
 
     @asynccontextmanager
-    async def serve(self, keepers: RunKeepers) -> AsyncIterator[None]:
+    async def serve(self, keepers: Keepers) -> AsyncIterator[None]:
         """Work with these keepers. Leaving the block ends announcements and clocks; what remains is on record.
 
         Call `recover` once channels, keepers and this are up.
@@ -151,11 +148,7 @@ class Runs:
             made=made,
             requester=str(requester),
             route=route.to_json() if route is not None else {},
-            task=plan.task,
-            label=plan.label,
-            cleanup=plan.cleanup,
-            announce=plan.announce,
-            limit_s=plan.limit_s,
+            **plan.terms,
         )
         new = NewInput(id=run_item(run), text=plan.task, origin=COORDINATOR, run=run)
         answer = SpawnAnswer(status="accepted", run=run, session=str(key), plan=plan)
@@ -195,8 +188,7 @@ class Runs:
             requester: Key of the session that asks; empty for a person or the clock.
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
-            is_command: As in `NewInput`.
-            queue: As in `NewInput`.
+            is_command, queue: As in `NewInput`.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.
@@ -245,17 +237,7 @@ class Runs:
         """Take back a run that could not be put on record, as far as it is: nobody hears of it, and its session is gone."""
         self._by_item.pop(run_item(run), None)
         row = self._registry.runs.get(run)
-        if row is None or row.is_ended:
-            return
-        who = "gateway"
-        events: list[GatewayEvent] = [
-            RunEnded(at_s=self._now(), run=run, state="killed", cause=str(EndCause.STOP), who=who, error="not accepted")
-        ]
-        if row.announce != "none":
-            events.append(CompletionComposed(at_s=self._now(), run=run, text="", is_skipped=True, why="not accepted"))
-        if session:
-            events.append(SessionArchived(at_s=self._now(), session=session, why="not accepted"))
-        for event in events:
+        for event in revoking_events(row, session, self._now()) if row is not None else ():
             self._record.emit(event)
 
     # --- looking -----------------------------------------------------------------------------------------------------
@@ -345,7 +327,7 @@ class Runs:
         runs = self._runs_of(end.items)
         events = [each for run in runs for each in self._end_events(run, end.state, end.cause, end.who, end.error)]
         told = self._completions.events_of_turn(end)
-        replies = self._reply_events(end)
+        replies = self._completions.reply_events(end)
         # With them, for a crash behind this: then the keeper reports the end again, and it means nothing any more.
         settled = [
             InboundSettled(at_s=self._now(), item=item, why=end.state.value)
@@ -382,17 +364,6 @@ class Runs:
         return end_events(
             run, state=state, cause=cause, who=who, error=error, archive_minutes=minutes, now_s=self._now()
         )
-
-    def _reply_events(self, end: TurnEnd) -> list[DeliveryDue]:
-        """Return the events of the replies of a turn, one for each chat that hears it."""
-        text = reply_text(end)
-        known = [self._registry.inbound.get(item) for item in end.items if self._completions.takes_reply(item)]
-        if end.state is not TaskState.COMPLETED:  # the end of another run is announced anyhow
-            known = [row for row in known if row is not None and not self._completions.told_by((row.item,))]
-        routes = reply_routes(row for row in known if row is not None) if text else []
-        line = end.line or "-".join((end.session_id, *end.items[-1:]))
-        events = (self._deliveries.reply_event(end.session, line, route, text) for route in routes)
-        return [event for event in events if event is not None]
 
     def _after_end(self, run_id: str, said: str = "", requests: tuple[SpentRequest, ...] = ()) -> None:
         """Wake what waits for the end of a run, and begin its announcement."""
@@ -437,14 +408,13 @@ class Runs:
 
     # --- the start ---------------------------------------------------------------------------------------------------
 
-    async def recover(self, recovery: Recovery, find_channel: FindChannel) -> tuple[RecoveryStep, ...]:
+    async def recover(self, recovery: Recovery) -> tuple[RecoveryStep, ...]:
         """Carry out the plan of a start, and return the steps that are about neither runs nor deliveries.
 
         Announcements that are open go on in the background when this returns, and what is due is sent.
 
         Args:
             recovery: What the start may assume.
-            find_channel: Returns the channel of an account; None if it is not there now.
 
         Raises:
             JournalError: A step cannot be put on record; the next start plans again.
@@ -453,7 +423,6 @@ class Runs:
             record=self._record,
             keepers=self.keepers,
             deliveries=self._deliveries,
-            find_channel=find_channel,
             clock=self._ports.clock,
             end_events=self._end_events,
             is_told=self._completions.is_told,

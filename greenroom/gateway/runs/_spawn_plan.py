@@ -77,6 +77,17 @@ class SpawnPlan:
     warning: str = ""
 
     @property
+    def terms(self) -> dict[str, Any]:
+        """The values that are recorded with its run."""
+        return {
+            "task": self.task,
+            "label": self.label,
+            "cleanup": self.cleanup,
+            "announce": self.announce,
+            "limit_s": self.limit_s,
+        }
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Settings of the child's session."""
         found: dict[str, Any] = {"model": self.model.name}

@@ -1,4 +1,4 @@
-"""What the session tools read: the registry, the configuration, transcripts, and who sees what."""
+"""The view of sessions that the session tools read: the registry, the configuration, transcripts, and who sees what."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from greenroom.gateway.routing._session_key import DirectSession, RoomSession, S
 from greenroom.gateway.runs._child_models import agent_settings
 from greenroom.gateway.runs._spawn_plan import agent_of
 
-Scope: TypeAlias = Literal["self", "tree", "agent", "all"]
+VisibleScope: TypeAlias = Literal["self", "tree", "agent", "all"]
 MAX_DEPTH: Final = 32
 """Longest chain of sessions that spawned each other: a longer one is damage."""
 
@@ -30,8 +30,8 @@ class Viewer:
     """A session that looks at others."""
 
     key: str
-    scope: Scope
-    """What it sees at most."""
+    scope: VisibleScope
+    """The sessions that it sees at most."""
     why: str
     """The reason of that scope, for refusals."""
 
@@ -44,7 +44,7 @@ def viewer_of(config: GatewayConfig, caller: SessionKey, *, hears_others: bool) 
         caller: The session.
         hears_others: True if others than owners write to it, or to one that it descends from.
     """
-    scope: Scope = config.tools.sessions.visibility
+    scope: VisibleScope = config.tools.sessions.visibility
     why = f"tools.sessions.visibility is {scope!r}"
     if scope in {"agent", "all"} and hears_others:
         return Viewer(key=str(caller), scope="tree", why="others than owners write to this session")

@@ -18,6 +18,7 @@ from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
+from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent, DefaultSubagents
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import NewInput, TurnEnd
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -409,6 +410,11 @@ class FakeGateway:
         return [(text.splitlines()[0].strip('"'), text.splitlines()[1]) for text in self.channel.texts if "\n" in text]
 
 
+def configured(**subagents: Any) -> GatewayConfig:
+    """Return a configuration of sub-agents."""
+    return GatewayConfig(agents=AgentsConfig(defaults=DefaultAgent(subagents=DefaultSubagents(**subagents))))
+
+
 @asynccontextmanager
 async def open_fake_gateway(
     world: World | None = None,
@@ -438,10 +444,7 @@ async def open_fake_gateway(
         if str(MAIN) not in record.registry.sessions:
             await record.write(*keepers.events_for_new(MAIN))
         async with runs.serve(keepers):
-            await runs.recover(
-                Recovery(takes_keys=lambda _: takes_keys, resume=recovery, on_unknown=OnUnknown.BLOCK),
-                lambda *_: world.channel,
-            )
+            await runs.recover(Recovery(takes_keys=lambda _: takes_keys, resume=recovery, on_unknown=OnUnknown.BLOCK))
             yield FakeGateway(config, record, runs, keepers, deliveries, world.channel, lanes)
         nursery.cancel_scope.cancel()
 

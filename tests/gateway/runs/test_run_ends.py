@@ -14,19 +14,24 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.gateway.announce._announcement import SKIP
-from greenroom.gateway.config._agents import AgentsConfig, AnnounceConfig, DefaultAgent, DefaultSubagents
+from greenroom.gateway.config._agents import AnnounceConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import CompletionComposed, DeliveryEnded, RunBegan, RunEnded, RunRegistered
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
-from tests.gateway.runs.fakes import CHAT, MAIN, FakeGateway, TurnDies, World, is_unsettled, open_fake_gateway, settle
-
-
-def configured(**subagents: Any) -> GatewayConfig:
-    """Return a configuration of sub-agents."""
-    return GatewayConfig(agents=AgentsConfig(defaults=DefaultAgent(subagents=DefaultSubagents(**subagents))))
+from tests.gateway.runs.fakes import (
+    CHAT,
+    MAIN,
+    FakeGateway,
+    TurnDies,
+    World,
+    configured,
+    is_unsettled,
+    open_fake_gateway,
+    settle,
+)
 
 
 def in_virtual_time(main: Callable[[], Awaitable[None]]) -> None:
@@ -101,7 +106,7 @@ async def a_life(
 
 
 @pytest.mark.promise("A5-a")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32), mode=st.sampled_from(["post", "turn", "silent"]))
 def test_a_run_ends_once_and_is_told_once_whatever_happens(seed: int, mode: str) -> None:
     chance = random.Random(seed)

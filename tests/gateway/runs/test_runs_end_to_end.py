@@ -18,6 +18,7 @@ from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._gateway_events import GatewayBegan
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.gateway.record._recovery_plan import Recovery
+from greenroom.gateway.routing._session_key import room_key
 from greenroom.gateway.runs._deliveries import open_deliveries
 from greenroom.gateway.runs._runs import Runs
 from greenroom.gateway.tools._session_tools import session_tools
@@ -25,6 +26,7 @@ from greenroom.gateway.tools._session_view import SessionView
 from greenroom.inbox import HUMAN
 from greenroom.models import Call, ModelRequest, PlaybookModel
 from greenroom.store import open_inbox_store
+from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
 from tests.gateway.runs.fakes import CHAT, MAIN, FakeChannel, settle
 
@@ -47,7 +49,13 @@ class RealGateway:
 
 @asynccontextmanager
 async def opened(
-    folder: Path, script: Callable[[ModelRequest], Any], channel: FakeChannel, *, wait_s: float = 1.0
+    folder: Path,
+    script: Callable[[ModelRequest], Any],
+    channel: FakeChannel,
+    *,
+    wait_s: float = 1.0,
+    width: int = 4,
+    shares: bool = False,
 ) -> AsyncIterator[RealGateway]:
     """Open a gateway without doors in a folder, on what earlier ones left there."""
     state, ports, config = folder / "state", virtual_ports(1), GatewayConfig()
@@ -60,7 +68,7 @@ async def opened(
         return script(request)
 
     model = PlaybookModel({"main": answer}, wait_s=wait_s)
-    lanes = TurnLanes({"main": 4, "subagent": 8})
+    lanes = TurnLanes({"main": width, "subagent": 8})
     async with (
         open_gateway_journal(state, ports=ports) as record,
         open_deliveries(lambda: config, record, lambda *_: channel, ports.clock) as deliveries,
@@ -68,7 +76,14 @@ async def opened(
         await record.write(GatewayBegan(at_s=ports.clock.wall().timestamp(), process=1))
         store = await open_inbox_store(state / "inbox.sqlite", blocking=ports.blocking, wall=ports.clock.wall)
         runs = Runs(lambda: config, record, deliveries, ports, state)
-        view = SessionView(config=lambda: config, registry=record.registry, lanes=lanes, ports=ports, state=state)
+        view = SessionView(
+            config=lambda: config,
+            registry=record.registry,
+            lanes=lanes,
+            ports=ports,
+            state=state,
+            hears_others=(lambda _: False) if shares else None,
+        )
         try:
             async with (
                 open_keepers(
@@ -85,7 +100,7 @@ async def opened(
                 ) as keepers,
                 runs.serve(keepers),
             ):
-                await runs.recover(Recovery(takes_keys=lambda _: False), lambda *_: channel)
+                await runs.recover(Recovery(takes_keys=lambda _: False))
                 yield RealGateway(record, runs, keepers, channel, requests)
         finally:
             with trio.CancelScope(shield=True):
@@ -112,6 +127,61 @@ def scripted(request: ModelRequest) -> Any:
 
 
 async def test_a_spawned_sub_agent_announces_to_the_chat_once(tmp_path: Path, autojump_clock: MockClock) -> None:
+    channel = FakeChannel()
+    async with opened(tmp_path, scripted, channel) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(600):
+            while len(channel.chat) < 2:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+        (run,) = gateway.registry.runs
+        await settle(gateway, run)  # type: ignore[arg-type]
+
+        assert channel.texts[0] == "it is on its way"
+        assert channel.texts[1].startswith(
+            '"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s'
+        )
+        assert len(channel.chat) == 2
+
+
+async def test_a_run_that_a_restart_cut_is_resumed_and_announced_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    channel = FakeChannel()
+    async with opened(tmp_path, scripted, channel, wait_s=20.0) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(600):
+            while not gateway.registry.runs:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+        (run,) = gateway.registry.runs
+        await trio.sleep(5)
+        assert gateway.registry.runs[run].began_s
+        assert not gateway.registry.runs[run].is_ended
+
+    async with opened(tmp_path, scripted, channel, wait_s=20.0) as gateway:
+        await settle(gateway, run)  # type: ignore[arg-type]
+        await trio.sleep(200)
+
+        assert gateway.registry.runs[run].state is TaskState.COMPLETED
+        texts = channel.texts
+        assert sum(text.startswith('"files"\nStatus: success') for text in texts) == 1
+        assert len(texts) == 2
+
+
+async def test_a_chain_of_messages_ends_on_one_place(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Main asks a room and waits, the room asks another one and waits: all three end, on a lane of width 1."""
+    rooms = [room_key("main", "irc", "group", name) for name in ("#a", "#b")]
+
+    def script(request: ModelRequest) -> Any:
+        text = str(request.messages[-1])
+        if len(request.messages) > 1:
+            return "it ended" if "the end" in text or "it ended" in text else "no"
+        for said, room in (("to a", rooms[0]), ("to b", rooms[1])):
+            if said in text:
+                return [
+                    Call("sessions_send", {"sessionKey": str(room), "message": "to b" if said == "to a" else "last"})
+                ]
+        return "the end"
+
     channel = FakeChannel()
     async with opened(tmp_path, scripted, channel) as gateway:
         await gateway.say("please count", "00000000-0000-4000-8000-000000000001")

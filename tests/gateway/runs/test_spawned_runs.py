@@ -20,12 +20,21 @@ from greenroom.gateway.record._machines import DeliveryState, SendResult, Sessio
 from greenroom.gateway.record._recovery_plan import Resume
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import child_key
-from greenroom.gateway.runs._run_keepers import announce_item
+from greenroom.gateway.runs._run_ids import announce_item
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.models import Usage
-from tests.gateway.runs.fakes import CHAT, MAIN, FakeChannel, FakeGateway, TurnDies, World, open_fake_gateway, settle
-from tests.gateway.runs.test_run_ends import configured
+from tests.gateway.runs.fakes import (
+    CHAT,
+    MAIN,
+    FakeChannel,
+    FakeGateway,
+    TurnDies,
+    World,
+    configured,
+    open_fake_gateway,
+    settle,
+)
 
 KEY = str(MAIN)
 
@@ -237,7 +246,8 @@ async def test_a_run_is_ended_at_its_limit_and_announced(autojump_clock: MockClo
         await settle(gateway, run)
 
         assert ended.words is not None
-        assert (ended.words.status, ended.spent_s) == ("timeout", pytest.approx(5))
+        assert ended.words.status == "timeout"
+        assert ended.spent_s == pytest.approx(5)
         assert gateway.shown() == [("count the files", "Status: timeout")]
         assert gateway.registry.sessions[ended.session].state is not SessionState.ARCHIVED
 

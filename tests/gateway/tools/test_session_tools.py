@@ -45,7 +45,7 @@ class Tools:
     gateway: FakeGateway
     view: SessionView
 
-    async def call(self, name: str, caller: SessionKey = MAIN, **values: Any) -> dict[str, Any]:
+    async def call(self, name: str, caller: SessionKey = MAIN, /, **values: Any) -> dict[str, Any]:
         found = {tool.name: tool for tool in session_tools(caller, self.gateway.runs, self.view)}
         answer: dict[str, Any] = json.loads(await found[name].call(values, CONTEXT))
         return answer
@@ -80,7 +80,8 @@ async def opened(
 @pytest.mark.promise("A2-b")
 async def test_a_spawn_needs_a_task(autojump_clock: MockClock) -> None:
     async with opened() as tools:
-        for values in ({}, {"task": "  "}):
+        no_task: tuple[dict[str, Any], ...] = ({}, {"task": "  "})
+        for values in no_task:
             with pytest.raises(ToolError):
                 await tools.call("sessions_spawn", **values)
         assert len(tools.gateway.registry.sessions) == 1
@@ -89,9 +90,10 @@ async def test_a_spawn_needs_a_task(autojump_clock: MockClock) -> None:
 @pytest.mark.parametrize("name", ["target", "channel", "to", "threadId", "replyTo", "transport"])
 @pytest.mark.promise("A2-i")
 async def test_a_delivery_parameter_is_rejected_by_its_name(autojump_clock: MockClock, name: str) -> None:
+    more: dict[str, Any] = {name: "irc"}
     async with opened() as tools:
         with pytest.raises(InvalidInput, match=name):
-            await tools.call("sessions_spawn", task="count", **{name: "irc"})
+            await tools.call("sessions_spawn", task="count", **more)
 
 
 @pytest.mark.parametrize(
