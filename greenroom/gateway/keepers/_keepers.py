@@ -251,7 +251,7 @@ class KeeperSet:
         keeper.untold[new.id] = told = trio.Event()
         with trio.CancelScope(shield=True):
             try:
-                is_new = await self._store(keeper, item)
+                is_new = await self._store(keeper, item, new.reason)
             except BaseException:
                 keeper.items.remove(new.id)
                 raise
@@ -268,7 +268,7 @@ class KeeperSet:
         if held >= MAX_HELD or (held >= queue.cap and new.begins_turn and Overflow(queue.drop) is Overflow.NEW):
             raise BoxFull(keeper.name, f"{held} messages wait for the end of the turn")
 
-    async def _store(self, keeper: SessionKeeper, item: StoredItem) -> bool:
+    async def _store(self, keeper: SessionKeeper, item: StoredItem, why: str) -> bool:
         (place,) = await self._parts.store.put([item])
         if not place.is_new:
             return False
@@ -278,6 +278,7 @@ class KeeperSet:
             session=keeper.name,
             route=route_of(item),
             run=run_of(item.route),
+            why=why,
         )
         await self._parts.record.write(accepted)
         return True
