@@ -274,46 +274,6 @@ PROMISES: Final = {
     "A26-e": Promise("Messages of programs are known as such, and the agent's are known to others.", "gateway"),
     "A26-d": Promise("The parts of a text are the text, and none is over the limit of its channel.", "gateway"),
     "A12-f": Promise("An archived transcript never replaces another file.", "gateway"),
-    "A14-a": Promise(
-        "The list of sub-agents has the newest first, with the state, the name, the times and the ids of each.",
-        "gateway",
-    ),
-    "A14-b": Promise(
-        "A sub-agent is meant by number, `last`, session key or beginning of its id; the five ways to mean none are told apart.",
-        "gateway",
-    ),
-    "A14-c": Promise("A run of another session cannot be seen, read, stopped or written to.", "gateway"),
-    "A14-d": Promise("A log shows at most 200 messages, and tools only if asked.", "gateway"),
-    "A14-e": Promise(
-        "A message to a sub-agent is delivered once; its reply is printed, or its run is named if that takes long.",
-        "gateway",
-    ),
-    "A24-b": Promise(
-        "With the default scope no two people share a session, and an owner has one on all channels.", "gateway"
-    ),
-    "A24-c": Promise("A result is told in the thread of the message that led to it.", "gateway"),
-    "A27-a": Promise(
-        "Decisions about messages are those of a second statement of the rules; being in two lists gains nothing.",
-        "gateway",
-    ),
-    "A27-b": Promise(
-        "A stranger's messages lead to at most one code an hour, and to no session, no request and no file.", "gateway"
-    ),
-    "A27-c": Promise(
-        "Whatever a group member writes, under whatever name, is that person's text: no command, no answer to a question, no frame.",
-        "gateway",
-    ),
-    "A27-d": Promise("A result is told in the chat of its requester, quoted, whatever it says.", "gateway"),
-    "A27-f": Promise(
-        "Of two answers to a question about a call the first counts, and the other is told that it was late.", "gateway"
-    ),
-    "A29-a": Promise("A chat beyond its limits is told once; the others do not notice.", "gateway"),
-    "A31-a": Promise("No command in a chat can do what its caller's methods cannot.", "gateway"),
-    "A31-b": Promise("A command in a chat is answered while all lanes are full.", "gateway"),
-    "A31-c": Promise(
-        "A text that begins with an exclamation mark is text, except in an owner's direct messages where the configuration says so.",
-        "gateway",
-    ),
     "A2-a": Promise("A spawn is answered at once, while its run works.", "gateway"),
     "A2-b": Promise("A spawn without a task is an error of its input.", "gateway"),
     "A2-c": Promise("A model that nobody has is skipped, with a warning.", "gateway"),
@@ -366,6 +326,46 @@ PROMISES: Final = {
     "A17-f": Promise("A label reaches no session that its key does not.", "gateway"),
     "A17-g": Promise("The words of another session are another agent's, never a person's.", "gateway"),
     "GW-04": Promise("A part whose result is unknown is not repeated, unless its channel takes keys.", "gateway"),
+    "A14-a": Promise(
+        "The list of sub-agents has the newest first, with the state, the name, the times and the ids of each.",
+        "gateway",
+    ),
+    "A14-b": Promise(
+        "A sub-agent is meant by number, `last`, session key or beginning of its id; the five ways to mean none are told apart.",
+        "gateway",
+    ),
+    "A14-c": Promise("A run of another session cannot be seen, read, stopped or written to.", "gateway"),
+    "A14-d": Promise("A log shows at most 200 messages, and tools only if asked.", "gateway"),
+    "A14-e": Promise(
+        "A message to a sub-agent is delivered once; its reply is printed, or its run is named if that takes long.",
+        "gateway",
+    ),
+    "A24-b": Promise(
+        "With the default scope no two people share a session, and an owner has one on all channels.", "gateway"
+    ),
+    "A24-c": Promise("A result is told in the thread of the message that led to it.", "gateway"),
+    "A27-a": Promise(
+        "Decisions about messages are those of a second statement of the rules; being in two lists gains nothing.",
+        "gateway",
+    ),
+    "A27-b": Promise(
+        "A stranger's messages lead to at most one code an hour, and to no session, no request and no file.", "gateway"
+    ),
+    "A27-c": Promise(
+        "Whatever a group member writes, under whatever name, is that person's text: no command, no answer to a question, no frame.",
+        "gateway",
+    ),
+    "A27-d": Promise("A result is told in the chat of its requester, quoted, whatever it says.", "gateway"),
+    "A27-f": Promise(
+        "Of two answers to a question about a call the first counts, and the other is told that it was late.", "gateway"
+    ),
+    "A29-a": Promise("A chat beyond its limits is told once; the others do not notice.", "gateway"),
+    "A31-a": Promise("No command in a chat can do what its caller's methods cannot.", "gateway"),
+    "A31-b": Promise("A command in a chat is answered while all lanes are full.", "gateway"),
+    "A31-c": Promise(
+        "A text that begins with an exclamation mark is text, except in an owner's direct messages where the configuration says so.",
+        "gateway",
+    ),
     "A28-c": Promise("A snapshot of the gateway and the later events give the same state as all events.", "gateway"),
 }
 
@@ -496,17 +496,6 @@ NOT_IN_A_JOURNAL: Final = {
     "A26-d": Unseen(_GATEWAY, ("gateway/announce/test_parts.py",)),
     "A26-e": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_matrix.py")),
     "A12-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
-    **dict.fromkeys(("A14-a", "A14-b", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))),
-    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
-    "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
-    "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
-    "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),
-    "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
-    "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
-    **dict.fromkeys(
-        ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
-    ),
-    "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A2-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A2-b": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A2-c": Unseen(_CONFIGURED, ("gateway/runs/test_spawn_plan.py",)),
@@ -539,7 +528,6 @@ NOT_IN_A_JOURNAL: Final = {
     "A13-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A13-e": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A13-f": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
-    "A14-c": Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py", "gateway/tools/test_session_tools.py")),
     "A14-h": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A15-a": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A15-d": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
@@ -557,8 +545,21 @@ NOT_IN_A_JOURNAL: Final = {
     "A17-e": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A17-f": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A17-g": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
-    "A29-a": Unseen(_GATEWAY, ("gateway/runs/test_spawn_plan.py", "gateway/trust/test_reception.py")),
     "GW-04": Unseen(_GATEWAY, ("gateway/runs/test_deliveries.py",)),
+    **dict.fromkeys(
+        ("A14-a", "A14-b", "A14-c", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))
+    ),
+    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
+    "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
+    "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
+    "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),
+    "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
+    "A29-a": Unseen(_GATEWAY, ("gateway/trust/test_reception.py",)),
+    "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
+    **dict.fromkeys(
+        ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
+    ),
+    "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(
         "a request that was refused is no event of a journal",

@@ -163,6 +163,7 @@ class Chat:
             case ["/keys"]:
                 self._screen.show([f"{NOTE}{each}" for each in HELP])
             case ["/stop"]:
+                await self._change("chat.abort", {})
                 await self._change("subagents.stop", {"target": "all"})
             case ["/approve", id_, decision]:
                 await self.decide(id_, decision)
@@ -173,6 +174,9 @@ class Chat:
                 answer = await self._change("chat.send", {"message": line})
                 if answer is None:
                     self._has_ended = True
+                elif answer.get("status") == "command":
+                    self._has_ended = True
+                    self._screen.show([f"{NOTE}{each}" for each in str(answer.get("reply", "")).splitlines()])
                 elif answer.get("runId") and str(answer["runId"]) not in self._over:
                     self._pending.add(str(answer["runId"]))
         self._draw()

@@ -109,7 +109,7 @@ async def test_interrupt_ends_the_turn_and_stop_the_sub_agents_too() -> None:
         await action()
         assert (talk.count("chat.abort"), talk.count("subagents.stop")) == (1, 0)
         await talk.chat.say("/stop")
-        assert (talk.count("chat.abort"), talk.count("subagents.stop")) == (1, 1)
+        assert (talk.count("chat.abort"), talk.count("subagents.stop")) == (2, 1)
         assert talk.count("chat.send") == 1
 
 
