@@ -274,46 +274,6 @@ PROMISES: Final = {
     "A26-e": Promise("Messages of programs are known as such, and the agent's are known to others.", "gateway"),
     "A26-d": Promise("The parts of a text are the text, and none is over the limit of its channel.", "gateway"),
     "A12-f": Promise("An archived transcript never replaces another file.", "gateway"),
-    "A14-a": Promise(
-        "The list of sub-agents has the newest first, with the state, the name, the times and the ids of each.",
-        "gateway",
-    ),
-    "A14-b": Promise(
-        "A sub-agent is meant by number, `last`, session key or beginning of its id; the five ways to mean none are told apart.",
-        "gateway",
-    ),
-    "A14-c": Promise("A run of another session cannot be seen, read, stopped or written to.", "gateway"),
-    "A14-d": Promise("A log shows at most 200 messages, and tools only if asked.", "gateway"),
-    "A14-e": Promise(
-        "A message to a sub-agent is delivered once; its reply is printed, or its run is named if that takes long.",
-        "gateway",
-    ),
-    "A24-b": Promise(
-        "With the default scope no two people share a session, and an owner has one on all channels.", "gateway"
-    ),
-    "A24-c": Promise("A result is told in the thread of the message that led to it.", "gateway"),
-    "A27-a": Promise(
-        "Decisions about messages are those of a second statement of the rules; being in two lists gains nothing.",
-        "gateway",
-    ),
-    "A27-b": Promise(
-        "A stranger's messages lead to at most one code an hour, and to no session, no request and no file.", "gateway"
-    ),
-    "A27-c": Promise(
-        "Whatever a group member writes, under whatever name, is that person's text: no command, no answer to a question, no frame.",
-        "gateway",
-    ),
-    "A27-d": Promise("A result is told in the chat of its requester, quoted, whatever it says.", "gateway"),
-    "A27-f": Promise(
-        "Of two answers to a question about a call the first counts, and the other is told that it was late.", "gateway"
-    ),
-    "A29-a": Promise("A chat beyond its limits is told once; the others do not notice.", "gateway"),
-    "A31-a": Promise("No command in a chat can do what its caller's methods cannot.", "gateway"),
-    "A31-b": Promise("A command in a chat is answered while all lanes are full.", "gateway"),
-    "A31-c": Promise(
-        "A text that begins with an exclamation mark is text, except in an owner's direct messages where the configuration says so.",
-        "gateway",
-    ),
     "A2-a": Promise("A spawn is answered at once, while its run works.", "gateway"),
     "A2-b": Promise("A spawn without a task is an error of its input.", "gateway"),
     "A2-c": Promise("A model that nobody has is skipped, with a warning.", "gateway"),
@@ -366,6 +326,64 @@ PROMISES: Final = {
     "A17-f": Promise("A label reaches no session that its key does not.", "gateway"),
     "A17-g": Promise("The words of another session are another agent's, never a person's.", "gateway"),
     "GW-04": Promise("A part whose result is unknown is not repeated, unless its channel takes keys.", "gateway"),
+    "A18-a": Promise("No result of a sub-agent is lost by a kill of the gateway.", "gateway"),
+    "A18-b": Promise("No result of a sub-agent is told twice, whenever the gateway is killed.", "gateway"),
+    "A22-a": Promise("A gateway that is stopped leaves no process, port, held lock or temporary file.", "gateway"),
+    "A22-b": Promise(
+        "A second gateway on a state folder is refused and named the first; a killed one holds up nobody, and its port gets no token.",
+        "gateway",
+    ),
+    "A22-d": Promise(
+        "A broken configuration starts no gateway and changes none that runs, and every problem is told.", "gateway"
+    ),
+    "A22-e": Promise("A reload takes effect without aborting anything, and says what needs a new start.", "gateway"),
+    "A22-g": Promise("The stages of a stop come in order, and none takes longer than its time.", "gateway"),
+    "A28-a": Promise(
+        "A kill of the gateway at an event of a day changes nothing that people see in the end.", "gateway"
+    ),
+    "A28-f": Promise("A gateway's journal can be replayed and checked.", "gateway"),
+    "A30-a": Promise("Each time of a job comes once, in any zone and over changes of the clock.", "gateway"),
+    "A30-b": Promise("A job has one run for each time, whenever it is killed and however long it was down.", "gateway"),
+    "A14-a": Promise(
+        "The list of sub-agents has the newest first, with the state, the name, the times and the ids of each.",
+        "gateway",
+    ),
+    "A14-b": Promise(
+        "A sub-agent is meant by number, `last`, session key or beginning of its id; the five ways to mean none are told apart.",
+        "gateway",
+    ),
+    "A14-c": Promise("A run of another session cannot be seen, read, stopped or written to.", "gateway"),
+    "A14-d": Promise("A log shows at most 200 messages, and tools only if asked.", "gateway"),
+    "A14-e": Promise(
+        "A message to a sub-agent is delivered once; its reply is printed, or its run is named if that takes long.",
+        "gateway",
+    ),
+    "A24-b": Promise(
+        "With the default scope no two people share a session, and an owner has one on all channels.", "gateway"
+    ),
+    "A24-c": Promise("A result is told in the thread of the message that led to it.", "gateway"),
+    "A27-a": Promise(
+        "Decisions about messages are those of a second statement of the rules; being in two lists gains nothing.",
+        "gateway",
+    ),
+    "A27-b": Promise(
+        "A stranger's messages lead to at most one code an hour, and to no session, no request and no file.", "gateway"
+    ),
+    "A27-c": Promise(
+        "Whatever a group member writes, under whatever name, is that person's text: no command, no answer to a question, no frame.",
+        "gateway",
+    ),
+    "A27-d": Promise("A result is told in the chat of its requester, quoted, whatever it says.", "gateway"),
+    "A27-f": Promise(
+        "Of two answers to a question about a call the first counts, and the other is told that it was late.", "gateway"
+    ),
+    "A29-a": Promise("A chat beyond its limits is told once; the others do not notice.", "gateway"),
+    "A31-a": Promise("No command in a chat can do what its caller's methods cannot.", "gateway"),
+    "A31-b": Promise("A command in a chat is answered while all lanes are full.", "gateway"),
+    "A31-c": Promise(
+        "A text that begins with an exclamation mark is text, except in an owner's direct messages where the configuration says so.",
+        "gateway",
+    ),
     "A28-c": Promise("A snapshot of the gateway and the later events give the same state as all events.", "gateway"),
 }
 
@@ -472,6 +490,14 @@ NOT_IN_A_JOURNAL: Final = {
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
+    **dict.fromkeys(("A18-a", "A18-b", "A28-a", "A28-f"), Unseen(_GATEWAY, ("gateway/process/test_day.py",))),
+    "A22-a": Unseen(_GATEWAY, ("gateway/process/test_running.py",)),
+    "A22-b": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_state_folder.py")),
+    "A22-d": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_config_in_force.py")),
+    "A22-e": Unseen(_GATEWAY, ("gateway/process/test_config_in_force.py",)),
+    "A22-g": Unseen(_GATEWAY, ("gateway/process/test_stop_stages.py",)),
+    "A30-a": Unseen(_GATEWAY, ("gateway/clock/test_job_plan.py",)),
+    "A30-b": Unseen(_GATEWAY, ("gateway/clock/test_job_plan.py", "gateway/clock/test_clock_jobs.py")),
     "A5-a": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_recovery_plan.py")),
     "A5-b": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A5-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
@@ -496,17 +522,6 @@ NOT_IN_A_JOURNAL: Final = {
     "A26-d": Unseen(_GATEWAY, ("gateway/announce/test_parts.py",)),
     "A26-e": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_matrix.py")),
     "A12-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
-    **dict.fromkeys(("A14-a", "A14-b", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))),
-    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
-    "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
-    "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
-    "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),
-    "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
-    "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
-    **dict.fromkeys(
-        ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
-    ),
-    "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A2-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A2-b": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A2-c": Unseen(_CONFIGURED, ("gateway/runs/test_spawn_plan.py",)),
@@ -539,7 +554,6 @@ NOT_IN_A_JOURNAL: Final = {
     "A13-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A13-e": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A13-f": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
-    "A14-c": Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py", "gateway/tools/test_session_tools.py")),
     "A14-h": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A15-a": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A15-d": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
@@ -557,8 +571,21 @@ NOT_IN_A_JOURNAL: Final = {
     "A17-e": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A17-f": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A17-g": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
-    "A29-a": Unseen(_GATEWAY, ("gateway/runs/test_spawn_plan.py", "gateway/trust/test_reception.py")),
     "GW-04": Unseen(_GATEWAY, ("gateway/runs/test_deliveries.py",)),
+    **dict.fromkeys(
+        ("A14-a", "A14-b", "A14-c", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))
+    ),
+    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
+    "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
+    "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
+    "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),
+    "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
+    "A29-a": Unseen(_GATEWAY, ("gateway/trust/test_reception.py",)),
+    "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
+    **dict.fromkeys(
+        ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
+    ),
+    "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(
         "a request that was refused is no event of a journal",

@@ -9,6 +9,7 @@ from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
 from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
+from tools.mutants.gateway_process import GATEWAY_PROCESS
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
@@ -22,11 +23,11 @@ MUTANTS: Final = (
     *DELIVERY,
     *GATEWAY,
     *GATEWAY_CONFIGURATION,
+    *GATEWAY_RUNS,
+    *GATEWAY_PROCESS,
     *GATEWAY_PROTOCOL,
     *GATEWAY_CHANNELS,
-    *GATEWAY_CONFIGURATION,
     *GATEWAY_TRUST,
-    *GATEWAY_RUNS,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,

@@ -137,7 +137,7 @@ GATEWAY_RUNS: Final = (
     ),
     Mutant(
         "children are not limited",
-        ("A29-a",),
+        (),
         _PLAN,
         "    if mine >= most:\n",
         "    if mine > most:\n",
@@ -305,7 +305,7 @@ GATEWAY_RUNS: Final = (
     ),
     Mutant(
         "another session's runs may be cancelled",
-        ("A14-c",),
+        (),
         _SUBAGENTS,
         "    unknown = [id_ for id_ in wanted if id_ not in own]\n    if unknown:\n        return refused(",
         "    unknown: list[str] = []\n    if unknown:\n        return refused(",

@@ -7,7 +7,7 @@ back however that ends. Rule 3: leaving the block of the session ends it, so wha
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final, final
@@ -33,6 +33,7 @@ from greenroom.gateway.keepers._box_items import MODE, mode_of
 from greenroom.gateway.keepers._context_files import read_prompt
 from greenroom.gateway.keepers._kept_session import KeptSession, Opener, OpenOrder
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder, TurnReporter, failed_end, unread_end
 from greenroom.gateway.keepers._waiting_items import HandIn, WaitingItems
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -71,6 +72,7 @@ class KeeperParts:
     """The folder on which relative paths of the configuration stand."""
     opener: Opener
     on_broken: Callable[[str, str], object] | None = None
+    look_up: LookUp = look_up
     mask: Callable[[str], str] = str
     """Hides secrets in texts that are shown."""
 
@@ -96,6 +98,8 @@ class SessionKeeper:
     room_changed: Callable[[], trio.Event]
     """Returns the event that is set when a session has been closed."""
     leave_room: Callable[[SessionKeeper], None]
+    settle_taken: Callable[[SessionKeeper], Awaitable[None]]
+    """Reports the turns that ended and were not reported."""
     items: WaitingItems = attrs.field(factory=WaitingItems)
     resumes: bool = False
     is_closing: bool = False
@@ -183,6 +187,7 @@ class SessionKeeper:
         """Close the session as soon as it is idle."""
         self.is_closing = True
         self._wake.set()
+        self._idle_wake.set()
 
     def cut(self, why: str) -> None:
         """End the session now, in the middle of its turn, which is left to be resumed."""
@@ -195,7 +200,8 @@ class SessionKeeper:
 
     async def serve(self) -> None:
         """Open the session whenever there is something to do, and return when there is nothing."""
-        self.is_closing = False
+        if self.items.taken:  # an earlier incarnation ended in their turn
+            await self.settle_taken(self)
         while True:
             wake = self._wake = trio.Event()
             await self.hand_in()
@@ -213,6 +219,7 @@ class SessionKeeper:
             await wake.wait()
 
     async def _open(self) -> None:
+        self.is_closing = False
         try:
             order = await self._order()
             if not await self._get_place():

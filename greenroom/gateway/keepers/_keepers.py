@@ -19,7 +19,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.actors import Behavior, Context, Down, State, Unfinished, describe
+from greenroom.actors import Behavior, Context, Down, State, describe
 from greenroom.containment import Secrets
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
@@ -31,7 +31,7 @@ from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, 
 from greenroom.gateway.keepers._history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
-from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
+from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left, settle_taken
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
 from greenroom.gateway.keepers._session_changes import (
     archive_session,
@@ -42,6 +42,7 @@ from greenroom.gateway.keepers._session_changes import (
     reset_session,
     run_folder,
 )
+from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
@@ -77,11 +78,13 @@ class Keeper(Behavior[Serve]):
         served: Set when it has nothing to do any more.
     """
 
-    unfinished = Unfinished.REQUEUE
-
     def __init__(self, keeper: SessionKeeper, served: trio.Event) -> None:
         self._keeper = keeper
         self._served = served
+
+    async def on_start(self, ctx: Context) -> None:
+        """Begin to serve: each incarnation does, however often one before has failed."""
+        ctx.ref.tell(Serve())
 
     async def on_message(self, message: Serve, ctx: Context) -> None:
         """Serve the session."""
@@ -351,6 +354,7 @@ class KeeperSet:
                 has_room=self._has_room,
                 room_changed=lambda: self._room_changed,
                 leave_room=self._leave_room,
+                settle_taken=settle_taken,
             )
         return keeper
 
@@ -401,8 +405,7 @@ class KeeperSet:
     async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
         name = keeper.name.replace("/", "%2F")
         running.supervisor = supervisor = await self._runtime.spawn_supervisor(name, KEEPER, escalates=False)
-        ref = await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
-        ref.tell(Serve())
+        await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
         async with trio.open_nursery() as nursery:
 
             async def stop_when_served() -> None:
@@ -587,6 +590,7 @@ async def open_keepers(
     state_folder: Path,
     base: Path | None = None,
     opener: Opener = open_kept,
+    find_fate: LookUp = look_up,
     on_broken: Callable[[str, str], object] | None = None,
     mask: Mask | None = None,
 ) -> AsyncIterator[KeeperSet]:
@@ -605,6 +609,7 @@ async def open_keepers(
         state_folder: Has the run folders.
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
         opener: Opens a session; for tests.
+        find_fate: Returns what became of an item; for tests.
         on_broken: Called with the key of a session that cannot be kept, and the reason; it may only store values and wake tasks.
         mask: Hides secrets in what `read_history` returns; by default those of the environment.
     """
@@ -621,6 +626,7 @@ async def open_keepers(
         state_folder=state_folder,
         base=base or state_folder.parent,
         opener=opener,
+        look_up=find_fate,
         on_broken=on_broken,
         mask=mask or Secrets(os.environ).mask,
     )

@@ -114,6 +114,10 @@ class Keepers(Protocol):
     def is_busy(self, key: str) -> bool:
         """True if a turn of it runs or waits for a place."""
 
+
+class RunKeepers(Keepers, Protocol):
+    """Keepers as runs use them: they begin, resume and drop what an earlier process left."""
+
     def events_for_new(
         self, key: SessionKey, *, spawned_by: str = "", label: str = "", settings: Mapping[str, Any] | None = None
     ) -> tuple[GatewayEvent, ...]:

@@ -8,8 +8,8 @@ from greenroom.gateway.record._machines import UNFINISHED_WORDS
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
 from greenroom.gateway.tools._recall import MAX_ANSWER
-from greenroom.gateway.tools._session_tool import SessionTool, answer, refused
 from greenroom.gateway.tools._session_view import SessionView, kind_of
 from greenroom.tools import Arg, tool
 
@@ -19,7 +19,7 @@ MAX_ROWS: Final = 200
 DEFAULT_HISTORY: Final = 50
 
 
-def list_tool(caller: SessionKey, view: SessionView) -> SessionTool:
+def list_tool(caller: SessionKey, view: SessionView) -> GatewayTool:
     """Return the tool that lists the sessions that a session sees."""
 
     @tool(name="sessions_list", read_only=True)
@@ -58,10 +58,10 @@ def list_tool(caller: SessionKey, view: SessionView) -> SessionTool:
             found.append(described)
         return answer(count=len(found), sessions=found)
 
-    return SessionTool(sessions_list)
+    return GatewayTool(sessions_list)
 
 
-def history_tool(caller: SessionKey, view: SessionView) -> SessionTool:
+def history_tool(caller: SessionKey, view: SessionView) -> GatewayTool:
     """Return the tool that reads the conversation of a session."""
 
     @tool(name="sessions_history", read_only=True)
@@ -92,10 +92,10 @@ def history_tool(caller: SessionKey, view: SessionView) -> SessionTool:
         more = {} if page.next_offset is None else {"nextOffset": page.next_offset}
         return answer(sessionKey=row.key, messages=list(page.messages), **more)
 
-    return SessionTool(sessions_history)
+    return GatewayTool(sessions_history)
 
 
-def status_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionTool:
+def status_tool(caller: SessionKey, runs: Runs, view: SessionView) -> GatewayTool:
     """Return the tool that shows the state of a session."""
 
     @tool(name="session_status", read_only=True)
@@ -111,7 +111,7 @@ def status_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionToo
         why = view.refusal(caller, row.key)
         return refused("forbidden", why) if why else answer(status="ok", **status_of(row, runs, view))
 
-    return SessionTool(session_status)
+    return GatewayTool(session_status)
 
 
 def status_of(row: SessionRow, runs: Runs, view: SessionView) -> dict[str, Any]:

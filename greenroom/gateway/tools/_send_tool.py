@@ -16,7 +16,7 @@ from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._runs import Runs
-from greenroom.gateway.tools._session_tool import SessionTool, answer, refused
+from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.inbox import peer
 from greenroom.tasks import TaskState
@@ -27,7 +27,7 @@ WAIT_S: Final = 30.0
 """Seconds that a call waits for a reply, if it does not say."""
 
 
-def send_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionTool:
+def send_tool(caller: SessionKey, runs: Runs, view: SessionView) -> GatewayTool:
     """Return the tool by which a session writes to others."""
 
     @tool(name="sessions_send")
@@ -60,7 +60,7 @@ def send_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionTool:
         except GreenroomError as error:
             return refused("error", str(error), sessionKey=found.key)
 
-    return SessionTool(sessions_send)
+    return GatewayTool(sessions_send)
 
 
 def find_target(caller: SessionKey, view: SessionView, key: str, label: str, agent: str) -> SessionRow | str:

@@ -8,12 +8,12 @@ from greenroom.gateway.config._checks import agents_of
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._runs import Runs
 from greenroom.gateway.runs._spawn_plan import SpawnRequest, spawn_targets
-from greenroom.gateway.tools._session_tool import SessionTool, answer
+from greenroom.gateway.tools._gateway_tool import GatewayTool, answer
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.tools import Arg, ToolError, tool
 
 
-def spawn_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionTool:
+def spawn_tool(caller: SessionKey, runs: Runs, view: SessionView) -> GatewayTool:
     """Return the tool by which a session starts sub-agents."""
 
     @tool(name="sessions_spawn")
@@ -56,10 +56,10 @@ def spawn_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionTool
         given = await runs.spawn(caller, request, view.route(str(caller)))
         return answer(**given.to_json())
 
-    return SessionTool(sessions_spawn)
+    return GatewayTool(sessions_spawn)
 
 
-def agents_tool(caller: SessionKey, view: SessionView) -> SessionTool:
+def agents_tool(caller: SessionKey, view: SessionView) -> GatewayTool:
     """Return the tool that lists the agents that a session may start."""
 
     @tool(name="agents_list", read_only=True)
@@ -75,4 +75,4 @@ def agents_tool(caller: SessionKey, view: SessionView) -> SessionTool:
             rows.append(row)
         return answer(requester=caller.agent, allowAny=targets.allows_any, agents=rows)
 
-    return SessionTool(agents_list)
+    return GatewayTool(agents_list)

@@ -13,8 +13,8 @@ from greenroom.gateway.record._machines import UNFINISHED_WORDS
 from greenroom.gateway.record._rows import Run
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
 from greenroom.gateway.tools._send_tool import lending
-from greenroom.gateway.tools._session_tool import SessionTool, answer, refused
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.tools import Arg, tool
 
@@ -27,7 +27,7 @@ MAX_RECENT_MINUTES: Final = 1_440
 _LOOK_S: Final = 1.0
 
 
-def subagents_tool(caller: SessionKey, runs: Runs, view: SessionView) -> SessionTool:
+def subagents_tool(caller: SessionKey, runs: Runs, view: SessionView) -> GatewayTool:
     """Return the tool by which a session watches and stops what it has started."""
 
     @tool(name="subagents")
@@ -57,7 +57,7 @@ def subagents_tool(caller: SessionKey, runs: Runs, view: SessionView) -> Session
         wait_s = min(WAIT_S if timeoutSeconds is None else timeoutSeconds, MAX_WAIT_S)
         return await waited(caller, runs, view, ids, wait_s)
 
-    return SessionTool(subagents)
+    return GatewayTool(subagents)
 
 
 def described_run(run: Run, now_s: float, reply: str = "") -> dict[str, Any]:

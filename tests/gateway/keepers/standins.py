@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import attrs
 import trio
 
-from greenroom.actors import TurnBegan, TurnEnded
+from greenroom.actors import State, TurnBegan, TurnEnded
 from greenroom.agents import Appended
 from greenroom.agents.events import ModelBegan, ModelEnded
 from greenroom.core import Cause, Event
 from greenroom.gateway.keepers._kept_session import KeptSession, OpenOrder, RefusesTools
+from greenroom.gateway.keepers._turn_fold import TurnOver
+from greenroom.gateway.keepers._turn_lookup import ItemFate
 from greenroom.inbox import InboxAccepted, InboxTaken, InboxWithdrawn, StoredItem
 from greenroom.models import Message, ModelResponse, TextBlock
 from greenroom.session import EventStream, MessageAppended
@@ -26,7 +29,7 @@ class Conversations:
     """What is on the disk of the stand-ins: what each session has read, and its turn that is open."""
 
     read: dict[str, list[str]] = attrs.field(factory=dict)
-    cut: set[str] = attrs.field(factory=set)
+    cut: dict[str, list[str]] = attrs.field(factory=dict)
     open_now: dict[str, int] = attrs.field(factory=dict)
     turns_now: dict[str, int] = attrs.field(factory=dict)
     most_open: int = 0
@@ -34,6 +37,15 @@ class Conversations:
     open_s: float = 0.5
     sessions: dict[str, StandIn] = attrs.field(factory=dict)
     on_open: Callable[[str], None] = lambda _: None
+
+    def fate(self, folder: Path, item: str) -> ItemFate:
+        """Return what became of an item."""
+        sid = folder.name
+        if item not in self.read.get(sid, ()):
+            return ItemFate()
+        if item in self.cut.get(sid, ()):
+            return ItemFate(is_read=True)
+        return ItemFate(is_read=True, over=TurnOver(state=State.COMPLETED))
 
     @asynccontextmanager
     async def open(self, order: OpenOrder) -> AsyncIterator[KeptSession]:
@@ -202,9 +214,10 @@ class StandIn:
                         taken = [first] if first is not None else []
                         taken += self.waiting
                         self.waiting = []
-                        disk.cut.add(sid)
+                        disk.cut.setdefault(sid, [])
                         for item in taken:
                             disk.read.setdefault(sid, []).append(item.id)
+                            disk.cut[sid].append(item.id)
                             self.emit(InboxTaken(item=item.id))
                             self.acks.append(item.id)
                         self.emit(ModelBegan(actor=AGENT, turn=1, round=1, messages=1))
@@ -218,7 +231,7 @@ class StandIn:
         if first is not None and not taken:
             self.emit(InboxWithdrawn(item=first.id, why="the turn that began with it was ended"))
             self.acks.append(first.id)
-        disk.cut.discard(sid)
+        disk.cut.pop(sid, None)
         if state == "completed":
             self._speak()
         cause = None if state == "completed" else Cause("host", self.why)

@@ -68,7 +68,7 @@ class Store:
     waiting: dict[str, list[NewInput]] = attrs.field(factory=dict)
     known: set[str] = attrs.field(factory=set)
     texts: dict[str, list[str]] = attrs.field(factory=dict)
-    """What each session was given, in order."""
+    """The texts that each session was given, in order."""
     ended: dict[str, TurnEnd] = attrs.field(factory=dict)
     """Ends of turns, as the sessions' own journals hold them, until they were reported."""
 
@@ -311,7 +311,7 @@ class FakeChannel:
     knows: WasSent = WasSent.CANNOT_SAY
     tried: list[Outbound] = attrs.field(factory=list)
     chat: list[Outbound] = attrs.field(factory=list)
-    """What arrived; with keys, each key once."""
+    """The parts that arrived; with keys, each key once."""
     delay_s: float = 0.0
     arrives_unknown: bool = True
     """True if a part whose result is unknown arrived all the same."""
@@ -361,7 +361,7 @@ class CountedDisk(MemoryDisk):
 @final
 @attrs.define(eq=False)
 class World:
-    """What outlives a process."""
+    """The things that outlive a process."""
 
     disk: CountedDisk = attrs.field(factory=CountedDisk)
     store: Store = attrs.field(factory=Store)

@@ -224,7 +224,6 @@ def test_inheriting_from_the_target_takes_its_model() -> None:
 # --- limits -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("A29-a")
 def test_children_that_have_not_ended_are_limited() -> None:
     config = configured(**agents(subagents={"maxChildrenPerAgent": 2}))
     registry = Registry().fold_all(START)

@@ -425,7 +425,7 @@ async def test_a_circle_of_waits_is_refused_at_once(autojump_clock: MockClock) -
 # --- subagents and session_status ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("A14-c", "A14-h")
+@pytest.mark.promise("A14-h")
 async def test_sub_agents_are_listed_waited_for_and_cancelled(autojump_clock: MockClock) -> None:
     async def turn(session: str, text: str) -> str:
         await trio.sleep(10 if "slow" in text else 0)

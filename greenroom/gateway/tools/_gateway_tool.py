@@ -16,7 +16,7 @@ MAX_CHARACTERS: Final = 100_000
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class SessionTool:
+class GatewayTool:
     """A tool of the gateway. Nobody is asked before a call: which sessions have it, and what it reaches, the configuration says."""
 
     function: FunctionTool
