@@ -336,6 +336,24 @@ PROMISES: Final = {
     "A17-f": Promise("A label reaches no session that its key does not.", "gateway"),
     "A17-g": Promise("The words of another session are another agent's, never a person's.", "gateway"),
     "GW-04": Promise("A part whose result is unknown is not repeated, unless its channel takes keys.", "gateway"),
+    "A18-a": Promise("No result of a sub-agent is lost by a kill of the gateway.", "gateway"),
+    "A18-b": Promise("No result of a sub-agent is told twice, whenever the gateway is killed.", "gateway"),
+    "A22-a": Promise("A gateway that is stopped leaves no process, port, held lock or temporary file.", "gateway"),
+    "A22-b": Promise(
+        "A second gateway on a state folder is refused and named the first; a killed one holds up nobody, and its port gets no token.",
+        "gateway",
+    ),
+    "A22-d": Promise(
+        "A broken configuration starts no gateway and changes none that runs, and every problem is told.", "gateway"
+    ),
+    "A22-e": Promise("A reload takes effect without aborting anything, and says what needs a new start.", "gateway"),
+    "A22-g": Promise("The stages of a stop come in order, and none takes longer than its time.", "gateway"),
+    "A28-a": Promise(
+        "A kill of the gateway at an event of a day changes nothing that people see in the end.", "gateway"
+    ),
+    "A28-f": Promise("A gateway's journal can be replayed and checked.", "gateway"),
+    "A30-a": Promise("Each time of a job comes once, in any zone and over changes of the clock.", "gateway"),
+    "A30-b": Promise("A job has one run for each time, whenever it is killed and however long it was down.", "gateway"),
     "A14-a": Promise(
         "The list of sub-agents has the newest first, with the state, the name, the times and the ids of each.",
         "gateway",
@@ -485,6 +503,14 @@ NOT_IN_A_JOURNAL: Final = {
     "R7-money": Unseen("prices are not on record, only tokens are", ("swarm/test_claude.py",)),
     "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
+    **dict.fromkeys(("A18-a", "A18-b", "A28-a", "A28-f"), Unseen(_GATEWAY, ("gateway/process/test_day.py",))),
+    "A22-a": Unseen(_GATEWAY, ("gateway/process/test_running.py",)),
+    "A22-b": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_state_folder.py")),
+    "A22-d": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_config_in_force.py")),
+    "A22-e": Unseen(_GATEWAY, ("gateway/process/test_config_in_force.py",)),
+    "A22-g": Unseen(_GATEWAY, ("gateway/process/test_stop_stages.py",)),
+    "A30-a": Unseen(_GATEWAY, ("gateway/clock/test_job_plan.py",)),
+    "A30-b": Unseen(_GATEWAY, ("gateway/clock/test_job_plan.py", "gateway/clock/test_clock_jobs.py")),
     "A5-a": Unseen(_GATEWAY, ("gateway/record/test_registry.py", "gateway/record/test_recovery_plan.py")),
     "A5-b": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A5-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),

@@ -9,6 +9,7 @@ from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
 from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
+from tools.mutants.gateway_process import GATEWAY_PROCESS
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
@@ -23,6 +24,7 @@ MUTANTS: Final = (
     *GATEWAY,
     *GATEWAY_CHANNELS,
     *GATEWAY_CONFIGURATION,
+    *GATEWAY_PROCESS,
     *GATEWAY_PROTOCOL,
     *GATEWAY_RUNS,
     *GATEWAY_TRUST,

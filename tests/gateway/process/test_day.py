@@ -11,6 +11,7 @@ import attrs
 import pytest
 import trio
 
+from greenroom.cli import main
 from greenroom.gateway._gateway import Gateway
 from greenroom.gateway.record._machines import DeliveryState
 from greenroom.gateway.routing._session_key import SessionKey
@@ -94,6 +95,18 @@ def whole_day(folder: Path) -> tuple[Outcome, dict[str, list[Town]]]:
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, dict[str, list[Town]]]:
     return whole_day(tmp_path_factory.mktemp("days"))
+
+
+@pytest.mark.promise("A28-f")
+def test_the_journal_of_a_day_can_be_replayed_and_is_sound(
+    day: tuple[Outcome, dict[str, list[Town]]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    _, left = day
+    state = str(next(iter(left.values()))[0].folder.parent / "day" / "state")
+
+    assert main(["replay", state, "--check"]) == 0
+    assert main(["replay", state, "--at", "100"]) == 0
+    assert "keeper" in capfd.readouterr().out
 
 
 def test_the_day_is_what_was_meant(day: tuple[Outcome, dict[str, list[Town]]]) -> None:
