@@ -141,8 +141,8 @@ def paid(runs: Path) -> float:
     """Return the cost of all answers that a run has on record."""
     (journal,) = runs.glob("2*/journal.jsonl")
     events = map(json.loads, journal.read_text("utf-8").splitlines())
-    answers = sum(event.get("output_tokens", 0) // 1_000 for event in events if event.get("ev") == "model.end")
-    return float(answers * KillingServer.price_usd)
+    tokens: int = sum(event.get("output_tokens", 0) for event in events if event.get("ev") == "model.end")
+    return tokens // 1_000 * KillingServer.price_usd
 
 
 @pytest.mark.promise("R7-money")
