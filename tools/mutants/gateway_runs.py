@@ -163,8 +163,8 @@ GATEWAY_RUNS: Final = (
         "a blocked result is archived",
         ("A6-i", "A12-b"),
         _ARCHIVE,
-        "        if undelivered and not is_forced:\n",
-        "        if False:\n",
+        "not (run.is_ended and rows[run.id].delivery.is_settled)",
+        "not (run.is_ended and rows)",
         tests=_RUN_TESTS,
     ),
     Mutant(

@@ -308,6 +308,7 @@ async def test_a_stop_ends_all_children_of_a_session_and_counts_them(autojump_cl
         assert gateway.channel.chat == []
 
 
+@pytest.mark.promise("A13-e")
 async def test_a_stop_of_one_run_leaves_the_others(autojump_clock: MockClock) -> None:
     async with open_fake_gateway(turn=takes(100)) as gateway:
         first, second = await gateway.spawn(), await gateway.spawn()
@@ -364,7 +365,7 @@ async def test_the_archive_time_outlives_a_restart(autojump_clock: MockClock) ->
 
     async with open_fake_gateway(left) as gateway:
         await trio.sleep(130)
-        assert gateway.registry.sessions[session].archived_s - ended_s <= 3720
+        assert 3600 <= gateway.registry.sessions[session].archived_s - ended_s <= 3720
 
 
 @pytest.mark.promise("A12-b", "A6-i")
