@@ -370,9 +370,9 @@ GATEWAY_RUNS: Final = (
     Mutant(
         "results of tools are always recalled",
         ("A16-c",),
-        _RECALL,
-        'case "tool_result" if with_tools:',
-        'case "tool_result" if with_tools or True:',
+        _LOOKING,
+        "        includeTools: bool = False,",
+        "        includeTools: bool = True,",
         tests=_TOOL_TESTS,
     ),
     Mutant(
@@ -388,7 +388,7 @@ GATEWAY_RUNS: Final = (
         ("A16-e",),
         _RECALL,
         "next_offset=offset + len(found) if is_more else None",
-        "next_offset=offset + wanted if is_more else None",
+        "next_offset=offset + len(found) + 1 if is_more else None",
         tests=_TOOL_TESTS,
     ),
     Mutant(

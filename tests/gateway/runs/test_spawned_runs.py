@@ -21,6 +21,7 @@ from greenroom.gateway.record._recovery_plan import Resume
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import child_key
 from greenroom.gateway.runs._run_ids import announce_item
+from greenroom.gateway.runs._run_stops import Stopped
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.models import Usage
@@ -316,7 +317,7 @@ async def test_a_stop_of_one_run_leaves_the_others(autojump_clock: MockClock) ->
 
         assert (await gateway.runs.stop(second, "ada")).stopped == (second,)
         assert not gateway.registry.runs[first].is_ended
-        assert (await gateway.runs.stop(second, "ada")).ended_before == (second,)
+        assert await gateway.runs.stop(second, "ada") == Stopped(ended_before=(second,))
         with pytest.raises(NotFound):
             await gateway.runs.stop("nothing", "ada")
 
