@@ -176,7 +176,7 @@ def _make_app() -> App:
     for name, (place, text) in COMMANDS.items():
         gateway.command(place, name=name, help=text)
     app.command(gateway)
-    app.command("greenroom.gateway.chat:chat_command", name="chat", help="Chat with an agent of the running gateway.")
+    app.command("greenroom.gateway.chat._chat_command:chat_command", name="chat", help="Chat with a running gateway.")
     return app
 
 

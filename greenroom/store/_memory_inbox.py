@@ -167,7 +167,9 @@ class MemoryInboxStore:
     async def boxes(self) -> tuple[str, ...]:
         """Return the names of the boxes that hold items."""
         await trio.lowlevel.checkpoint()
-        return tuple(sorted(name for name, there in self._boxes.items() if there.items or there.poisoned or there.refused))
+        return tuple(
+            sorted(name for name, there in self._boxes.items() if there.items or there.poisoned or there.refused)
+        )
 
     async def aclose(self) -> None:
         """Nothing is to be closed."""

@@ -44,7 +44,7 @@ limits of the connection. Without a number of the protocol in common, the error 
 with 1002; after any other error with 1008. A wrong token is answered after a second. `GET /healthz` needs no token.
 
 **Calls.** Calls of one connection begin in their order and are answered as they end, at most {MAX_REQUESTS} at a time. Unknown fields of
-a frame are ignored, those of `params` are refused. A message has at most 1 MiB (1009). A frame that is no request is answered if it has
+a frame are ignored, those of `params` are refused. A message has at most 1 MiB (1009). A frame that is not a request is answered if it has
 an `id`; the {MAX_BAD_FRAMES}th in a row closes the connection (1007). If a client leaves, its looks are cancelled; its changes go on.
 
 **Changes.** A method that changes something needs an `idempotencyKey` of 1 to 128 characters, a new one for each change. The answer is on

@@ -16,9 +16,8 @@ from uuid import uuid4
 import trio
 
 from greenroom.core import UsageError
-from greenroom.gateway.chat._chat_screen import ChatScreen
+from greenroom.gateway.chat._chat_screen import ChatScreen, LineEditor
 from greenroom.gateway.chat._chat_view import NOTE, ChatView
-from greenroom.gateway.chat._line_editor import LineEditor
 from greenroom.gateway.rpc._client import GatewayClient
 from greenroom.gateway.rpc._rpc_frames import RpcError
 from greenroom.serving import ConnectionEnded
@@ -30,7 +29,7 @@ MAX_WAIT_S: Final = 10.0
 DECISIONS: Final[Mapping[str, str]] = {"y": "once", "a": "always", "n": "deny"}
 HELP: Final = (
     "Enter sends; Esc or Ctrl+C ends the turn; Ctrl+D or /quit leaves.",
-    "/stop ends the turn and all sub-agents; /approve ID once|always|deny answers a question; y, a, n answer the oldest one.",
+    "/stop ends the turn and all sub-agents; /approve ID once|always|deny answers a question; y, a or n alone answers the oldest one.",
     "Other lines that begin with / are commands of the gateway: /help there lists them.",
 )
 _READ: Final = 20
@@ -147,10 +146,11 @@ class Chat:
         """Take a key into account; return the line that it completes, or what it asks for at once."""
         if key is Key.ESCAPE:
             return self.abort
-        if key in DECISIONS and not self._editor.text and self.view.questions:
-            return partial(self.decide, next(iter(self.view.questions)), DECISIONS[str(key)])
         line = self._editor.press(key)
         self._draw()
+        # Not by the key alone: the first letter of a message would be consent.
+        if line is not None and line.strip() in DECISIONS and self.view.questions:
+            return partial(self.decide, next(iter(self.view.questions)), DECISIONS[line.strip()])
         return line
 
     async def say(self, line: str) -> None:
@@ -163,6 +163,7 @@ class Chat:
             case ["/keys"]:
                 self._screen.show([f"{NOTE}{each}" for each in HELP])
             case ["/stop"]:
+                await self._change("chat.abort", {})
                 await self._change("subagents.stop", {"target": "all"})
             case ["/approve", id_, decision]:
                 await self.decide(id_, decision)
@@ -173,6 +174,9 @@ class Chat:
                 answer = await self._change("chat.send", {"message": line})
                 if answer is None:
                     self._has_ended = True
+                elif answer.get("status") == "command":
+                    self._has_ended = True
+                    self._screen.show([f"{NOTE}{each}" for each in str(answer.get("reply", "")).splitlines()])
                 elif answer.get("runId") and str(answer["runId"]) not in self._over:
                     self._pending.add(str(answer["runId"]))
         self._draw()

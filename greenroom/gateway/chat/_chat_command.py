@@ -31,7 +31,7 @@ MAX_LINES: Final = 100
 def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path | None = None) -> int:
     """Chat with an agent of the running gateway.
 
-    Lines of standard input are sent if it is no terminal. /keys shows the keys.
+    Lines of standard input are sent if it is not a terminal. /keys shows the keys.
 
     Parameters
     ----------

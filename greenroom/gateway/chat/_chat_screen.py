@@ -1,4 +1,7 @@
-"""The screen of a chat: lines that stay, and below them a few that are drawn anew. Without a terminal, only the lines."""
+"""The screen of a chat: lines that stay, below them a few that are drawn anew, and the line that is being typed.
+
+Without a terminal there are only the first.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import shutil
 from typing import Final, TextIO, final
 
 from greenroom.core.texts import printable_text
+from greenroom.terminal import Key, Press
 
 _CLEAR: Final = "\r\x1b[J"
 _MIN_WIDTH: Final = 20
@@ -53,10 +57,38 @@ class ChatScreen:
 
 
 def _tail(text: str, columns: int) -> str:
-    """Return the end of a text that fits into so many columns."""
+    """Return the end of a text that fits into a number of columns."""
     text, room = printable_text(text), columns
     at = len(text)
     while at and room >= (cells := 1 if ord(text[at - 1]) < 0x1100 else 2):
         room -= cells
         at -= 1
     return text[at:]
+
+
+@final
+class LineEditor:
+    """A line, with the lines before it."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._before: list[str] = []
+        self._at = 0
+
+    def press(self, key: Press) -> str | None:
+        """Take a key into account; return the line if it is complete."""
+        match key:
+            case Key.ENTER:
+                done, self.text = self.text, ""
+                if done.strip():
+                    self._before.append(done)
+                self._at = len(self._before)
+                return done
+            case Key.BACKSPACE:
+                self.text = self.text[:-1]
+            case Key.UP | Key.DOWN:
+                self._at = max(0, min(len(self._before), self._at + (1 if key is Key.DOWN else -1)))
+                self.text = self._before[self._at] if self._at < len(self._before) else ""
+            case str():
+                self.text += key
+        return None

@@ -51,7 +51,7 @@ class ChatView:
         if self._children:
             parts.append(f"{len(self._children)} sub-agent{'s' * (len(self._children) > 1)}")
         if self.questions:
-            parts.append(f"{len(self.questions)} to approve: y once, a always, n no")
+            parts.append(f"{len(self.questions)} to approve: y once, a always, n no, then Enter")
         return ", ".join(parts)
 
     def fold(self, name: str, payload: Mapping[str, Any]) -> list[str]:

@@ -81,7 +81,7 @@ def _help(state: ChatState, _: str) -> CommandStep:
 
 
 def _stop(state: ChatState, _: str) -> CommandStep:
-    """End the turn and the sub-agents; for a person who is no owner, a turn that nobody else has begun."""
+    """End the turn and the sub-agents; for a person who may write, a turn that nobody else has begun."""
     if state.caller.kind.is_user:
         return StopChat(with_children=True)
     if state.is_busy and state.turn_senders == {state.caller.who}:
@@ -231,7 +231,6 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
         ChatCommand(
             name="status",
             summary="model, tokens, cost, queue, lane and sub-agents",
-            methods={"status": "read"},
             plan=lambda state, _: PlainAnswer(texts.status_text(state)),
         ),
         ChatCommand(
@@ -247,7 +246,10 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             plan=lambda _, __: ResetChat(),
         ),
         ChatCommand(
-            name="reset", summary="the same", methods={"sessions.reset": "write"}, plan=lambda _, __: ResetChat()
+            name="reset",
+            summary="begin a new conversation, too",
+            methods={"sessions.reset": "write"},
+            plan=lambda _, __: ResetChat(),
         ),
         ChatCommand(
             name="model",
@@ -308,12 +310,7 @@ TABLE: Final[Mapping[str, ChatCommand]] = {
             },
             plan=_pair,
         ),
-        ChatCommand(
-            name="compact",
-            summary="compact the conversation",
-            methods={"sessions.compact": "write"},
-            plan=lambda _, __: CompactChat(),
-        ),
+        ChatCommand(name="compact", summary="compact the conversation", plan=lambda _, __: CompactChat()),
         ChatCommand(
             name="whoami",
             summary="your id, and what you may do",

@@ -164,4 +164,14 @@ class AgentSetup:
             "env": {**self.defaults.env, **self.agent.env},
             "recovery": {"cut_turns": "leave"},
             "schedules": {"enabled": False},
+            "sandbox": self.sandbox(),
         }
+
+    def sandbox(self) -> dict[str, Any]:
+        """Return the sandbox of its sessions' commands, with the keys of the shell tool."""
+        own, others = self.agent.sandbox, self.defaults.sandbox
+        mode = own.mode or others.mode or "off"
+        kind = own.exec or others.exec or "none"
+        is_confined = kind == "bwrap" and (mode == "all" or (mode == "children" and self.key.is_child))
+        network = own.network if own.network is not None else others.network
+        return {"enabled": is_confined, "network": bool(network)} if is_confined else {"enabled": False}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -194,11 +195,19 @@ class GreenroomSession:
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **refusal}}
 
 
+def _has_conversation(folder: Path) -> bool:
+    """True if a run folder has a conversation; one that a process left before its first line is removed, for nothing is in it."""
+    if (folder / "transcripts" / "main.jsonl").exists():
+        return True
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
 @asynccontextmanager
 async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
     """Open the session of an order, with its conversation if it has one."""
     folder = order.runs / order.session_id
-    has_any = await order.ports.blocking.run((folder / "transcripts" / "main.jsonl").exists)
+    has_any = await order.ports.blocking.run(_has_conversation, folder)
     async with open_session(
         model=lambda *_: order.model(),
         cwd=order.workspace,

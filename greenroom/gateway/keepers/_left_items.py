@@ -16,8 +16,9 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._box_items import is_input, route_of, run_of, waiting_item
-from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
-from greenroom.gateway.keepers._turn_lookup import ItemFate, look_up
+from greenroom.gateway.keepers._keeper import SessionKeeper
+from greenroom.gateway.keepers._keeper_parts import KeeperParts
+from greenroom.gateway.keepers._turn_lookup import ItemFate, LookUp
 from greenroom.gateway.keepers._turn_reporter import ANSWERED, end_of, lost_end, unread_end
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._run_events import GatewayEvent, InboundAccepted
@@ -94,7 +95,7 @@ async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:
     """
     parts, row = keeper.parts, keeper.row
     folder = sessions_folder(parts.state_folder, keeper.key) / row.session_id
-    fates = await parts.ports.blocking.run(partial(_look_up_all, folder, tuple(rows)))
+    fates = await parts.ports.blocking.run(partial(_look_up_all, parts.look_up, folder, tuple(rows)))
     for item, fate in fates.items():
         if fate.is_read:
             await parts.store.ack(keeper.name, [item])
@@ -102,7 +103,8 @@ async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:
             await parts.watcher.turn_ended(end_of(keeper.name, row.session_id, fate.over, (item,)))
             keeper.settle(item, ANSWERED)
         elif fate.is_read:
-            keeper.items.add_cut(item, parts.record.registry.inbound[item].route)
+            route = parts.record.registry.inbound[item].route if item in parts.record.registry.inbound else {}
+            keeper.items.add_cut(item, route)
         elif fate.gone:
             await parts.watcher.turn_ended(unread_end(keeper.name, row.session_id, (item,), fate.gone))
             keeper.settle(item, fate.gone)
@@ -111,5 +113,10 @@ async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:
             keeper.settle(item, LOST)
 
 
-def _look_up_all(folder: Path, items: Sequence[str]) -> dict[str, ItemFate]:
+async def settle_taken(keeper: SessionKeeper) -> None:
+    """Report the turns of taken items that ended and were not reported; those that were cut stay taken."""
+    await settle_left(keeper, dict.fromkeys(keeper.items.taken, False))
+
+
+def _look_up_all(look_up: LookUp, folder: Path, items: Sequence[str]) -> dict[str, ItemFate]:
     return {item: look_up(folder, item) for item in items}

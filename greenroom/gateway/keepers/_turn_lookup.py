@@ -6,9 +6,9 @@ Rule 1: the files are read, and the session is not opened. Rule 2: a turn that i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 
@@ -63,6 +63,10 @@ def look_up(run_folder: Path, item: str) -> ItemFate:
     if over is None:
         over = TurnOver(state=State.COMPLETED, taken=(item,))
     return ItemFate(is_read=True, over=attrs.evolve(over, line=line, said=said))
+
+
+LookUp: TypeAlias = Callable[[Path, str], ItemFate]
+"""Returns what became of an item, given the run folder of its session and its id; it blocks."""
 
 
 def _was_lost(path: Path) -> bool:

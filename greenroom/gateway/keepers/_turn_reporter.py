@@ -184,6 +184,8 @@ class TurnReporter:
                     if fact is not None:
                         self._facts.append(fact)
                 self._move()
+                if not self.is_open:
+                    self.on_change()  # events without a turn are read: what waits for none may begin
 
     def _move(self) -> None:
         self._moved.set()
@@ -197,11 +199,14 @@ class TurnReporter:
             TurnOver: self._over,
         }
         while True:
+            had_facts = bool(self._facts)
             while self._facts:
                 fact = self._facts.popleft()
                 self._is_reporting = True
                 await handlers[type(fact)](fact)
                 self._is_reporting = False
+            if had_facts:
+                self.on_change()  # only now nothing of a turn is open any more
             self._move()
             moved = self._moved
             if not self._facts:

@@ -22,6 +22,7 @@ from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._approval_desk import ApprovalDesk, QuestionEnd, ToolQuestion, question_text
 from greenroom.gateway.trust._question_relay import QuestionRelay
 from greenroom.gateway.trust._reception import CommandCaller
+from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -89,7 +90,18 @@ class HostWiring:
             ports=parts.ports,
             state=parts.folder.path,
             mask=parts.secrets.mask,
+            hears_others=lambda key: self._hears_others(parts, key),
         )
+
+    @staticmethod
+    def _hears_others(parts: GatewayParts, key: SessionKey) -> bool:
+        """Return True if others than owners can write to a session, or to one that it descends from."""
+
+        def spawned_by(child: str) -> str:
+            row = parts.registry.sessions.get(child)
+            return "" if row is None else row.spawned_by
+
+        return origin_class_of(parts.config(), key, spawned_by=spawned_by) != "owner"
 
     def command_host(self) -> CommandHost:
         """Return the parts as commands of chats use them."""

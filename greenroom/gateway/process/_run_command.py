@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.core import JournalError, UsageError
+from greenroom.core import GreenroomError, JournalError, UsageError
 from greenroom.gateway.process._state_folder import HeldState, hold_state
 from greenroom.terminal import complain
 
@@ -75,4 +75,17 @@ def _run(reading: ConfigReading, held: HeldState, port: int | None) -> int:
 
     from greenroom.gateway.process._foreground import serve_in_foreground
 
-    return trio.run(serve_in_foreground, reading, held, port)
+    try:
+        return trio.run(serve_in_foreground, reading, held, port)
+    except BaseExceptionGroup as group:
+        error = _only_error(group)
+        if isinstance(error, GreenroomError):
+            raise error from None
+        raise
+
+
+def _only_error(error: BaseException) -> BaseException:
+    """Return the one error in groups of one; else the group."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._errors import Conflict, Forbidden, NotFound
+from greenroom.gateway.commands._command_table import TABLE
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of, default_agent
 from greenroom.gateway.process._clock_runner import last_route
@@ -21,6 +22,9 @@ from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
 from greenroom.gateway.runs._child_models import own_model
 from greenroom.gateway.runs._run_ids import run_item
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
+from greenroom.gateway.trust._chat_admission import AdmissionAction, command_name, decide_words
+from greenroom.gateway.trust._reception import CommandCaller
+from greenroom.gateway.trust._senders import SenderKind
 from greenroom.inbox import HUMAN
 from greenroom.tasks import TaskState
 
@@ -129,14 +133,31 @@ class SessionMethods:
         return shown_run(run) | ({"reply": reply} if reply else {})
 
     async def send_chat(self, call: RpcCall, asked: params.ChatSendParams) -> Answer:
-        """Hand in what a person says from a client."""
+        """Hand in what a person says from a client, or carry out the command that it is."""
         key = self._key(asked.session_key)
+        said = decide_words(self._parts.settings, key, asked.message)
+        if said.action is AdmissionAction.COMMAND:
+            return await self._command(call, key, said.text)
         is_busy = self._parts.keepers.is_busy(str(key))
-        run = await self._parts.runs.begin(key, asked.message, HUMAN, None, call.id, queue=asked.queue or "")
+        run = await self._parts.runs.begin(
+            key, asked.message, HUMAN, None, call.id, is_command=said.is_command, queue=asked.queue or ""
+        )
         mode = asked.queue or self._parts.settings.messages.queue.mode
         steers = is_busy and mode in {"steer", "steer-backlog"}
         status = "steered" if steers else "queued" if is_busy else "started"
         return {"runId": run, "sessionKey": str(key), "status": status}
+
+    async def _command(self, call: RpcCall, key: SessionKey, text: str) -> Answer:
+        """Carry out a command; its caller must have the scopes of the methods that do the same."""
+        name = command_name(text)
+        needed = TABLE[name].methods
+        if name in {"sessions", "approve", "pair"} and call.grant.sessions is not None:
+            raise Forbidden("the token is for some sessions, and this command is about all of them")
+        if not set(needed.values()) <= {scope.value for scope in call.grant.scopes}:
+            raise Forbidden(f"the token lacks a scope for this command: {', '.join(sorted(set(needed.values())))}")
+        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account)
+        reply = await self._parts.commands.run(key, text, caller)
+        return {"sessionKey": str(key), "status": "command", "reply": reply}
 
     async def abort_chat(self, call: RpcCall, asked: params.ChatAbortParams) -> Answer:
         """End a turn, or withdraw a message that waits; what sub-agents do goes on."""
@@ -279,10 +300,9 @@ class SessionMethods:
         return await self._reply(run, SEND_S)
 
     async def stop_subagents(self, call: RpcCall, asked: params.SubagentsStopParams) -> Answer:
-        """Stop sub-agents of a session; with `all` its turn as well."""
+        """Stop sub-agents of a session; its turn goes on."""
         key, who = str(self._key(asked.session_key)), call.grant.account
         if asked.target == "all":
-            await self._parts.keepers.stop_turn(key, who=who, cause=EndCause.STOP)
             stopped = await self._parts.runs.stop(key, who)
         else:
             stopped = await self._parts.runs.stop(self._run(key, asked.target).id, who)

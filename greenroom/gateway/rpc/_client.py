@@ -6,7 +6,7 @@
         async for event in client.events:
             ...
 
-Rule 1: a token is sent only to whoever is known to be the gateway: the port of a dead one may be anybody's.
+Rule 1: a token is sent only to a peer that is known to be the gateway: the port of a dead one may be anybody's.
 Rule 2: a client that lost events is told by the event `gap`, and reads anew what that names.
 """
 
@@ -192,7 +192,7 @@ async def open_client(
     Args:
         url: The gateway, such as `http://127.0.0.1:18789`.
         token: A token of it.
-        is_there: Returns True if whoever answers at the URL is the gateway. It is asked once somebody has answered, before the token
+        is_there: Returns True if the peer that answers at the URL is the gateway. It is asked once somebody has answered, before the token
             is sent: for a state folder, whether its lock is held by the process that wrote its address.
         name: Name of the program, for the gateway's log.
         scopes: What the connection is for; by default all that the token is good for.
@@ -238,7 +238,7 @@ async def _upgraded(nursery: trio.Nursery, stream: trio.abc.Stream, url: str) ->
         with trio.fail_after(CONNECT_S):
             return await wrap_client_stream(nursery, stream, urlsplit(url).netloc, PATH, max_message_size=_MAX_BYTES)  # type: ignore[arg-type]  # any stream will do
     except (HandshakeError, trio.BrokenResourceError, trio.TooSlowError) as error:
-        raise UsageError(f"{url} is no gateway: {_why(error)}") from None
+        raise UsageError(f"{url} is not a gateway: {_why(error)}") from None
 
 
 def _connect_params(token: str, name: str, scopes: Iterable[str] | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The first frame of a connection: which protocol, who it is, and what it may do.
 
-Rule 1: before a right credential nothing is said that is not the same for everybody. Rule 2: a client that asks for more than its token
+Rule 1: before a right credential the answers are the same for everybody. Rule 2: a client that asks for more than its token
 is good for is refused, not cut down silently.
 """
 
@@ -77,7 +77,7 @@ async def prove(connection: Connection, frame: RequestFrame, tokens: Tokens) -> 
     """Judge the first frame, and return what the client may do.
 
     Raises:
-        RpcError: The frame is no right `connect`. It may be answered; then the connection has to be closed.
+        RpcError: The frame is not a right `connect`. It may be answered; then the connection has to be closed.
         NotProven: The endpoint has as many connections as it takes.
     """
     if frame.method != CONNECT:

@@ -16,10 +16,13 @@ import trio
 from greenroom.gateway.rpc._methods import EVENT_SCOPES
 from greenroom.gateway.rpc._outbox import FrameOutbox, Published
 from greenroom.gateway.rpc._params import SubscribeParams, UnsubscribeParams
+from greenroom.gateway.rpc._rpc_frames import ErrorCode, RpcError
 from greenroom.gateway.rpc._scopes import Grant, RpcScope
 
 UNASKED: Final = frozenset({"shutdown", "tick"})
 """Events that every connection gets."""
+MAX_SESSIONS: Final = 1_000
+"""Sessions that a connection may name for an event."""
 
 
 @final
@@ -30,8 +33,16 @@ class Subscriptions:
         self._of: dict[str, dict[str, bool]] = {}
 
     def add(self, params: SubscribeParams) -> None:
-        """Add events. Those of any session include those of each."""
+        """Add events. Those of any session include those of each.
+
+        Raises:
+            RpcError: `bad_request`: too many sessions are named.
+        """
         keys = ("",) if params.session_keys is None else params.session_keys
+        for event in params.events:
+            if len(self._of.get(event, {}).keys() | set(keys)) > MAX_SESSIONS:
+                path = "sessionKeys"
+                raise RpcError(ErrorCode.BAD_REQUEST, f"{path}: at most {MAX_SESSIONS} sessions of an event", path=path)
         for event in params.events:
             self._of.setdefault(event, {}).update(dict.fromkeys(keys, params.level == "all"))
 

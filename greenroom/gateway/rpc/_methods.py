@@ -1,6 +1,6 @@
 """The table of methods: for each, its scope, its parameters, and what it does.
 
-The answer to `connect`, the reference page and the tests are made from this table. Handlers are added by whoever runs the gateway:
+The answer to `connect`, the reference page and the tests are made from this table. Handlers are added by the program that runs the gateway:
 
     methods = bind({"health": health, "sessions.list": sessions_list, ...})
 

@@ -184,7 +184,7 @@ class Rpc:
         """
         method = self._methods.get(frame.method)
         if method is None:
-            raise RpcError(ErrorCode.UNKNOWN_METHOD, f"there is no method {frame.method[:64]!r}")
+            raise RpcError(ErrorCode.UNKNOWN_METHOD, f"unknown method {frame.method[:64]!r}")
         spec, grant = method.spec, conversation.grant
         if spec.scope not in grant.scopes:
             raise RpcError(ErrorCode.FORBIDDEN, f"{spec.name} needs the scope {spec.scope}")
@@ -228,7 +228,7 @@ class Rpc:
     async def _do(
         self, method: Method, call: RpcCall, params: Any, digest: str, change: _RunningChange, begun: Callable[[], None]
     ) -> None:
-        """Make a change, whoever waits for it, and record its answer."""
+        """Make a change, even if nobody waits for it any more, and record its answer."""
         begun()
         try:
             if not method.spec.works_when_shut:

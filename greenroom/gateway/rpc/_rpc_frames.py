@@ -136,7 +136,7 @@ class RequestFrame:
 @final
 @attrs.frozen
 class BadFrame:
-    """A message that is no request."""
+    """A message that is not a request."""
 
     why: str
     id: str | None = None

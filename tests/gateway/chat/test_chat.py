@@ -14,8 +14,7 @@ import trio.testing
 
 from greenroom.core import UsageError
 from greenroom.gateway.chat._chat import Chat
-from greenroom.gateway.chat._chat_screen import ChatScreen
-from greenroom.gateway.chat._line_editor import LineEditor
+from greenroom.gateway.chat._chat_screen import ChatScreen, LineEditor
 from greenroom.gateway.rpc._client import open_client
 from greenroom.gateway.rpc._methods import Answer, RpcCall
 from greenroom.serving import Tcp, open_server
@@ -24,7 +23,7 @@ from tests.gateway.rpc.peers import KEY, OPERATOR, House, open_house
 
 
 class Output(io.StringIO):
-    """Standard output that wakes whoever looks for a text."""
+    """Standard output that wakes a task that looks for a text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +109,7 @@ async def test_interrupt_ends_the_turn_and_stop_the_sub_agents_too() -> None:
         await action()
         assert (talk.count("chat.abort"), talk.count("subagents.stop")) == (1, 0)
         await talk.chat.say("/stop")
-        assert (talk.count("chat.abort"), talk.count("subagents.stop")) == (1, 1)
+        assert (talk.count("chat.abort"), talk.count("subagents.stop")) == (2, 1)
         assert talk.count("chat.send") == 1
 
 
@@ -121,11 +120,15 @@ async def test_question_is_answered_by_a_key_or_a_command() -> None:
             asked = {"approvalId": id_, "sessionKey": KEY, "tool": "Bash", "state": "asked"}
             talk.house.hub.publish("approval", KEY, asked)
         await talk.shows("approve 8?")
-        action = talk.chat.press("y")
+        assert [talk.chat.press(key) for key in "yes"] == [None] * 3, "the first letter of a message is not consent"
+        assert talk.chat.press(Key.ENTER) == "yes"
+        talk.chat.press("y")
+        action = talk.chat.press(Key.ENTER)
         assert callable(action)
         await action()
         await talk.chat.say("/approve 8 deny")
-        assert talk.chat.press("y") is None, "without a question it is a letter"
+        talk.chat.press("y")
+        assert talk.chat.press(Key.ENTER) == "y", "without a question it is a message"
 
     decided = [params for method, params in talk.house.recorded.calls if method == "approvals.resolve"]
     assert [(params.approval_id, params.decision) for params in decided] == [("7", "once"), ("8", "deny")]

@@ -20,6 +20,7 @@ from greenroom.gateway.commands._command_texts import SendOutcome, StopOutcome
 from greenroom.gateway.commands._subagent_texts import LogMessage
 from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.gateway.rpc._methods import METHODS
 from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, QuestionEnd, ToolQuestion
 from greenroom.gateway.trust._chat_admission import COMMANDS
 from greenroom.gateway.trust._pairing import PairingResult
@@ -29,27 +30,6 @@ from tests.gateway.commands.states import MAIN, OWNER, RUNS, child, state
 
 PERSON: Final = CommandCaller(kind=SenderKind.PERSON, who="irc:eve")
 QUESTION: Final = ToolQuestion(id="ab2c", session=MAIN, tool="Bash", summary="make", call="c", deadline_s=0.0)
-
-# The methods of the protocol with their scopes, as the protocol's own table has them.
-METHODS: Final = {
-    "status": "read",
-    "chat.abort": "write",
-    "sessions.list": "read",
-    "sessions.patch": "write",
-    "sessions.reset": "write",
-    "sessions.compact": "write",
-    "subagents.list": "read",
-    "subagents.info": "read",
-    "subagents.log": "read",
-    "subagents.send": "write",
-    "subagents.stop": "write",
-    "approvals.list": "read",
-    "approvals.resolve": "approve",
-    "pairing.list": "admin",
-    "pairing.approve": "admin",
-    "pairing.reject": "admin",
-    "pairing.remove": "admin",
-}
 
 
 @attrs.define
@@ -117,7 +97,7 @@ def test_commands_have_the_rights_of_the_decision_and_of_their_methods() -> None
     """No command does what no method does, and only those that change nothing, and `/stop`, are for people who are no owners."""
     assert set(TABLE) == set(COMMANDS)
     for name, command in TABLE.items():
-        assert command.methods.items() <= METHODS.items()
+        assert command.methods.items() <= {spec.name: spec.scope.value for spec in METHODS}.items()
         if SenderKind.PERSON in COMMANDS[name]:
             assert name in {"help", "status", "stop"}
 

@@ -60,7 +60,7 @@ async def test_same_call_after_a_restart_has_the_same_answer() -> None:
 @pytest.mark.promise("A25-c")
 @pytest.mark.parametrize("lost", ["the answer was never sent", "the answer was not recorded"])
 async def test_call_cut_by_a_crash_makes_the_same_run_again(lost: str) -> None:
-    """What the handler makes has ids from the key, so a second try finds it."""
+    """The ids of all that the handler makes are made from the key, so a second try finds it."""
     disk, made = MemoryDisk(), set[str]()
 
     async def run(call: RpcCall, _: Any) -> Answer:

@@ -97,6 +97,18 @@ async def test_subscription_ends_for_a_session_or_whole() -> None:
     assert answer["payload"]["events"] == {"agent": sorted([KEY, OTHER]), "chat": [OTHER]}
 
 
+async def test_subscription_names_at_most_a_thousand_sessions() -> None:
+    async with open_house() as house, house.connected() as peer:
+        few = {"events": ["chat"], "sessionKeys": [f"s{number}" for number in range(1_000)]}
+        assert (await peer.call("events.subscribe", few))["ok"]
+        assert (await peer.call("events.subscribe", few))["ok"]
+        more = await peer.call("events.subscribe", {"events": ["agent", "chat"], "sessionKeys": ["one more"]})
+        left = await peer.call("events.unsubscribe", {"events": ["chat"]})
+
+    assert (more["error"]["code"], more["error"]["details"]["path"]) == ("bad_request", "sessionKeys")
+    assert left["payload"]["events"] == {}, "a refusal adds nothing"
+
+
 async def test_lifecycle_level_leaves_out_pieces_of_texts() -> None:
     async with open_house() as house, house.connected() as peer:
         await peer.call("events.subscribe", {"events": ["chat"], "level": "lifecycle"})

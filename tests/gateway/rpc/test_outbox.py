@@ -1,4 +1,4 @@
-"""What waits for one connection: order, merging, limits, and what is said of losses."""
+"""Frames that wait for one connection: order, merging, limits, and what is said of losses."""
 
 from __future__ import annotations
 

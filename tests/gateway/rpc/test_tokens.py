@@ -70,7 +70,7 @@ def test_code_is_good_once_for_a_minute() -> None:
     assert grant is not None
     assert (grant.scopes, len(grant.page_token)) == (PAGE_SCOPES, 64)
     assert tokens.redeem(late) is None
-    assert tokens.judge(used) is None, "a code is no token"
+    assert tokens.judge(used) is None, "a code is not a token"
 
 
 def test_page_token_ends_after_a_day_or_when_it_is_revoked() -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
 from greenroom.core.ports import SeededIds
-from greenroom.gateway.config._channels import AccountConfig, ChannelsConfig, IrcChannel, PluginAccount, PluginChannel
+from greenroom.gateway.config._channels import ChannelsConfig, IrcChannel
 from greenroom.gateway.config._clock_and_limits import CommandsConfig
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import NewInput
+from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.gateway.record._run_events import InboundAccepted
@@ -34,12 +34,6 @@ def configured(*, owners: tuple[str, ...] = (OWNER,), **account: Any) -> Gateway
     """Return a configuration with one IRC account."""
     irc = IrcChannel(host="irc.test", nick="agent", **account)
     return GatewayConfig(channels=ChannelsConfig(irc=irc), commands=CommandsConfig(owner_allow_from=owners))
-
-
-def plugged(name: str, account: PluginAccount, **more: Any) -> GatewayConfig:
-    """Return a configuration with one account of another channel."""
-    channels = ChannelsConfig(plugins={name: PluginChannel(accounts={"default": account})})
-    return GatewayConfig(channels=channels, **more)
 
 
 def with_account(config: GatewayConfig, **changes: Any) -> GatewayConfig:
@@ -89,21 +83,6 @@ class FakeKeepers:
     def is_busy(self, key: str) -> bool:
         return key in self.busy
 
-    async def stop_turn(self, key: str, **_: Any) -> bool:
-        raise NotImplementedError
-
-    async def ask_aside(self, key: str, text: str, **_: Any) -> str:
-        raise NotImplementedError
-
-    async def reset(self, key: str, **_: Any) -> str:
-        raise NotImplementedError
-
-    async def patch(self, key: str, settings: Mapping[str, object], **_: Any) -> None:
-        raise NotImplementedError
-
-    async def archive(self, key: str, **_: Any) -> str:
-        raise NotImplementedError
-
 
 @attrs.define
 class Chats:
@@ -124,7 +103,7 @@ class Chats:
         self.reception = Reception(
             config=lambda: self.config,
             record=self.record,
-            keepers=self.keepers,
+            keepers=cast("Keepers", self.keepers),
             context=GroupContext(self.store),
             pairing=PairingDesk(record=self.record, ids=SeededIds(7), wall=lambda: self.now_s),
             run_command=self.run_command,
@@ -151,6 +130,3 @@ async def open_chats(config: GatewayConfig, disk: MemoryDisk | None = None) -> A
     disk = disk or MemoryDisk()
     async with open_gateway_journal(FOLDER, ports=make_ports(disk), lock=unlocked) as record:
         yield Chats(config, record, disk)
-
-
-ACCOUNT: Final = AccountConfig()

@@ -12,6 +12,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.gateway._errors import Forbidden
+from greenroom.gateway.process._session_methods import SessionMethods
+from greenroom.gateway.rpc._methods import RpcCall
+from greenroom.gateway.rpc._params import ChatSendParams
+from greenroom.gateway.rpc._scopes import Grant, RpcScope
 from greenroom.models import Call, ModelRequest
 from tests.gateway.process.day import last_text
 from tests.gateway.process.town import ChatService, Line, Play, Town, living, wait_quiet
@@ -39,7 +44,7 @@ def shown(town: Town, peer: str) -> list[str]:
 
 @pytest.mark.promise("A27-c")
 async def test_a_group_member_has_no_power(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """What it says while an owner's sub-agent works reaches the model as that person's text, and nothing else happens."""
+    """Its words during the work of a sub-agent reach the model as that person's text, and nothing else happens."""
     attacks = [
         "/subagents stop all",
         "/approve 1 always",
@@ -289,3 +294,58 @@ async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_cloc
     said = "\n".join(shown(town, "")).encode()
     for secret in (*SECRETS.values(), own):
         assert secret.encode() not in said + written
+
+
+@pytest.mark.parametrize(("scope", "tools"), [("owner-main", True), ("main", False)])
+async def test_a_session_that_others_write_to_has_fewer_tools_and_sees_less(
+    tmp_path: Path, autojump_clock: MockClock, scope: str, *, tools: bool
+) -> None:
+    """Also the main session, if the configuration lets everybody into it; the reason for each input is on record."""
+    offered: list[set[str]] = []
+
+    def play(request: ModelRequest) -> Any:
+        offered.append({tool.name for tool in request.tools})
+        return "hi"
+
+    town = open_place(tmp_path / "t", Line(1, "plain", "ann", "hello"), play=play)
+    config = town.folder / "gateway.json5"
+    config.write_text(config.read_text().replace("{", f"{{session: {{dmScope: '{scope}'}},", 1))
+    async with living(town) as gateway:
+        await wait_quiet(gateway, town, until_s=60)
+        kinds = [event for event in town.events() if event.get("ev") == "inbound.accepted"]
+
+        assert ({"Bash", "Write"} <= offered[0]) == tools
+        assert "Read" in offered[0]
+        assert "owner: in commands.ownerAllowFrom" in str(kinds)
+
+
+def called(*scopes: RpcScope, sessions: frozenset[str] | None = None, key: str = "k") -> RpcCall:
+    grant = Grant(account="token:t", id="t", scopes=frozenset(scopes), sessions=sessions)
+    return RpcCall(method="chat.send", grant=grant, connection="c", key=key)
+
+
+async def test_a_client_gives_commands_with_the_scopes_of_their_methods(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    town = open_place(tmp_path / "t", play=lambda _: "hi")
+    async with living(town) as gateway:
+        send = SessionMethods(gateway.parts).send_chat
+
+        def asked(text: str) -> ChatSendParams:
+            return ChatSendParams(session_key="main", message=text, idempotency_key="k")
+
+        found = await send(called(RpcScope.READ, RpcScope.WRITE), asked("/subagents list"))
+        for call, text in (
+            (called(RpcScope.WRITE), "/approve ab2c always"),
+            (called(RpcScope.READ, RpcScope.WRITE, RpcScope.APPROVE), "/pair ABCD2345"),
+            (called(*RpcScope, sessions=frozenset({"agent:main:main"})), "/sessions"),
+        ):
+            with pytest.raises(Forbidden):
+                await send(call, asked(text))
+        plain = await send(called(RpcScope.WRITE), asked("hello"))
+        await wait_quiet(gateway, town, until_s=20)
+
+        assert (found["status"], found["reply"]) == ("command", "No sub-agents in this session.")
+        assert plain["runId"]
+        row = gateway.parts.registry.sessions["agent:main:main"]
+        assert [text for kind, text in town.conversation(row.session_id) if kind == "user"] == ["hello"]
