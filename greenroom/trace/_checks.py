@@ -66,7 +66,7 @@ from greenroom.trace._checks_tree import gone_means_gone, names_lead_to_one, num
 from greenroom.trace._entries import Entry
 from greenroom.trace._needs import FULL, KILL_GRACE, SESSION_END, SUPERVISORS, TURNS, JournalNeed
 from greenroom.trace._spans import open_spans, paired
-from greenroom.trace._world import SESSION_BEGIN, Fold, World, fold
+from greenroom.trace._world import BEGINS, ENDS, Fold, World, fold
 
 Finding: TypeAlias = tuple[int, str]
 """Number of the violating event, and the violation in words."""
@@ -203,7 +203,7 @@ def check_inbox(entries: Sequence[Entry], record: InboxRecord) -> list[Violation
 
 def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Split a journal where another process resumed it."""
-    begins = [place for place, entry in enumerate(entries) if entry.kind == SESSION_BEGIN]
+    begins = [place for place, entry in enumerate(entries) if entry.kind in BEGINS]
     edges = [0, *begins[1:], len(entries)]
     for begin, end in pairwise(edges):
         yield entries[begin:end]
@@ -217,9 +217,9 @@ def has_ended(entries: Sequence[Entry]) -> bool:
 def end_of(entries: Sequence[Entry]) -> Entry | None:
     """Return the event that ended a journal: that of its last session, else of its last root supervisor."""
     last = list(split_processes(entries))[-1]
-    ends = {entry.event.actor: entry for entry in last if entry.kind in {"session.end", "actor.end"}}
-    if any(entry.kind in {SESSION_BEGIN, "session.end"} for entry in last):
-        return next((entry for entry in reversed(last) if entry.kind == "session.end"), None)
+    ends = {entry.event.actor: entry for entry in last if entry.kind in {*ENDS, "actor.end"}}
+    if any(entry.kind in BEGINS | ENDS for entry in last):
+        return next((entry for entry in reversed(last) if entry.kind in ENDS), None)
     roots = [entry.event.actor for entry in last if entry.kind == "actor.new" and not entry.get("supervisor", "?")]
     return ends.get(roots[-1]) if roots and not open_spans(last) else None
 

@@ -15,6 +15,7 @@ import attrs
 from greenroom.trace._checks_ends import ROUNDING_S
 from greenroom.trace._checks_machines import Machine, machine_of, say
 from greenroom.trace._entries import Entry
+from greenroom.trace._world import ENDS
 
 Finding: TypeAlias = tuple[int, str]
 
@@ -307,7 +308,7 @@ class _Left:
         actor = entry.event.actor
         if entry.kind == "actor.new" and not entry["supervisor"]:  # perhaps another runtime with the same recorder
             self.roots.add(actor)
-            if self.over is not None and self.over.kind != "session.end":
+            if self.over is not None and self.over.kind not in ENDS:
                 self.over = None
         if self.over is not None and actor and not self._may_follow(entry):
             yield entry.seq, f"{entry.kind} of {actor} after everything had ended, at {self.over.seq}"
@@ -321,7 +322,7 @@ class _Left:
         was_running = bool(self.roots)
         if entry.kind == "actor.gone":
             self.roots.discard(actor)
-        if entry.kind == "session.end" or (was_running and not self.roots):
+        if entry.kind in ENDS or (was_running and not self.roots):
             self.over = entry
             for begin in self.held.values():
                 yield (
@@ -332,6 +333,6 @@ class _Left:
 
     def _may_follow(self, entry: Entry) -> bool:
         """Return True if an event may follow the end of all actors: commands end with the session, after its actors."""
-        is_session_over = self.over is not None and self.over.kind == "session.end"
+        is_session_over = self.over is not None and self.over.kind in ENDS
         is_of_command = entry.kind in {"task.end", "task.undelivered"}
         return entry.kind == "watch.failed" or (is_of_command and not is_session_over)

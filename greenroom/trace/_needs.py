@@ -11,6 +11,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.trace._entries import Entry
+from greenroom.trace._world import ENDS
 
 
 @final
@@ -46,6 +47,8 @@ def _has_turns(entries: Sequence[Entry]) -> bool:
 
 FULL: Final = JournalNeed("actor at level full", lambda entries: bool(full_actors(entries)))
 TURNS: Final = JournalNeed("actor whose turns are recorded", _has_turns)
-SESSION_END: Final = JournalNeed("end of the last session", _has_kind("session.end"))
+SESSION_END: Final = JournalNeed(
+    "end of the last session", lambda entries: any(entry.kind in ENDS for entry in entries)
+)
 SUPERVISORS: Final = JournalNeed("supervisor.opened", _has_kind("supervisor.opened"))
 KILL_GRACE: Final = JournalNeed("grace in actor.kill_requested", _has_field("actor.kill_requested", "grace_s"))

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 from greenroom.core import Event, field_names
 from greenroom.trace._entries import Entry, UnknownEvent
 
-_BASE: Final = ("actor", "inc", "parent")
+_BASE: Final = ("actor", "inc", "parent", "at_s")
+"""Fields that identify nothing: whose it is, and the wall clock of a gateway's events."""
 _STEPS: Final = ("new", "begin", "end", "dropped")
 Owner: TypeAlias = tuple[str, int]
 """An incarnation: id and number."""

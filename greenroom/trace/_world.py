@@ -36,7 +36,10 @@ Fold: TypeAlias = tuple[str, type[Event], str | tuple[str, ...], Callable[..., A
 
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """Errors that a fold, which is pure, raises for an invalid value."""
-SESSION_BEGIN: Final = "session.begin"
+BEGINS: Final = frozenset({"session.begin", "gateway.begin"})
+"""Kinds of the events with which a process begins to write a journal."""
+ENDS: Final = frozenset({"session.end", "gateway.end"})
+"""Kinds of those with which one ends in order."""
 """After the first, it marks where another process resumed the journal: everything that lived in the previous one is
 lost.
 """
@@ -117,7 +120,7 @@ class World:
 
     def apply(self, entry: Entry) -> None:
         """Apply the next event."""
-        if entry.kind == SESSION_BEGIN:
+        if entry.kind in BEGINS:
             if self._has_session:
                 self._lose()
             self._has_session = True

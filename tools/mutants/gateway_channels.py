@@ -84,7 +84,7 @@ GATEWAY_CHANNELS: Final = (
         _LINK,
         "            if not is_begun:\n",
         "            if True:\n",
-        tests=_KIT_ON_IRC,
+        tests=_IRC_TESTS,
     ),
     Mutant(
         "a text counts as taken without a receipt",

@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import ClassVar, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import trio
@@ -101,7 +101,7 @@ class IrcClient:
         UsageError: A password would go to another machine without encryption.
     """
 
-    traits: ClassVar[ChannelTraits] = ChannelTraits(limit=PART_BYTES, measure=utf8_bytes)
+    traits = ChannelTraits(limit=PART_BYTES, measure=utf8_bytes)
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import trio
 
@@ -62,7 +62,7 @@ class MatrixClient:
         UsageError: The server's address has no encryption beyond this machine.
     """
 
-    traits: ClassVar[ChannelTraits] = ChannelTraits(limit=PART_BYTES, measure=json_bytes, takes_keys=True)
+    traits = ChannelTraits(limit=PART_BYTES, measure=json_bytes, takes_keys=True)
 
     def __init__(
         self,

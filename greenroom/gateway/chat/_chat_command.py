@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
 import trio
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, open_bare_nursery
 from greenroom.gateway.chat._chat import Chat
 from greenroom.gateway.chat._chat_screen import ChatScreen
 from greenroom.gateway.config import find_config
@@ -26,6 +28,8 @@ from greenroom.terminal import Key, Keyboard, complain, is_terminal, open_keyboa
 NOT_DONE: Final = 1
 MAX_LINES: Final = 100
 """Lines that wait to be sent."""
+TWICE_S: Final = 1.0
+"""Time within which a second Ctrl+C leaves, in seconds."""
 
 
 def chat_command(session: str = "main", *, agent: str = MAIN_AGENT, state: Path | None = None) -> int:
@@ -70,23 +74,24 @@ def _nobody(folder: Path) -> str:
 
 async def _chat(chat: Chat, keyboard: Keyboard | None) -> None:
     with trio.open_signal_receiver(signal.SIGINT) as signals:
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_type, chat, keyboard, nursery)
-                nursery.start_soon(_interrupt, chat, signals)
+        async with open_bare_nursery() as nursery:
+            nursery.start_soon(_type, chat, keyboard, nursery)
+            nursery.start_soon(_interrupt, chat, signals, nursery)
+            try:
                 await chat.converse()
+            finally:
                 nursery.cancel_scope.cancel("the chat is over")
-        except BaseExceptionGroup as group:
-            if len(group.exceptions) == 1:
-                raise group.exceptions[0] from None
-            raise
 
 
-async def _interrupt(chat: Chat, signals: object) -> None:
-    async for _ in signals:  # type: ignore[attr-defined]  # trio gives it no public type
-        if not chat.is_busy:
+async def _interrupt(chat: Chat, signals: AsyncIterator[int], nursery: trio.Nursery) -> None:
+    last_s = -math.inf
+    async for _ in signals:
+        now_s = trio.current_time()
+        if not chat.is_busy or now_s - last_s < TWICE_S:
             chat.leave()
-        await chat.abort()
+        else:
+            nursery.start_soon(chat.abort)  # it may wait for a connection; the next signal must not
+        last_s = now_s
 
 
 async def _type(chat: Chat, keyboard: Keyboard | None, nursery: trio.Nursery) -> None:

@@ -20,6 +20,7 @@ from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.tools._session_tools import session_tools
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._approval_desk import ApprovalDesk, QuestionEnd, ToolQuestion, question_text
+from greenroom.gateway.trust._chat_admission import may_invite
 from greenroom.gateway.trust._question_relay import QuestionRelay
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.gateway.trust._senders import origin_class_of
@@ -69,6 +70,11 @@ class HostWiring:
     async def hear(self, inbound: Inbound) -> None:
         """Hand a message of a channel to the reception."""
         await self._parts.reception.hear(inbound)
+
+    def may_invite(self, channel: str, account: str, person: str) -> bool:
+        """True if an account follows a person's invitation into a room."""
+        parts = self._parts
+        return may_invite(parts.config(), parts.registry.services.pairings, channel, account, person)
 
     def channel_is_back(self, channel: str, account: str) -> None:
         """Have what waits for an account tried again."""

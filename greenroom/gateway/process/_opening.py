@@ -200,7 +200,13 @@ class Opening:
             post=below.deliveries.post,
             wall=self._now,
         )
-        uses = ChannelUses(record=record, ports=ports, hear=wiring.hear, on_connected=wiring.channel_is_back)
+        uses = ChannelUses(
+            record=record,
+            ports=ports,
+            hear=wiring.hear,
+            on_connected=wiring.channel_is_back,
+            may_invite=wiring.may_invite,
+        )
         return GatewayParts(
             folder=self._held.folder,
             ports=ports,

@@ -321,16 +321,41 @@ async def test_a_refusal_belongs_to_the_text_it_is_about(autojump_clock: MockClo
             route = Route(channel="irc", kind=PeerKind.CHANNEL, peer=target)
             receipts[target] = await case.send("hello", route)
 
+        case.server.answers_pings = False
         async with trio.open_nursery() as nursery:
-            for target in ("#room", "#gone", "#also-gone"):
-                nursery.start_soon(send, target)
+            nursery.start_soon(send, "#room")
+            await trio.sleep(1)
+            for target in ("#gone", "#also-gone"):
+                await send(target)
+                assert receipts[target] == SendReceipt(result=SendResult.REFUSED, why="401 no such nick")
+            assert set(receipts) == {"#gone", "#also-gone"}
+            case.server.cut()
+        assert receipts["#room"].result is SendResult.UNKNOWN
 
-        assert receipts["#room"].result is SendResult.TAKEN
-        for target in ("#gone", "#also-gone"):
-            assert receipts[target].result is SendResult.REFUSED
-            assert receipts[target].why == "401 no such nick"
+
+@pytest.mark.promise("A26-c")
+@pytest.mark.parametrize("is_noticed", [True, False])
+async def test_a_text_cut_between_its_lines_is_unknown(*, is_noticed: bool, autojump_clock: MockClock) -> None:
+    async with open_case() as case:
+        receipts = []
+
+        async def send() -> None:
+            receipts.append(await case.send("\n".join("123456789")))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send)
+            await trio.sleep(2 * PACE_S)
+            link = case.channel._link
+            assert link is not None
+            if is_noticed:
+                case.server.cut()
+            else:
+                link._out.close()  # the writer has found out, and the reader has not yet
+        assert 0 < len(case.server.messages) < 9
+        assert receipts[0].result is SendResult.UNKNOWN
 
 
+@pytest.mark.promise("A26-c")
 async def test_a_lost_connection_leaves_a_begun_text_unknown(autojump_clock: MockClock) -> None:
     async with open_case() as case:
         case.server.answers_pings = False

@@ -15,7 +15,7 @@ from greenroom.gateway.rpc._rpc_tokens import NamedToken
 from tests.gateway.rpc.peers import HOST, KEY, OPERATOR, House, connect_params, open_house
 from tests.serving.callers import read_all
 
-pytestmark = pytest.mark.usefixtures("autojump_clock")
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 HOSTS = {"no host": None, "another host": "evil.example", "own host": HOST}
 ORIGINS = {
