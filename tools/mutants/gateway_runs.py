@@ -21,7 +21,7 @@ _RECOVERY: Final = "greenroom.gateway.runs._run_recovery"
 _RUNS: Final = "greenroom.gateway.runs._runs"
 _RUN_TESTS: Final = ("tests/gateway/runs/test_spawned_runs.py",)
 _SEND: Final = "greenroom.gateway.tools._send_tool"
-_SPAWN: Final = "greenroom.gateway.tools._spawn_tools"
+_SPAWN: Final = "greenroom.gateway.tools._session_tools"
 _STOPS: Final = "greenroom.gateway.runs._run_stops"
 _SUBAGENTS: Final = "greenroom.gateway.tools._subagents_tool"
 _TOOL_TESTS: Final = ("tests/gateway/tools/test_session_tools.py",)
@@ -163,8 +163,8 @@ GATEWAY_RUNS: Final = (
         "a blocked result is archived",
         ("A6-i", "A12-b"),
         _ARCHIVE,
-        "        if undelivered and not is_forced:\n",
-        "        if False:\n",
+        "not (run.is_ended and rows[run.id].delivery.is_settled)",
+        "not (run.is_ended and rows)",
         tests=_RUN_TESTS,
     ),
     Mutant(
@@ -370,9 +370,9 @@ GATEWAY_RUNS: Final = (
     Mutant(
         "results of tools are always recalled",
         ("A16-c",),
-        _RECALL,
-        'case "tool_result" if with_tools:',
-        'case "tool_result" if with_tools or True:',
+        _LOOKING,
+        "        includeTools: bool = False,",
+        "        includeTools: bool = True,",
         tests=_TOOL_TESTS,
     ),
     Mutant(
@@ -388,7 +388,7 @@ GATEWAY_RUNS: Final = (
         ("A16-e",),
         _RECALL,
         "next_offset=offset + len(found) if is_more else None",
-        "next_offset=offset + wanted if is_more else None",
+        "next_offset=offset + len(found) + 1 if is_more else None",
         tests=_TOOL_TESTS,
     ),
     Mutant(
