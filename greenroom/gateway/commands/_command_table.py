@@ -81,7 +81,7 @@ def _help(state: ChatState, _: str) -> CommandStep:
 
 
 def _stop(state: ChatState, _: str) -> CommandStep:
-    """End the turn and the sub-agents; for a person who is no owner, a turn that nobody else has begun."""
+    """End the turn and the sub-agents; for a person who may write, a turn that nobody else has begun."""
     if state.caller.kind.is_user:
         return StopChat(with_children=True)
     if state.is_busy and state.turn_senders == {state.caller.who}:

@@ -9,76 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Final, final
 
 import attrs
 import trio
 
-from greenroom.actors import State
 from greenroom.core import UsageError
-from greenroom.core.ports import Ports
 from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
-from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._agent_setup import (
-    CRON_LANE,
-    AgentSetup,
-    OpenModel,
-    ToolsFor,
-    agent_of,
-    lane_of,
-    sessions_folder,
-)
-from greenroom.gateway.keepers._box_items import MODE, mode_of
-from greenroom.gateway.keepers._context_files import read_prompt
-from greenroom.gateway.keepers._kept_session import KeptSession, Opener, OpenOrder
-from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
-from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
+from greenroom.gateway.keepers._agent_setup import CRON_LANE, lane_of
+from greenroom.gateway.keepers._box_items import mode_of
+from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary
+from greenroom.gateway.keepers._kept_session import KeptSession
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder, TurnReporter, failed_end, unread_end
 from greenroom.gateway.keepers._waiting_items import HandIn, WaitingItems
-from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import Rank, TurnClaim
 from greenroom.gateway.record._gateway_events import SessionClosed, SessionOpened
-from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.record._run_events import InboundSettled
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
-from greenroom.mailbox import Lane
-from greenroom.store import new_uuid
+from greenroom.inbox import StoredItem
 
 PLACE_S: Final = 1.0
 """Seconds after which a place is given back that no turn of the opened session has taken."""
 DROPPED: Final = "too many waited; a summary names it"
-
-
-@final
-@attrs.frozen(kw_only=True, eq=False)
-class KeeperParts:
-    """What all keepers of a gateway share."""
-
-    config: Callable[[], GatewayConfig]
-    record: GatewayRecord
-    store: InboxStore
-    lanes: TurnLanes
-    watcher: TurnWatcher
-    on_event: OnSessionEvent
-    open_model: OpenModel
-    tools_for: ToolsFor
-    ports: Ports
-    state_folder: Path
-    base: Path
-    """The folder on which relative paths of the configuration stand."""
-    opener: Opener
-    on_broken: Callable[[str, str], object] | None = None
-    look_up: LookUp = look_up
-    mask: Callable[[str], str] = str
-    """Hides secrets in texts that are shown."""
-
-    def now(self) -> float:
-        """Return the wall clock, in seconds since 1970."""
-        return self.ports.clock.wall().timestamp()
 
 
 @final
@@ -113,12 +67,14 @@ class SessionKeeper:
     """Items that are being put, until they are in the registry."""
     lock: trio.Lock = attrs.field(factory=trio.Lock)
     """Held by who changes the session while it is closed."""
+    unrecorded: dict[str, StoredItem] = attrs.field(factory=dict)
+    """Items that are in the store and that the journal did not take."""
     asides: list[Aside] = attrs.field(factory=list)
     _place: AsyncExitStack | None = None
     _wake: trio.Event = attrs.field(factory=trio.Event)
     _waiting: trio.CancelScope | None = None
     """The wait for a place or for room, before the session is open."""
-    _opening: trio.Event = attrs.field(factory=trio.Event)
+    opening: trio.Event = attrs.field(factory=trio.Event)
     """Set unless the session is being opened: it may have read what waits already."""
     _look_s: float | None = None
     _idle_wake: trio.Event = attrs.field(factory=trio.Event)
@@ -126,7 +82,7 @@ class SessionKeeper:
     """Unread items whose turn was reported to wait."""
 
     def __attrs_post_init__(self) -> None:
-        self._opening.set()
+        self.opening.set()
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -174,7 +130,9 @@ class SessionKeeper:
     def is_empty(self) -> bool:
         """True if nothing has to be remembered of it."""
         items = self.items
-        return not (items.handed or items.held or items.pauses or self.untold or self.asides or self.resumes)
+        return not (
+            items.handed or items.held or items.pauses or self.untold or self.unrecorded or self.asides or self.resumes
+        )
 
     def wake(self) -> None:
         """Look again at what waits."""
@@ -221,10 +179,10 @@ class SessionKeeper:
     async def _open(self) -> None:
         self.is_closing = False
         try:
-            order = await self._order()
+            order = await open_order(self.parts, self.key, self._turn_place)
             if not await self._get_place():
                 return
-            self._opening = trio.Event()
+            self.opening = trio.Event()
             async with self.parts.opener(order) as session:
                 await self._keep(session)
         except UsageError as error:
@@ -232,7 +190,7 @@ class SessionKeeper:
                 raise
             await self._fail(str(error))  # the configuration is at fault: the same again would fail again
         finally:
-            self._opening.set()
+            self.opening.set()
             await self._give_place()
             self._finish()
             self._note_closed()
@@ -242,7 +200,7 @@ class SessionKeeper:
         """Keep an open session until it is idle for long, or has to be closed."""
         self.parts.record.emit(SessionOpened(at_s=self.parts.now(), session=self.name))
         self.session, self.reporter = session, self._make_reporter(session)
-        self._opening.set()
+        self.opening.set()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.reporter.run)
@@ -324,29 +282,6 @@ class SessionKeeper:
         self.items.remove(item)
         self._queued.discard(item)
         self.wake()  # a turn aside may have waited for it
-
-    async def _order(self) -> OpenOrder:
-        """Return what the session is opened as."""
-        parts, row, config = self.parts, self.row, self.parts.config()
-        setup = AgentSetup(config=config, agent=agent_of(config, self.key.agent), row=row, key=self.key)
-        workspace = setup.workspace(parts.base)
-        prompt = await parts.ports.blocking.run(read_prompt, workspace, self.key, row)
-        tools = tuple(parts.tools_for(self.key))
-        return OpenOrder(
-            key=self.name,
-            session_id=row.session_id,
-            runs=sessions_folder(parts.state_folder, self.key),
-            workspace=workspace,
-            main=setup.definition(prompt, tools, parts.record.registry.sessions),
-            tools=tools,
-            settings=setup.settings(),
-            sources=setup.sources,
-            permission_mode=setup.permission_mode,
-            model=lambda: parts.open_model(self.key.agent, setup.model),
-            store=parts.store,
-            turn_place=self._turn_place,
-            ports=parts.ports,
-        )
 
     # --- places -------------------------------------------------------------------------------------------------------
 
@@ -437,9 +372,11 @@ class SessionKeeper:
         if plan.interrupts:
             self.interrupt(StopOrder(EndCause.STOP, "queue", "a message interrupts it"))
         if plan.summary:
-            await self._put_summary(plan)
+            await put_summary(self.parts, self.name, plan)
         if plan.release:
             self.items.release(plan.release)
+            for item in plan.release:
+                await self.wait_told(item)  # the store may not have it yet
             await self.parts.store.release(self.name, plan.release)
         self._begin_aside()
 
@@ -455,76 +392,10 @@ class SessionKeeper:
         reporter.aside = aside = self.asides[0]
         aside.item = session.send_aside(aside.text, reporter.refuses_tools)
 
-    async def ask_aside(self, aside: Aside, *, within_s: float) -> str:
-        """Wait for a turn that is run beside the others, and return its text; empty if there is none.
-
-        Args:
-            aside: The turn; it was added to `asides`.
-            within_s: The limit of its time, from when it has its place.
-        """
-        try:
-            await aside.began.wait()
-            with trio.move_on_after(within_s) as scope:
-                await aside.ended.wait()
-            if scope.cancelled_caught:
-                self.interrupt(StopOrder(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
-                await aside.ended.wait()
-        finally:
-            self._leave_aside(aside)
-        over = aside.over
-        return over.said if over is not None and over.state is State.COMPLETED else ""
-
     def end_asides(self) -> None:
         """End the turns aside that have not begun, without a text."""
         for aside in self.asides:
             aside.end()
-
-    def _leave_aside(self, aside: Aside) -> None:
-        """Forget a turn aside, and end it if nobody waits for it any more."""
-        self.asides.remove(aside)
-        reporter, session = self.reporter, self.session
-        if reporter is not None and session is not None and reporter.aside is aside:
-            if session.withdraw(aside.item):
-                reporter.aside = None
-            else:
-                session.interrupt("nobody waits for it any more")
-        self.wake()
-
-    # --- stopping -----------------------------------------------------------------------------------------------------
-
-    async def stop_turn(self, stop: StopOrder, item: str) -> bool:
-        """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
-        await self._opening.wait()
-        items = self.items
-        if item and item not in items.taken:
-            if item not in items.held and item not in items.handed:
-                return False
-            if self.session is None or item in items.held:
-                return await self._withdraw(stop, item)
-            reporter, session = self.reporter, self.session
-            assert reporter is not None
-            await reporter.wait_accepted(item)
-            if item not in items.handed or self.session is not session:
-                return False
-            if item not in items.taken and session.withdraw(item):
-                reporter.withdrawn[item] = stop
-                return await reporter.wait_settled(item)
-        if self.reporter is None:
-            unread = items.unread[:1]
-            return bool(unread) and await self._withdraw(stop, unread[0])
-        await self.reporter.wait_seen()
-        ends = self.reporter.ends
-        return self.reporter.has_turn and self.interrupt(stop) and await self.reporter.wait_end(ends)
-
-    async def _withdraw(self, stop: StopOrder, item: str) -> bool:
-        """Withdraw an item that no session has."""
-        await self.wait_told(item)
-        if not await self.parts.store.withdraw(self.name, item):
-            return False
-        await self.parts.watcher.turn_ended(unread_end(self.name, self.row.session_id, (item,), stop.why, stop))
-        self.settle(item, stop.why)
-        self.wake()
-        return True
 
     def interrupt(self, stop: StopOrder) -> bool:
         """End the turn that runs; False if there is none."""
@@ -538,22 +409,10 @@ class SessionKeeper:
 
     async def _drop(self, plan: HandIn) -> None:
         for item in plan.dropped:
+            await self.wait_told(item)
             await self.parts.store.withdraw(self.name, item)
             await self.parts.watcher.turn_ended(unread_end(self.name, self.row.session_id, (item,), DROPPED))
             self.settle(item, DROPPED)
-
-    async def _put_summary(self, plan: HandIn) -> None:
-        item = StoredItem(
-            id=new_uuid(self.parts.ports.ids),
-            box=self.name,
-            text=plan.summary,
-            origin=AUTO_CONTINUATION,
-            lane=Lane.LATER,
-            is_meta=True,
-            route={**plan.route, MODE: QueueMode.STEER.value},
-            created_at=self.parts.now(),
-        )
-        await self.parts.store.put([item])
 
     def _queue_settings(self) -> QueueSettings:
         queue = self.parts.config().messages.queue

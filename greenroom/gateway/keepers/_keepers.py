@@ -14,24 +14,23 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
 import attrs
 import trio
 
-from greenroom.actors import Behavior, Context, Down, State, describe
 from greenroom.containment import Secrets
-from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict, NotFound
-from greenroom.gateway.announce._queue_plan import Overflow
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
-from greenroom.gateway.keepers._box_items import route_of, run_of, stored_item, waiting_item
+from greenroom.gateway.keepers._box_items import stored_item, waiting_item
 from greenroom.gateway.keepers._history import DEFAULT_LIMIT, History, Mask, read_messages
-from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
+from greenroom.gateway.keepers._input_store import check_room, record_input, store_input
+from greenroom.gateway.keepers._keeper_actors import KeeperActors
+from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
-from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left, settle_taken
+from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
 from greenroom.gateway.keepers._session_changes import (
     archive_session,
@@ -44,62 +43,17 @@ from greenroom.gateway.keepers._session_changes import (
 )
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
+from greenroom.gateway.keepers._turn_requests import ask_aside, stop_turn
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
-from greenroom.gateway.record._run_events import GatewayEvent, InboundAccepted
+from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.inbox import BoxFull, InboxStore, StoredItem
+from greenroom.inbox import InboxStore
 from greenroom.store import new_uuid
-from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, Supervisor, SupervisorSpec, open_runtime
-
-RETRY_S: Final = 5.0
-"""Seconds after which a keeper is started again where nothing could be recorded."""
-MAX_HELD: Final = 90
-"""Items of one session that are kept back; more are refused. The store itself would drop the oldest ones from 100 on."""
-KEEPER: Final = SupervisorSpec(intensity=3, period_s=60.0, backoff=Backoff(first_s=1.0, cap_s=20.0))
-_CHILD: Final = ChildSpec(restart=Restart.TRANSIENT, grace_s=40.0, kill_grace_s=35.0)
-
-
-@final
-@attrs.frozen
-class Serve:
-    """Serve the session until it needs nothing."""
-
-
-@final
-class Keeper(Behavior[Serve]):
-    """The actor of one session key, for as long as there is something to do.
-
-    Args:
-        keeper: Its state, which outlives each incarnation.
-        served: Set when it has nothing to do any more.
-    """
-
-    def __init__(self, keeper: SessionKeeper, served: trio.Event) -> None:
-        self._keeper = keeper
-        self._served = served
-
-    async def on_start(self, ctx: Context) -> None:
-        """Begin to serve: each incarnation does, however often one before has failed."""
-        ctx.ref.tell(Serve())
-
-    async def on_message(self, message: Serve, ctx: Context) -> None:
-        """Serve the session."""
-        await self._keeper.serve()
-        self._served.set()
-
-
-@final
-@attrs.define(eq=False)
-class _Running:
-    """The actor of a key while it runs."""
-
-    supervisor: Supervisor | None = None
-    """None before it has been started."""
-    ended: trio.Event = attrs.field(factory=trio.Event)
+from greenroom.supervisor import Runtime, open_runtime
 
 
 @final
@@ -110,42 +64,40 @@ class KeeperSet:
         broken: The sessions that cannot be kept, each with the reason; `reset` makes one usable again.
     """
 
-    def __init__(self, parts: KeeperParts, runtime: Runtime, nursery: trio.Nursery) -> None:
+    def __init__(self, parts: KeeperParts, actors: KeeperActors) -> None:
         self._parts = parts
-        self._runtime = runtime
-        self._nursery = nursery
-        self._keepers: dict[str, SessionKeeper] = {}
-        self._running: dict[str, _Running] = {}
-        self._open: dict[SessionKeeper, None] = {}
-        self._room_changed = trio.Event()
-        self._is_stopping = False
+        self._actors = actors
         self._left: dict[str, LeftItems] = {}
-        self.broken: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"<KeeperSet: {len(self._open)} open, {len(self._keepers)} known, {len(self.broken)} broken>"
+        return f"<KeeperSet: {len(self._actors.open)} open, {len(self._actors.keepers)} known, {len(self._actors.broken)} broken>"
 
     @property
     def runtime(self) -> Runtime:
         """The runtime of the gateway, for the actors beside keepers."""
-        return self._runtime
+        return self._actors.runtime
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """The sessions that cannot be kept, each with the reason; `reset` makes one usable again."""
+        return self._actors.broken
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def is_busy(self, key: str) -> bool:
         """True if a turn of it runs or waits for a place."""
-        keeper = self._keepers.get(key)
+        keeper = self._actors.keepers.get(key)
         return keeper is not None and keeper.is_busy
 
     def claim_of(self, key: str) -> TurnClaim | None:
         """Return the place of the turn of a session that runs, for `TurnLanes.lend`; None if none runs."""
-        keeper = self._keepers.get(key)
+        keeper = self._actors.keepers.get(key)
         return None if keeper is None else keeper.claim
 
     @property
     def open_count(self) -> int:
         """Number of sessions in memory."""
-        return len(self._open)
+        return len(self._actors.open)
 
     async def read_history(
         self, session: str, *, limit: int = DEFAULT_LIMIT, include_tools: bool = False, before: int | None = None
@@ -238,50 +190,35 @@ class KeeperSet:
         """
         self._parts.record.journal.check_open()
         await self.make(key)
-        keeper = self._keeper(key)
+        keeper = self._actors.keeper(key)
         if keeper.row.state is SessionState.ARCHIVED:
             raise Conflict(f"session {keeper.name!r} is archived; it takes no messages")
+        if new.id in keeper.unrecorded:
+            await record_input(keeper, keeper.unrecorded[new.id], new.reason)
+            self._actors.wake(keeper)
+            return True
         if new.id in keeper.items.handed or new.id in keeper.items.held:
             await keeper.wait_told(new.id)
             return False
-        self._check_room(keeper, new)
+        check_room(keeper, new)
         mode = keeper.queue_mode(new.queue)
         item = stored_item(keeper.name, new, mode, is_held=False, now_s=self._parts.now())
         item = attrs.evolve(item, is_held=keeper.items.add(waiting_item(item)))
         keeper.untold[new.id] = told = trio.Event()
         with trio.CancelScope(shield=True):
             try:
-                is_new = await self._store(keeper, item, new.reason)
+                is_new = await store_input(keeper, item, new.reason)
             except BaseException:
-                keeper.items.remove(new.id)
+                if new.id not in keeper.unrecorded:
+                    keeper.items.remove(new.id)
                 raise
             finally:
                 keeper.untold.pop(new.id, None)
                 told.set()
         if not is_new:
             keeper.items.remove(new.id)
-        self._wake(keeper)
+        self._actors.wake(keeper)
         return is_new
-
-    def _check_room(self, keeper: SessionKeeper, new: NewInput) -> None:
-        queue, held = self._parts.config().messages.queue, len(keeper.items.held)
-        if held >= MAX_HELD or (held >= queue.cap and new.begins_turn and Overflow(queue.drop) is Overflow.NEW):
-            raise BoxFull(keeper.name, f"{held} messages wait for the end of the turn")
-
-    async def _store(self, keeper: SessionKeeper, item: StoredItem, why: str) -> bool:
-        (place,) = await self._parts.store.put([item])
-        if not place.is_new:
-            return False
-        accepted = InboundAccepted(
-            at_s=self._parts.now(),
-            item=item.id,
-            session=keeper.name,
-            route=route_of(item),
-            run=run_of(item.route),
-            why=why,
-        )
-        await self._parts.record.write(accepted)
-        return True
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
@@ -294,9 +231,9 @@ class KeeperSet:
             cause: The kind of cause that is reported.
             item: The item to withdraw; if a turn has taken it up, that ends. Empty for whatever turn runs or waits.
         """
-        keeper = self._keepers.get(key)
+        keeper = self._actors.keepers.get(key)
         why = "its limit of time has passed" if cause is EndCause.TIMEOUT else f"stopped by {who}" if who else "stopped"
-        return keeper is not None and await keeper.stop_turn(StopOrder(cause, who, why), item)
+        return keeper is not None and await stop_turn(keeper, StopOrder(cause, who, why), item)
 
     async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
         """Run one further turn whose tools are all refused, such as the announce step, and return its text; empty if there is none.
@@ -312,13 +249,13 @@ class KeeperSet:
         Raises:
             NotFound: There is no such session.
         """
-        keeper = self._known(key)
-        if keeper.row.state is SessionState.ARCHIVED or key in self.broken or self._is_stopping:
+        keeper = self._actors.known(key)
+        if keeper.row.state is SessionState.ARCHIVED or key in self._actors.broken or self._actors.is_stopping:
             return ""
         aside = Aside(text, max_requests)
         keeper.asides.append(aside)
-        self._wake(keeper)
-        return await keeper.ask_aside(aside, within_s=within_s)
+        self._actors.wake(keeper)
+        return await ask_aside(keeper, aside, within_s=within_s)
 
     def resume_cut(self, key: str) -> None:
         """Resume the turn of a session that an earlier process did not finish, behind what people have said since.
@@ -326,9 +263,9 @@ class KeeperSet:
         Raises:
             NotFound: There is no such session.
         """
-        keeper = self._known(key)
+        keeper = self._actors.known(key)
         keeper.resumes = True
-        self._wake(keeper)
+        self._actors.wake(keeper)
 
     def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
         """Settle the items of a turn that an earlier process did not finish and that is not resumed, and return them.
@@ -336,126 +273,14 @@ class KeeperSet:
         Raises:
             NotFound: There is no such session.
         """
-        keeper = self._known(key)
+        keeper = self._actors.known(key)
         items = () if keeper.session is not None else tuple(keeper.items.taken)
         for item in items:
             keeper.settle(item, why)
-        self._wake(keeper)
+        self._actors.wake(keeper)
         return items
 
-    # --- keepers ------------------------------------------------------------------------------------------------------
-
-    def _keeper(self, key: SessionKey) -> SessionKeeper:
-        keeper = self._keepers.get(str(key))
-        if keeper is None:
-            keeper = self._keepers[str(key)] = SessionKeeper(
-                key=key,
-                parts=self._parts,
-                has_room=self._has_room,
-                room_changed=lambda: self._room_changed,
-                leave_room=self._leave_room,
-                settle_taken=settle_taken,
-            )
-        return keeper
-
-    def _known(self, key: str) -> SessionKeeper:
-        if key not in self._parts.record.registry.sessions:
-            raise NotFound(f"unknown session {key!r}")
-        return self._keeper(SessionKey.parse(key))
-
-    def _wake(self, keeper: SessionKeeper) -> None:
-        keeper.wake()
-        if keeper.name in self._running or keeper.name in self.broken or self._is_stopping or keeper.is_paused:
-            return
-        self._running[keeper.name] = _Running()
-        self._nursery.start_soon(self._keep, keeper, name=f"keeper of {keeper.name}")
-
-    async def _keep(self, keeper: SessionKeeper) -> None:
-        """Run the actor of a key until it has nothing to do, or is broken."""
-        running, served = self._running[keeper.name], trio.Event()
-        why, was_killed = "", False
-        try:
-            down = await self._supervise(keeper, running, served)
-            was_killed = down.state is State.KILLED and not served.is_set()
-            if down.state is State.FAILED:
-                why = describe(down.error) or "its keeper failed"
-        except JournalError:  # nothing can be recorded: it begins when there is room again
-            await trio.sleep(RETRY_S)
-            keeper.wake()
-        except GreenroomError as error:
-            why = str(error)
-        finally:
-            del self._running[keeper.name]
-            running.ended.set()
-        if why:
-            self._break(keeper, why)
-        elif was_killed:
-            keeper.end_asides()
-        elif keeper.is_woken or keeper.has_work:
-            self._wake(keeper)
-        elif keeper.is_empty:
-            self._keepers.pop(keeper.name, None)
-
-    def _break(self, keeper: SessionKeeper, why: str) -> None:
-        self.broken[keeper.name] = why
-        keeper.end_asides()
-        if self._parts.on_broken is not None:
-            self._parts.on_broken(keeper.name, why)
-
-    async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
-        name = keeper.name.replace("/", "%2F")
-        running.supervisor = supervisor = await self._runtime.spawn_supervisor(name, KEEPER, escalates=False)
-        await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
-        async with trio.open_nursery() as nursery:
-
-            async def stop_when_served() -> None:
-                await served.wait()
-                supervisor.ref.stop(why="there is nothing to do")
-
-            nursery.start_soon(stop_when_served)
-            down = await supervisor.join()
-            nursery.cancel_scope.cancel("the keeper has ended")
-        return down
-
-    def _has_room(self, keeper: SessionKeeper) -> bool:
-        """Reserve room for an open session; where there is none, close the one that was idle longest, and return False."""
-        if keeper in self._open or len(self._open) < self._parts.config().limits.open_sessions:
-            self._open[keeper] = None
-            return True
-        if not any(each.is_closing for each in self._open):
-            idle = [each for each in self._open if each.session is not None and each.is_idle]
-            if idle:
-                min(idle, key=lambda each: each.last_s).close()
-        return False
-
-    def _leave_room(self, keeper: SessionKeeper) -> None:
-        self._open.pop(keeper, None)
-        changed, self._room_changed = self._room_changed, trio.Event()
-        changed.set()
-
     # --- changes ------------------------------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def at_rest(self, key: str) -> AsyncIterator[SessionKeeper]:
-        """Keep a session closed for the length of the block: the turn that runs ends first, and what is put meanwhile waits.
-
-        Raises:
-            NotFound: There is no such session.
-            Conflict: It is archived.
-        """
-        keeper = self._known(key)
-        if keeper.row.state is SessionState.ARCHIVED:
-            raise Conflict(f"session {key!r} is archived")
-        keeper.items.pauses += 1
-        try:
-            while (running := self._running.get(key)) is not None:
-                keeper.close()
-                await running.ended.wait()
-            async with keeper.lock:
-                yield keeper
-        finally:
-            keeper.items.pauses -= 1
-            self._wake(keeper)
 
     async def reset(self, key: str, *, who: str) -> str:
         """Give a key a new, empty session, archive the former one, and return the new session id. Never in the middle of a turn.
@@ -466,9 +291,9 @@ class KeeperSet:
             NotFound, Conflict: There is no such session, or it is archived.
             JournalError: It could not be recorded; nothing was changed.
         """
-        async with self.at_rest(key) as keeper:
+        async with self._actors.at_rest(key) as keeper:
             id_ = await reset_session(keeper, who)
-            self.broken.pop(key, None)
+            self._actors.broken.pop(key, None)
             return id_
 
     async def patch(self, key: str, settings: Mapping[str, object], *, label: str | None = None) -> None:
@@ -486,15 +311,11 @@ class KeeperSet:
             UsageError: A setting is unknown or has a wrong value.
             JournalError: It could not be recorded.
         """
-        keeper = self._known(key)
+        keeper = self._actors.known(key)
         await patch_session(keeper, settings, label)
-        if key in self._running and needs_reopening(settings):
+        if key in self._actors.running and needs_reopening(settings):
             keeper.items.pauses += 1  # in this step: what is put next waits for the session with the new settings
-            self._nursery.start_soon(self._reopen, keeper)
-
-    async def _reopen(self, keeper: SessionKeeper) -> None:
-        async with self.at_rest(keeper.name):
-            keeper.items.pauses -= 1
+            self._actors.reopen_soon(keeper)
 
     async def archive(self, key: str, *, why: str, is_forced: bool = False, transcript: str = "") -> str:
         """Close a session for good, rename its transcript, and return the new name.
@@ -510,8 +331,8 @@ class KeeperSet:
             Conflict: It is archived, is a main session, works, or messages wait for it.
             JournalError: It could not be recorded, or the transcript not renamed: then the next start does that.
         """
-        check_archive(self._known(key), is_forced=is_forced)
-        async with self.at_rest(key) as keeper:
+        check_archive(self._actors.known(key), is_forced=is_forced)
+        async with self._actors.at_rest(key) as keeper:
             return await archive_session(keeper, why, transcript)
 
     # --- after a start ------------------------------------------------------------------------------------------------
@@ -533,46 +354,34 @@ class KeeperSet:
         await finish_archives(self._parts)
         cut = []
         for key, items in rows.items():
-            if key in self._running:
+            if key in self._actors.running:
                 continue
-            keeper = self._keeper(SessionKey.parse(key))
+            keeper = self._actors.keeper(SessionKey.parse(key))
             await settle_left(keeper, items)
             if keeper.items.taken:
                 cut.append(key)
-            self._wake(keeper)
+            self._actors.wake(keeper)
         return tuple(cut)
 
     def adopt(self, left: Mapping[str, LeftItems]) -> None:
         """Take over what the store holds from an earlier process; called once, before anything is put."""
         self._left = dict(left)
         for key, items in left.items():
-            adopt(self._keeper(SessionKey.parse(key)), items)
+            adopt(self._actors.keeper(SessionKey.parse(key)), items)
 
     # --- stopping -----------------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
         """Begin no turn any more, and wait until those that run have ended and the sessions are closed."""
-        self._is_stopping = True
-        for keeper in self._keepers.values():
-            keeper.items.pauses += 1
-            keeper.close()
-        while self._running:
-            await next(iter(self._running.values())).ended.wait()
+        await self._actors.drain()
 
     def kill(self, key: str, why: str = "killed") -> bool:
         """Kill the keeper of a session, and its session with it, in the middle of its turn; False if it has none."""
-        keeper, running = self._keepers.get(key), self._running.get(key)
-        if keeper is None or running is None or running.supervisor is None:
-            return False
-        keeper.cut(why)
-        running.supervisor.ref.kill(why)
-        return True
+        return self._actors.kill(key, why)
 
     def cut_all(self, why: str) -> None:
         """End all sessions now, and begin none any more; their turns are left to be resumed."""
-        self._is_stopping = True
-        for key in list(self._running):
-            self.kill(key, why)
+        self._actors.cut_all(why)
 
 
 @asynccontextmanager
@@ -634,7 +443,7 @@ async def open_keepers(
         open_runtime(ports=ports, recorder=record.journal.recorder, check_open=record.journal.check_open) as runtime,
         trio.open_nursery() as nursery,
     ):
-        keepers = KeeperSet(parts, runtime, nursery)
+        keepers = KeeperSet(parts, KeeperActors(parts, runtime, nursery))
         keepers.adopt(await read_left(parts))
         try:
             yield keepers

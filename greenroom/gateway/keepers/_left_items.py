@@ -16,7 +16,8 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._box_items import is_input, route_of, run_of, waiting_item
-from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
+from greenroom.gateway.keepers._keeper import SessionKeeper
+from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._turn_lookup import ItemFate, LookUp
 from greenroom.gateway.keepers._turn_reporter import ANSWERED, end_of, lost_end, unread_end
 from greenroom.gateway.record._gateway_events import SessionMade

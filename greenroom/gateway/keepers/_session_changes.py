@@ -14,7 +14,8 @@ from greenroom.core import JournalError, UsageError
 from greenroom.gateway._errors import Conflict
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.keepers._agent_setup import EFFORTS, sessions_folder
-from greenroom.gateway.keepers._keeper import KeeperParts, SessionKeeper
+from greenroom.gateway.keepers._keeper import SessionKeeper
+from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._turn_lookup import TRANSCRIPT
 from greenroom.gateway.keepers._turn_reporter import unread_end
 from greenroom.gateway.record._archive_names import archived_transcript

@@ -28,7 +28,7 @@ class PeerKind(StrEnum):
 
 
 class Assurance(StrEnum):
-    """How a channel knows who sent a message."""
+    """Evidence of a channel for the sender of a message."""
 
     ACCOUNT = "account"
     """The service has checked the account."""

@@ -66,7 +66,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class AdmissionAction(StrEnum):
-    """What becomes of a message."""
+    """Treatment of a message."""
 
     BEGIN = "begin"
     """It is an input of its session."""

@@ -37,7 +37,7 @@ from greenroom.inbox import KNOWN_S, channel
 NAMESPACE: Final = uuid.UUID("5b0f1f6e-6d0c-5c0a-9b58-1d3a7a4c2f10")
 """Of the ids of inputs."""
 COMMAND_KNOWN_S: Final = 24 * 3600.0
-"""How long it is known that a command was carried out, in seconds; an older one is refused."""
+"""Seconds for which it is known that a command was carried out; an older one is refused."""
 MAX_SENDERS: Final = 2_000
 """Inputs whose senders are remembered."""
 COMMAND_CALLS: Final = "chat"

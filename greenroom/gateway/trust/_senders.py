@@ -159,7 +159,7 @@ def _is_owners(config: GatewayConfig, direct: DirectSession) -> bool:
 
 
 def _is_certain(config: GatewayConfig, name: str) -> bool:
-    """True if whoever has an id is known to be its owner."""
+    """True if an id can be taken by nobody but the person that it is of."""
     channel, _, id_ = name.partition(":")
     if channel == "irc":
         accounts = config.channels.irc.each_account.values() if config.channels.irc is not None else ()
@@ -170,7 +170,7 @@ def _is_certain(config: GatewayConfig, name: str) -> bool:
 def room_rules_of(
     config: GatewayConfig, key: SessionKey, *, spawned_by: Callable[[str], str] = lambda _: ""
 ) -> ToolRules | None:
-    """Return the rules for the tools of a group's session, and of what descends from it; None if it is no group's.
+    """Return the rules for the tools of a group's session, and of what descends from it; None for all other sessions.
 
     A key does not name the account: where several accounts of a channel are in a group, what any of them denies is denied.
 

@@ -56,7 +56,7 @@ async def with_standins(test: Any, disk: Conversations, *, open_sessions: int = 
             lanes=lanes,
             watcher=watcher,
             on_event=lambda *_: None,
-            open_model=lambda *_: None,  # type: ignore[arg-type,return-value]
+            open_model=lambda *_: None,  # type: ignore[arg-type]
             tools_for=lambda _: (),
             ports=ports,
             state_folder=FOLDER,
@@ -135,13 +135,15 @@ def test_every_input_ends_once_whatever_happens(steps: list[Any], limit: int) ->
         await carry_out(gateway, disk, steps, put)
         await run_out(gateway)
 
-        passive = {item.id for keeper in gateway.keepers._keepers.values() for item in keeper.items.held.values()}
+        passive = {
+            item.id for keeper in gateway.keepers._actors.keepers.values() for item in keeper.items.held.values()
+        }
         ended = Counter(item for end in gateway.watcher.ends for item in end.items)
         assert ended == Counter(set(put) - passive)
         assert set(gateway.record.registry.inbound) == passive
         lanes = gateway.lanes.statistics()
         assert all((lane.active, lane.waiting, lane.lent) == (0, 0, 0) for lane in lanes.values())
-        assert (gateway.keepers.open_count, disk.open_now, gateway.keepers._running) == (0, {}, {})
+        assert (gateway.keepers.open_count, disk.open_now, gateway.keepers._actors.running) == (0, {}, {})
         assert disk.most_open <= limit
         assert all(row.state is not SessionState.OPEN for row in gateway.record.registry.sessions.values())
 
@@ -217,7 +219,11 @@ def test_memory_does_not_grow_with_messages_and_keys() -> None:
             key = SessionKey.parse(f"agent:main:irc:dm:p{number % 100}")
             await gateway.say("Hello.", uuid(number + 1), key)
         await trio.sleep(4_000)
-        assert (gateway.keepers._keepers, gateway.keepers._running, gateway.keepers._open) == ({}, {}, {})
+        assert (gateway.keepers._actors.keepers, gateway.keepers._actors.running, gateway.keepers._actors.open) == (
+            {},
+            {},
+            {},
+        )
         assert gateway.record.registry.inbound == {}
 
     disk = Conversations(turn_s=0.01, open_s=0.0)

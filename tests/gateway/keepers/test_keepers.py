@@ -10,6 +10,8 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from greenroom.core import JournalError
+from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import HUMAN
@@ -201,3 +203,25 @@ async def test_a_turn_aside_ends_at_its_limits(tmp_path: Path, autojump_clock: M
         await gateway.say("More.", uuid(2))
         await gateway.watcher.wait_ends(2)
         assert gateway.watcher.ends[1].reply == "Late."
+
+
+async def test_an_input_that_the_disk_did_not_record_is_accepted_when_it_comes_again(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        await trio.lowlevel.checkpoint()
+        raise JournalError("journal", "no space left")
+
+    async with opened(tmp_path, lambda _: "Done.") as gateway:
+        await gateway.keepers.make(MAIN)
+        with monkeypatch.context() as patch:
+            patch.setattr(GatewayRecord, "write", full)
+            with pytest.raises(JournalError):
+                await gateway.say("Work.", uuid(1), queue="collect")
+
+        assert await gateway.say("Work.", uuid(1), queue="collect")
+        await gateway.watcher.wait_ends(1)
+        assert not await gateway.say("Work.", uuid(1))
+
+        assert [end.items for end in gateway.watcher.ends] == [(uuid(1),)]
+        assert gateway.record.registry.inbound == {}

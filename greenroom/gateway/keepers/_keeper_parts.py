@@ -1,0 +1,99 @@
+"""What all keepers of a gateway share, and what their sessions are opened as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import final
+
+import attrs
+
+from greenroom.core.ports import Ports
+from greenroom.gateway.announce._queue_plan import QueueMode
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_setup import AgentSetup, OpenModel, ToolsFor, agent_of, sessions_folder
+from greenroom.gateway.keepers._box_items import MODE
+from greenroom.gateway.keepers._context_files import read_prompt
+from greenroom.gateway.keepers._kept_session import Opener, OpenOrder, TurnPlace
+from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
+from greenroom.gateway.keepers._waiting_items import HandIn
+from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
+from greenroom.mailbox import Lane
+from greenroom.store import new_uuid
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class KeeperParts:
+    """What all keepers of a gateway share."""
+
+    config: Callable[[], GatewayConfig]
+    record: GatewayRecord
+    store: InboxStore
+    lanes: TurnLanes
+    watcher: TurnWatcher
+    on_event: OnSessionEvent
+    open_model: OpenModel
+    tools_for: ToolsFor
+    ports: Ports
+    state_folder: Path
+    base: Path
+    """The folder on which relative paths of the configuration stand."""
+    opener: Opener
+    on_broken: Callable[[str, str], object] | None = None
+    look_up: LookUp = look_up
+    mask: Callable[[str], str] = str
+    """Hides secrets in texts that are shown."""
+
+    def now(self) -> float:
+        """Return the wall clock, in seconds since 1970."""
+        return self.ports.clock.wall().timestamp()
+
+
+async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace) -> OpenOrder:
+    """Return what a session is opened as.
+
+    Args:
+        parts: What all keepers share.
+        key: The session.
+        turn_place: What each of its turns enters.
+    """
+    row, config = parts.record.registry.sessions[str(key)], parts.config()
+    setup = AgentSetup(config=config, agent=agent_of(config, key.agent), row=row, key=key)
+    workspace = setup.workspace(parts.base)
+    prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
+    tools = tuple(parts.tools_for(key))
+    return OpenOrder(
+        key=str(key),
+        session_id=row.session_id,
+        runs=sessions_folder(parts.state_folder, key),
+        workspace=workspace,
+        main=setup.definition(prompt, tools, parts.record.registry.sessions),
+        tools=tools,
+        settings=setup.settings(),
+        sources=setup.sources,
+        permission_mode=setup.permission_mode,
+        model=lambda: parts.open_model(key.agent, setup.model),
+        store=parts.store,
+        turn_place=turn_place,
+        ports=parts.ports,
+    )
+
+
+async def put_summary(parts: KeeperParts, key: str, plan: HandIn) -> None:
+    """Put the line about dropped items into the box of a session."""
+    item = StoredItem(
+        id=new_uuid(parts.ports.ids),
+        box=key,
+        text=plan.summary,
+        origin=AUTO_CONTINUATION,
+        lane=Lane.LATER,
+        is_meta=True,
+        route={**plan.route, MODE: QueueMode.STEER.value},
+        created_at=parts.now(),
+    )
+    await parts.store.put([item])

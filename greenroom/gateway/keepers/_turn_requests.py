@@ -1,0 +1,81 @@
+"""Ends of turns that somebody asks for, and turns that are run beside the others."""
+
+from __future__ import annotations
+
+import trio
+
+from greenroom.actors import State
+from greenroom.gateway.keepers._keeper import SessionKeeper
+from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder, unread_end
+from greenroom.gateway.record._machines import EndCause
+
+
+async def ask_aside(keeper: SessionKeeper, aside: Aside, *, within_s: float) -> str:
+    """Wait for a turn that is run beside the others, and return its text; empty if there is none.
+
+    Args:
+        aside: The turn; it was added to `asides`.
+        within_s: The limit of its time, from when it has its place.
+    """
+    try:
+        await aside.began.wait()
+        with trio.move_on_after(within_s) as scope:
+            await aside.ended.wait()
+        if scope.cancelled_caught:
+            keeper.interrupt(StopOrder(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
+            await aside.ended.wait()
+    finally:
+        _leave_aside(keeper, aside)
+    over = aside.over
+    return over.said if over is not None and over.state is State.COMPLETED else ""
+
+
+def _leave_aside(keeper: SessionKeeper, aside: Aside) -> None:
+    """Forget a turn aside, and end it if nobody waits for it any more."""
+    keeper.asides.remove(aside)
+    reporter, session = keeper.reporter, keeper.session
+    if reporter is not None and session is not None and reporter.aside is aside:
+        if session.withdraw(aside.item):
+            reporter.aside = None
+        else:
+            session.interrupt("nobody waits for it any more")
+    keeper.wake()
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------------
+
+
+async def stop_turn(keeper: SessionKeeper, stop: StopOrder, item: str) -> bool:
+    """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
+    await keeper.opening.wait()
+    items = keeper.items
+    if item and item not in items.taken:
+        if item not in items.held and item not in items.handed:
+            return False
+        if keeper.session is None or item in items.held:
+            return await _withdraw(keeper, stop, item)
+        reporter, session = keeper.reporter, keeper.session
+        assert reporter is not None
+        await reporter.wait_accepted(item)
+        if item not in items.handed or keeper.session is not session:
+            return False
+        if item not in items.taken and session.withdraw(item):
+            reporter.withdrawn[item] = stop
+            return await reporter.wait_settled(item)
+    if keeper.reporter is None:
+        unread = items.unread[:1]
+        return bool(unread) and await _withdraw(keeper, stop, unread[0])
+    await keeper.reporter.wait_seen()
+    ends = keeper.reporter.ends
+    return keeper.reporter.has_turn and keeper.interrupt(stop) and await keeper.reporter.wait_end(ends)
+
+
+async def _withdraw(keeper: SessionKeeper, stop: StopOrder, item: str) -> bool:
+    """Withdraw an item that no session has."""
+    await keeper.wait_told(item)
+    if not await keeper.parts.store.withdraw(keeper.name, item):
+        return False
+    await keeper.parts.watcher.turn_ended(unread_end(keeper.name, keeper.row.session_id, (item,), stop.why, stop))
+    keeper.settle(item, stop.why)
+    keeper.wake()
+    return True
