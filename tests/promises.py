@@ -522,6 +522,17 @@ NOT_IN_A_JOURNAL: Final = {
     "A26-d": Unseen(_GATEWAY, ("gateway/announce/test_parts.py",)),
     "A26-e": Unseen(_CHATS, ("gateway/channels/test_irc.py", "gateway/channels/test_matrix.py")),
     "A12-f": Unseen(_GATEWAY, ("gateway/record/test_gateway_journal.py",)),
+    **dict.fromkeys(("A14-a", "A14-b", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))),
+    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
+    "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
+    "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
+    "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),
+    "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
+    "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
+    **dict.fromkeys(
+        ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
+    ),
+    "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A2-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A2-b": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A2-c": Unseen(_CONFIGURED, ("gateway/runs/test_spawn_plan.py",)),
@@ -554,6 +565,7 @@ NOT_IN_A_JOURNAL: Final = {
     "A13-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A13-e": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A13-f": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
+    "A14-c": Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py", "gateway/tools/test_session_tools.py")),
     "A14-h": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A15-a": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A15-d": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
@@ -575,17 +587,10 @@ NOT_IN_A_JOURNAL: Final = {
     **dict.fromkeys(
         ("A14-a", "A14-b", "A14-c", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))
     ),
-    "A24-b": Unseen(_GATEWAY, ("gateway/routing/test_message_routing.py",)),
-    "A27-a": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
-    "A27-b": Unseen(_GATEWAY, ("gateway/trust/test_pairing.py", "gateway/trust/test_reception.py")),
-    "A27-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py", "gateway/trust/test_reception.py")),
-    "A27-f": Unseen(_GATEWAY, ("gateway/trust/test_approval_desk.py",)),
     "A29-a": Unseen(_GATEWAY, ("gateway/trust/test_reception.py",)),
-    "A31-a": Unseen(_GATEWAY, ("gateway/commands/test_chat_commands.py",)),
     **dict.fromkeys(
         ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
     ),
-    "A31-c": Unseen(_GATEWAY, ("gateway/trust/test_chat_admission.py",)),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(
         "a request that was refused is no event of a journal",

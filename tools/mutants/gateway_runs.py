@@ -128,11 +128,11 @@ GATEWAY_RUNS: Final = (
         tests=_PLAN_TESTS,
     ),
     Mutant(
-        "fallbacks of an inherited model are another plan",
+        "a model as an object is read as a text",
         ("A4-g",),
-        _MODELS,
-        "fallbacks = tuple(each for each in known if each is not None)",
-        "fallbacks = (setting.primary,) * (setting.fallbacks == ()) * (len(setting.primary) % 2) or ('opus',)",
+        "greenroom.gateway.config._values",
+        "return {self.key: value} if isinstance(value, str) else value",
+        "return {self.key: str(value)}",
         tests=_PLAN_TESTS,
     ),
     Mutant(
@@ -163,8 +163,8 @@ GATEWAY_RUNS: Final = (
         "a blocked result is archived",
         ("A6-i", "A12-b"),
         _ARCHIVE,
-        "return is_there and not self._unsettled(run.session)",
-        "return is_there",
+        "not (run.is_ended and rows[run.id].delivery.is_settled)",
+        "not (run.is_ended and rows)",
         tests=_RUN_TESTS,
     ),
     Mutant(
@@ -370,9 +370,9 @@ GATEWAY_RUNS: Final = (
     Mutant(
         "results of tools are always recalled",
         ("A16-c",),
-        _RECALL,
-        'case "tool_result" if with_tools:',
-        'case "tool_result" if with_tools or True:',
+        _LOOKING,
+        "        includeTools: bool = False,",
+        "        includeTools: bool = True,",
         tests=_TOOL_TESTS,
     ),
     Mutant(
@@ -388,7 +388,7 @@ GATEWAY_RUNS: Final = (
         ("A16-e",),
         _RECALL,
         "next_offset=offset + len(found) if is_more else None",
-        "next_offset=offset + wanted if is_more else None",
+        "next_offset=offset + len(found) + 1 if is_more else None",
         tests=_TOOL_TESTS,
     ),
     Mutant(

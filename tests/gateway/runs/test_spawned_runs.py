@@ -21,6 +21,7 @@ from greenroom.gateway.record._recovery_plan import Resume
 from greenroom.gateway.routing._messages import Route
 from greenroom.gateway.routing._session_key import child_key
 from greenroom.gateway.runs._run_ids import announce_item
+from greenroom.gateway.runs._run_stops import Stopped
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.models import Usage
@@ -308,6 +309,7 @@ async def test_a_stop_ends_all_children_of_a_session_and_counts_them(autojump_cl
         assert gateway.channel.chat == []
 
 
+@pytest.mark.promise("A13-e")
 async def test_a_stop_of_one_run_leaves_the_others(autojump_clock: MockClock) -> None:
     async with open_fake_gateway(turn=takes(100)) as gateway:
         first, second = await gateway.spawn(), await gateway.spawn()
@@ -315,7 +317,7 @@ async def test_a_stop_of_one_run_leaves_the_others(autojump_clock: MockClock) ->
 
         assert (await gateway.runs.stop(second, "ada")).stopped == (second,)
         assert not gateway.registry.runs[first].is_ended
-        assert (await gateway.runs.stop(second, "ada")).ended_before == (second,)
+        assert await gateway.runs.stop(second, "ada") == Stopped(ended_before=(second,))
         with pytest.raises(NotFound):
             await gateway.runs.stop("nothing", "ada")
 
@@ -364,7 +366,7 @@ async def test_the_archive_time_outlives_a_restart(autojump_clock: MockClock) ->
 
     async with open_fake_gateway(left) as gateway:
         await trio.sleep(130)
-        assert gateway.registry.sessions[session].archived_s - ended_s <= 3720
+        assert 3600 <= gateway.registry.sessions[session].archived_s - ended_s <= 3720
 
 
 @pytest.mark.promise("A12-b", "A6-i")
