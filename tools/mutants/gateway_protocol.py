@@ -195,8 +195,8 @@ GATEWAY_PROTOCOL: Final = (
         "Escape stops the sub-agents",
         (),
         _CHAT,
-        'await self._change("chat.abort", {})',
-        'await self._change("subagents.stop", {})',
+        'if self.is_busy:\n            await self._change("chat.abort", {})',
+        'if self.is_busy:\n            await self._change("subagents.stop", {})',
         tests=_CHAT_TESTS,
     ),
 )
