@@ -119,7 +119,7 @@ class _Account:
 @final
 @attrs.frozen(kw_only=True)
 class ChannelUses:
-    """What channel accounts use of the gateway."""
+    """The parts of the gateway that channel accounts use."""
 
     record: GatewayRecord
     ports: Ports

@@ -17,7 +17,7 @@ from greenroom.gateway.routing._messages import Inbound, Outbound, Route, SendRe
 
 
 class WasSent(StrEnum):
-    """What a channel can find out about a part that it was given before."""
+    """The answer of a channel that is asked for a part that it was given before."""
 
     YES = "yes"
     NO = "no"
@@ -39,7 +39,7 @@ class ChannelTraits:
 @final
 @attrs.frozen(kw_only=True)
 class ChannelHost:
-    """What the gateway gives to a channel that runs."""
+    """The gateway, as a channel that runs sees it."""
 
     hear: Callable[[Inbound], Awaitable[None]]
     """Returns when the message is durable, or is not wanted; raises `JournalError` if it cannot be stored: do not acknowledge it."""

@@ -47,7 +47,7 @@ PART_BYTES: Final = 2_000
 MAX_UNHEARD: Final = 1_000
 """Messages that were read and are not stored yet; beyond it nothing is read."""
 FRESH_S: Final = 30.0
-"""How long a nick is believed to be that of the person who spoke with it."""
+"""Seconds for which a nick counts as that of the person who spoke with it."""
 CONNECT_S: Final = 30.0
 _MAX_PEOPLE: Final = 1_000
 

@@ -38,7 +38,7 @@ _RECEIPT: Final = "greenroom-"
 _REFUSALS: Final = frozenset(
     {"401", "403", "404", "407", "411", "412", "413", "414", "415", "477", "486", "488", "489", "492", "494", "531"}
 )
-"""What a server answers to a text that it does not deliver."""
+"""Answers to a text that is not delivered."""
 _LOST: Final = (trio.BrokenResourceError, trio.ClosedResourceError, trio.EndOfChannel)
 
 

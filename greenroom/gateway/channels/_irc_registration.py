@@ -38,7 +38,7 @@ class Registration:
     capabilities: set[str] = attrs.field(factory=set)
     """Those that the server has granted."""
     mapping: str = "rfc1459"
-    """How it compares names."""
+    """Its rule for comparing names."""
     channel_signs: str = "#&"
     bot_mode: str = ""
     """The mode that marks programs; empty for none."""

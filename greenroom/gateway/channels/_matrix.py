@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PART_BYTES: Final = 30_000
 """Longest part; a server takes events of 64 kB."""
 QUIET_MARK_S: Final = 300.0
-"""How often the mark is saved while nothing happens."""
+"""Seconds between two saves of the mark while nothing happens."""
 TYPING_S: Final = 30
 ENCRYPTED: Final = "This room is encrypted, and I cannot read it. Please write to me in a room without encryption."
 _MAX_KNOWN: Final = 2_000
@@ -82,7 +82,7 @@ class MatrixClient:
         self._api: MatrixApi | None = None
         self._own_id = settings.user_id
         self._members: dict[str, frozenset[str]] = {}
-        """Who is in a room; a room that is missing is asked for."""
+        """The people in each room; a room that is missing is asked for."""
         self._direct_rooms: dict[str, str] = {}
         """The rooms in which persons have written to the agent alone, by person."""
         self._own_events: OrderedDict[str, None] = OrderedDict()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import httpx2
 
 POLL_S: Final = 30.0
-"""How long a server holds a request for news."""
+"""Seconds for which a server holds a request for news."""
 REPLY_S: Final = 30.0
 """Time for an answer, beside a wait that was asked for."""
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024

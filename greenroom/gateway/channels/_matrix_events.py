@@ -22,7 +22,7 @@ _ENCRYPTED: Final = frozenset({"m.room.encrypted", "m.room.encryption"})
 @final
 @attrs.frozen(kw_only=True)
 class MatrixMark:
-    """How far an account has read, as it stands in its cursor."""
+    """The place up to which an account has read, as its cursor holds it."""
 
     since: str = ""
     """The server's mark; empty at the first start."""
@@ -43,7 +43,7 @@ class MatrixMark:
 @final
 @attrs.frozen(kw_only=True)
 class RoomNews:
-    """What an answer to `/sync` says about one room that the agent is in."""
+    """The news of one room that the agent is in."""
 
     room: str
     events: tuple[Mapping[str, Any], ...] = ()

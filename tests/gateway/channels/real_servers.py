@@ -127,7 +127,7 @@ class IrcPerson:
                     self.has_more.set()
 
     async def wait_for(self, command: str, count: int = 1) -> list[IrcLine]:
-        """Return the first lines of a command, as soon as there are so many."""
+        """Return the first lines of a command, as soon as there are that many."""
         with trio.fail_after(60):
             while len(found := [line for line in self.lines if line.command == command]) < count:
                 self.has_more = trio.Event()

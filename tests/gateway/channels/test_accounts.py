@@ -236,7 +236,7 @@ async def test_a_reload_reconnects_only_what_has_changed(autojump_clock: MockClo
         narrowed = attrs.evolve(irc, allow_from=("ann",), dm_policy="allowlist")
         await gateway.accounts.reload(ChannelsConfig(irc=narrowed))
         await trio.sleep(1)
-        assert gateway.servers["one"].visits == [one], "who may write is no reason to reconnect"
+        assert gateway.servers["one"].visits == [one], "a change of who may write reconnected the account"
 
         renamed = attrs.evolve(narrowed, nick="other")
         await gateway.accounts.reload(ChannelsConfig(irc=renamed))

@@ -1,4 +1,4 @@
-"""The Matrix channel: logins, rooms and threads, what is no message, gaps, and what a server refuses."""
+"""The Matrix channel: logins, rooms and threads, other events, gaps, and what a server refuses."""
 
 from __future__ import annotations
 

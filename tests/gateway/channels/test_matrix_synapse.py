@@ -115,7 +115,7 @@ async def in_thread(function: Any, *args: Any, **options: Any) -> Any:
 
 
 async def wait_until(read: Any, count: int) -> list[Any]:
-    """Return the messages of a room, as soon as there are so many."""
+    """Return the messages of a room, as soon as there are that many."""
     with trio.fail_after(60):
         while len(found := await in_thread(*read)) < count:  # noqa: ASYNC110 - it is another process that changes it
             await trio.sleep(0.1)
