@@ -601,7 +601,6 @@ NOT_IN_A_JOURNAL: Final = {
     **dict.fromkeys(
         ("A14-a", "A14-b", "A14-c", "A14-d"), Unseen(_GATEWAY, ("gateway/commands/test_subagent_texts.py",))
     ),
-    "A29-a": Unseen(_GATEWAY, ("gateway/trust/test_reception.py",)),
     **dict.fromkeys(
         ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
     ),

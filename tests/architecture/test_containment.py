@@ -12,6 +12,7 @@ STARTERS: Final = {
     "greenroom.cli._mcp_command": "the browser that a login needs",
     "greenroom.containment._git_calls": "git, for an answer",
     "greenroom.containment._sandbox": "the sandbox, to find out whether it works",
+    "greenroom.gateway.process._secret_reader": "programs that print secrets",
     "greenroom.hooks._command": "hooks",
     "greenroom.tools._process_groups": "commands and MCP servers",
     "greenroom.tools._reaper": "the reaper, with an empty environment",
