@@ -308,7 +308,7 @@ PROMISES: Final = {
     "A6-k": Promise("A requester that is to tell a result does so once, or the template is posted.", "gateway"),
     "A10-h": Promise("A turn that waits for another session lends it its place.", "gateway"),
     "A11-a": Promise("A run is ended at the limit of its time, and announced.", "gateway"),
-    "A11-c": Promise("Waiting for a place is no working time.", "gateway"),
+    "A11-c": Promise("Waiting for a place does not count as working time.", "gateway"),
     "A11-d": Promise("A run without a limit is not ended.", "gateway"),
     "A12-a": Promise("The archive time of a session counts from the end of its run.", "gateway"),
     "A12-b": Promise("A session that goes with its result goes behind the delivery.", "gateway"),
@@ -606,11 +606,11 @@ NOT_IN_A_JOURNAL: Final = {
     ),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(
-        "a request that was refused is no event of a journal",
+        "a request that was refused leaves no event in a journal",
         ("serving/test_hostile.py", "gateway/rpc/test_connect.py"),
     ),
     "A25-b": Unseen(
-        "a request that was refused is no event of a journal",
+        "a request that was refused leaves no event in a journal",
         ("gateway/rpc/test_params.py", "gateway/rpc/test_requests.py", "gateway/rpc/test_fuzz.py"),
     ),
     "A25-c": Unseen(_GATEWAY, ("gateway/rpc/test_answered_calls.py",)),

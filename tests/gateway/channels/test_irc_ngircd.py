@@ -88,7 +88,7 @@ async def open_agent(server: RealServer, nick: str = "agent", *, echoes: bool = 
 
 
 async def _no_secret(_: Any) -> str:
-    raise AssertionError("there is no secret")
+    raise AssertionError("the secret is missing")
 
 
 @pytest.mark.promise("A26-b")

@@ -94,7 +94,7 @@ async def run(text: str, caller: CommandCaller = OWNER, **changes: Any) -> tuple
 
 @pytest.mark.promise("A31-a")
 def test_commands_have_the_rights_of_the_decision_and_of_their_methods() -> None:
-    """No command does what no method does, and only those that change nothing, and `/stop`, are for people who are no owners."""
+    """No command does what no method does, and only those that change nothing, and `/stop`, are for people other than owners."""
     assert set(TABLE) == set(COMMANDS)
     for name, command in TABLE.items():
         assert command.methods.items() <= {spec.name: spec.scope.value for spec in METHODS}.items()

@@ -26,7 +26,7 @@ AGENT = "main-agent"
 
 @attrs.define
 class Conversations:
-    """What is on the disk of the stand-ins: what each session has read, and its turn that is open."""
+    """The disk of the stand-ins: what each session has read, and its turn that is open."""
 
     read: dict[str, list[str]] = attrs.field(factory=dict)
     cut: dict[str, list[str]] = attrs.field(factory=dict)

@@ -1,4 +1,4 @@
-"""What an agent id's configuration stands for: context files, brief, credentials, sandbox, tools."""
+"""The setup of an agent id: context files, brief, credentials, sandbox, tools."""
 
 from __future__ import annotations
 

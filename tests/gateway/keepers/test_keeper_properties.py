@@ -115,7 +115,7 @@ async def carry_out(gateway: Gateway, disk: Conversations, steps: list[Any], put
 
 
 async def run_out(gateway: Gateway) -> None:
-    """Let everything end that can: what was killed is resumed, what is broken is reset, what waits for a turn gets one."""
+    """End everything that can end: what was killed is resumed, what is broken is reset, what waits for a turn gets one."""
     for _ in range(4):
         await trio.sleep(2_000)
         for key in list(gateway.keepers.broken):

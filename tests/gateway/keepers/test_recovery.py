@@ -1,4 +1,4 @@
-"""What a start does with what an earlier process left: nothing is read twice, nothing is lost, and cut turns are resumed when asked."""
+"""A start after an earlier process: nothing is read twice, nothing is lost, and cut turns are resumed when asked."""
 
 from __future__ import annotations
 

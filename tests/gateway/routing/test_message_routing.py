@@ -63,7 +63,7 @@ def person(inbound: Inbound) -> str:
 
 
 def shares(one: Inbound, other: Inbound, scope: str) -> bool:
-    """True if two messages, of people who are no owners, may share a session: said without keys."""
+    """True if two messages, of people other than owners, may share a session: said without keys."""
     a, b = one.route, other.route
     if PeerKind.DIRECT not in {a.kind, b.kind}:
         return (a.channel, a.kind, a.peer, a.thread) == (b.channel, b.kind, b.peer, b.thread)
