@@ -187,21 +187,6 @@ class Session:
         if self._main.home is not None:
             self._main.home.release()
 
-    def release(self) -> None:
-        """Let the main agent take messages without its last turn, which an earlier process cut and which was left to the program.
-
-        It changes nothing in a session whose last turn had ended. `resume_turn` and `run` do the same.
-        """
-        self._release()
-
-    async def wait_recorded(self) -> None:
-        """Wait until all that has happened so far is recorded: events and lines of transcripts. Cancelled, it only stops waiting.
-
-        Raises:
-            JournalError: It could not be recorded.
-        """
-        await self._journal.commit()
-
     async def compact(self, focus: str = "") -> Compacted:
         """Replace the main agent's conversation by a summary, and return the result.
 

@@ -228,10 +228,7 @@ class SessionKeeper:
             session_id=self.row.session_id,
             session=session,
             items=self.items,
-            record=self.parts.record,
-            watcher=self.parts.watcher,
-            on_event=self.parts.on_event,
-            now=self.parts.now,
+            parts=self.parts,
             on_change=self._changed,
             wait_told=self.wait_told,
         )

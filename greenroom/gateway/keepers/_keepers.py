@@ -411,15 +411,12 @@ async def open_keepers(
         store: The gateway's store of inputs; nobody else puts into it.
         lanes: The places of turns.
         watcher: Hears about turns.
-        on_event: Called with each event of a session; it may only store values and wake tasks.
-        open_model: Returns the model for an agent id and a reference.
-        tools_for: Returns the tools that there are for a session; the policy takes some away.
-        ports: Time, ids, disk and threads.
-        state_folder: Has the run folders.
+        on_event: Called with each event of a session; it may only store values and wake tasks, as `on_broken` may.
+        open_model, tools_for: Return the model for an agent id and a reference, and the tools of a session before the policy.
+        ports, state_folder: Time, ids, disk and threads; the folder of the run folders.
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
-        opener: Opens a session; for tests.
-        find_fate: Returns what became of an item; for tests.
-        on_broken: Called with the key of a session that cannot be kept, and the reason; it may only store values and wake tasks.
+        opener, find_fate: Open a session, and tell what became of an item; for tests.
+        on_broken: Called with the key of a session that cannot be kept, and the reason.
         mask: Hides secrets in what `read_history` returns; by default those of the environment.
     """
     parts = KeeperParts(

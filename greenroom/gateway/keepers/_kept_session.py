@@ -165,7 +165,7 @@ class GreenroomSession:
         self.session.kill(why)
 
     def release(self) -> None:
-        self.session.release()
+        self.session.inbox.leave_cut_turn()
 
     async def resume_turn(self) -> None:
         with suppress(TurnFailed, TurnKilled, ActorEnded):  # its events tell
@@ -182,7 +182,7 @@ class GreenroomSession:
             await self.session.inbox.wait_passed(Lane.LATER)
 
     async def wait_recorded(self) -> None:
-        await self.session.wait_recorded()
+        await self.session.inbox.wait_recorded()
 
     async def set_permission_mode(self, mode: str) -> None:
         await self.session.permissions.set_mode(mode)

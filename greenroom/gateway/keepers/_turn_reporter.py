@@ -15,11 +15,11 @@ import attrs
 import trio
 
 from greenroom.actors import State
+from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import KeptSession
-from greenroom.gateway.keepers._seams import OnSessionEvent, TurnEnd, TurnWatcher
+from greenroom.gateway.keepers._seams import TurnEnd
 from greenroom.gateway.keepers._turn_fold import POISONED, ItemGone, ItemsTaken, TurnAsks, TurnFact, TurnFold, TurnOver
 from greenroom.gateway.keepers._waiting_items import WaitingItems
-from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import InboundSettled, InboundTaken
 from greenroom.inbox import InboxAccepted, InboxWithdrawn
@@ -81,10 +81,7 @@ class TurnReporter:
     session_id: str
     session: KeptSession
     items: WaitingItems
-    record: GatewayRecord
-    watcher: TurnWatcher
-    on_event: OnSessionEvent
-    now: Callable[[], float]
+    parts: KeeperParts
     on_change: Callable[[], None]
     """Called when a turn has ended, or an item has."""
     wait_told: Callable[[str], Awaitable[object]]
@@ -174,7 +171,7 @@ class TurnReporter:
             while await self._stream.wait_next():
                 while (found := self._stream.next_nowait()) is not None:
                     event = found[2]
-                    self.on_event(self.key, event)
+                    self.parts.on_event(self.key, event)
                     if isinstance(event, InboxAccepted) and event.item in self.items.handed:
                         self._accepted[event.item] = None
                     if isinstance(event, InboxWithdrawn) and event.item in self.withdrawn:
@@ -245,7 +242,7 @@ class TurnReporter:
     async def _report_began(self, items: tuple[str, ...]) -> None:
         self._is_begun = True
         self._began += items
-        await self.watcher.turn_began(self.key, items)
+        await self.parts.watcher.turn_began(self.key, items)
 
     async def _over(self, fact: TurnOver) -> None:
         stop, self.stop = self.stop, None
@@ -279,15 +276,15 @@ class TurnReporter:
         self.on_change()
 
     async def _report_end(self, end: TurnEnd, why: str) -> None:
-        await self.watcher.turn_ended(end)
+        await self.parts.watcher.turn_ended(end)
         for item in end.items:
             self._emit(partial(InboundSettled, why=why), item)
             self.items.remove(item)
             self._accepted.pop(item, None)
 
     def _emit(self, event: Callable[..., InboundTaken | InboundSettled], item: str) -> None:
-        if item in self.record.registry.inbound:
-            self.record.emit(event(at_s=self.now(), item=item))
+        if item in self.parts.record.registry.inbound:
+            self.parts.record.emit(event(at_s=self.parts.now(), item=item))
 
 
 def end_of(key: str, session_id: str, over: TurnOver, items: tuple[str, ...], stop: StopOrder | None = None) -> TurnEnd:

@@ -145,6 +145,14 @@ class StoredInbox:
             raise
         return self._received(item) if place.is_new else None
 
+    async def wait_recorded(self) -> None:
+        """Wait until the journal has everything so far.
+
+        Raises:
+            JournalError: It could not be written.
+        """
+        await self._journal.commit()
+
     async def wait_durable(self, item_id: str) -> None:
         """Wait until an item that was handed in here is stored; at once if it was already read.
 
