@@ -6,7 +6,7 @@ on record.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, final
 
 import attrs
@@ -114,10 +114,6 @@ class Keepers(Protocol):
     def is_busy(self, key: str) -> bool:
         """True if a turn of it runs or waits for a place."""
 
-
-class RunKeepers(Keepers, Protocol):
-    """Keepers as runs use them: they begin, resume and drop what an earlier process left."""
-
     def events_for_new(
         self, key: SessionKey, *, spawned_by: str = "", label: str = "", settings: Mapping[str, Any] | None = None
     ) -> tuple[GatewayEvent, ...]:
@@ -134,7 +130,3 @@ class RunKeepers(Keepers, Protocol):
 
     def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
         """Settle the items of the cut turn of a session, which is not resumed, and return them."""
-
-
-Tell = Callable[[str], Awaitable[None]]
-"""Tells operators one line."""

@@ -14,7 +14,7 @@ import trio
 from greenroom.core import GreenroomError
 from greenroom.core.ports import Clock
 from greenroom.gateway._errors import Conflict, Forbidden, NotFound
-from greenroom.gateway.keepers._seams import RunKeepers
+from greenroom.gateway.keepers._seams import Keepers
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._recovery_plan import AlarmKind, alarms
@@ -43,7 +43,7 @@ class ArchiveClock:
         stop_children: Stops what a session has started.
     """
 
-    def __init__(self, record: GatewayRecord, keepers: RunKeepers, clock: Clock, stop_children: StopChildren) -> None:
+    def __init__(self, record: GatewayRecord, keepers: Keepers, clock: Clock, stop_children: StopChildren) -> None:
         self._registry = record.registry
         self._keepers = keepers
         self._clock = clock

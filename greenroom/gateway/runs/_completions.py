@@ -29,7 +29,7 @@ from greenroom.gateway.announce._announcement import (
     stats_line,
 )
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import NewInput, RunKeepers, TurnEnd
+from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
 from greenroom.gateway.record._archive_names import archived_transcript
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import DeliveryState, SendResult
@@ -120,7 +120,7 @@ class Completions:
     # --- making and telling ------------------------------------------------------------------------------------------
 
     async def complete(
-        self, keepers: RunKeepers, run_id: str, *, said: str = "", requests: Iterable[SpentRequest] = ()
+        self, keepers: Keepers, run_id: str, *, said: str = "", requests: Iterable[SpentRequest] = ()
     ) -> None:
         """Do what remains for the completion of a run, from where it is on record.
 
@@ -154,7 +154,7 @@ class Completions:
         is_turn = registry.runs[row.run].announce == "turn" and bool(row.delivery.route)
         return is_turn and row.is_composed and announce_item(row.run) in registry.inbound
 
-    async def _compose(self, keepers: RunKeepers, run_id: str, said: str, requests: tuple[SpentRequest, ...]) -> None:
+    async def _compose(self, keepers: Keepers, run_id: str, said: str, requests: tuple[SpentRequest, ...]) -> None:
         registry = self._record.registry
         row, run = registry.completions.get(run_id), registry.runs.get(run_id)
         if row is None or run is None or row.is_composed or row.delivery.is_settled:
@@ -177,7 +177,7 @@ class Completions:
         text = announcement(run, reply=reply, said=said, stats=self._stats(run, requests))
         await self._record.write(CompletionComposed(at_s=self._now(), run=run_id, text=text))
 
-    async def _ask(self, keepers: RunKeepers, run: Run) -> str:
+    async def _ask(self, keepers: Keepers, run: Run) -> str:
         """Return the sub-agent's summary; empty if there is none in time."""
         assert run.words is not None
         prompt = ANNOUNCE_PROMPT.format(status=run.words.template)
@@ -199,7 +199,7 @@ class Completions:
             transcript=str(transcript_place(self._state, run.session, run.session_id, name)),
         )
 
-    async def _tell(self, keepers: RunKeepers, run_id: str) -> None:
+    async def _tell(self, keepers: Keepers, run_id: str) -> None:
         registry = self._record.registry
         row, run = registry.completions.get(run_id), registry.runs.get(run_id)
         if row is None or run is None or not row.is_composed or not is_open(row):
@@ -218,7 +218,7 @@ class Completions:
         await self._record.write(self._due(run_id))
         self._deliveries.take_up(completion_delivery(run_id))
 
-    async def _hand_in(self, keepers: RunKeepers, run: Run, text: str, route: Route | None) -> bool:
+    async def _hand_in(self, keepers: Keepers, run: Run, text: str, route: Route | None) -> bool:
         """Put the result into the requester's session; return False if that takes none."""
         if not run.requester:
             return False

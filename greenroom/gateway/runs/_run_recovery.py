@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Clock
-from greenroom.gateway.keepers._seams import NewInput, RunKeepers
+from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SendResult
 from greenroom.gateway.record._recovery_plan import (
@@ -43,7 +43,7 @@ class RunRecovery:
     """The parts that the steps of a start need."""
 
     record: GatewayRecord
-    keepers: RunKeepers
+    keepers: Keepers
     deliveries: Deliveries
     clock: Clock
     end_events: EndEvents

@@ -13,7 +13,7 @@ import attrs
 import trio
 
 from greenroom.core import GreenroomError, JournalError
-from greenroom.gateway.keepers._seams import RunKeepers
+from greenroom.gateway.keepers._seams import Keepers
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import Run
@@ -42,7 +42,7 @@ class Stopped:
 
 
 async def stop_runs(
-    record: GatewayRecord, keepers: RunKeepers, runs: Iterable[Run], who: str, end_withdrawn: EndWithdrawn
+    record: GatewayRecord, keepers: Keepers, runs: Iterable[Run], who: str, end_withdrawn: EndWithdrawn
 ) -> Stopped:
     """Stop runs side by side, those that wait before those that work, so that no freed place starts another one.
 
@@ -72,7 +72,7 @@ async def stop_runs(
 
 
 async def end_turn_of(
-    record: GatewayRecord, keepers: RunKeepers, run: Run, cause: EndCause, who: str, end_withdrawn: EndWithdrawn
+    record: GatewayRecord, keepers: Keepers, run: Run, cause: EndCause, who: str, end_withdrawn: EndWithdrawn
 ) -> bool:
     """End the turn of a run, or withdraw it; return True when its end is on record, and False if it does not end."""
     is_working = run.state is TaskState.RUNNING and not run.is_cut

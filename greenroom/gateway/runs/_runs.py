@@ -25,7 +25,7 @@ from greenroom.core.ports import Ports
 from greenroom.gateway._errors import Conflict, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import NewInput, RunKeepers, TurnEnd
+from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
@@ -84,7 +84,7 @@ class Runs:
         self._deliveries = deliveries
         self._ports = ports
         self._completions = Completions(config, record, deliveries, ports.clock, state)
-        self._keepers: RunKeepers | None = None
+        self._keepers: Keepers | None = None
         self._nursery: trio.Nursery | None = None
         self._archive: ArchiveClock | None = None
         self._by_item: dict[str, str] = {}
@@ -98,13 +98,13 @@ class Runs:
         return f"<Runs, {len(self._by_item)} that have not ended>"
 
     @property
-    def keepers(self) -> RunKeepers:
+    def keepers(self) -> Keepers:
         """The sessions."""
         assert self._keepers is not None, "runs are served inside `serve`"
         return self._keepers
 
     @asynccontextmanager
-    async def serve(self, keepers: RunKeepers) -> AsyncIterator[None]:
+    async def serve(self, keepers: Keepers) -> AsyncIterator[None]:
         """Work with these keepers. Leaving the block ends announcements and clocks; what remains is on record.
 
         Call `recover` once channels, keepers and this are up.
