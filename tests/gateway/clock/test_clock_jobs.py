@@ -30,11 +30,11 @@ WORK_S: Final = 600.0
 
 @attrs.define
 class World:
-    """What outlives a process: the disk, and the sessions that have the runs."""
+    """The disk, and the sessions that have the runs: they outlive a process."""
 
     disk: MemoryDisk = attrs.field(factory=MemoryDisk)
     begun: dict[str, int] = attrs.field(factory=dict)
-    """How often each run was begun."""
+    """Number of times that each run was begun."""
     told: list[str] = attrs.field(factory=list)
     """Runs that have ended, in order: their delivery is a part of the run."""
     offset: timedelta = timedelta()

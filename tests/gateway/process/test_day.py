@@ -34,7 +34,7 @@ RETRIED: Final = {"Unknown or expired code."}
 
 @attrs.frozen
 class Outcome:
-    """What a day has come to."""
+    """The result of a day."""
 
     chats: dict[str, Counter[str]]
     """The texts that were shown in each chat."""
