@@ -30,7 +30,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -156,6 +156,9 @@ chaos-letters: setup-dev ## kill sessions that were written to, resume them, and
 
 chaos-run: setup-dev ## kill headless runs with agents in the background at random events, resume them, and look at what they leave (N=20)
 	@$(BIN)/python -m tools.chaos.run $(N) $(ARGS)
+
+chaos-gateway: setup-dev ## kill a gateway after events of a scripted day, start it again, and compare what people saw (N=20)
+	@$(BIN)/python -m tools.chaos.gateway $(N) $(ARGS)
 
 docs: setup-dev ## write the pages and tables of docs/ that are made from the code
 	@$(BIN)/python -m tests.docs

@@ -19,7 +19,7 @@ from greenroom.gateway.chat._chat_screen import ChatScreen
 from greenroom.gateway.config import find_config
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import MAIN_AGENT
-from greenroom.gateway.process._run_command import state_of
+from greenroom.gateway.process._serve_command import state_of
 from greenroom.gateway.process._state_folder import StateFolder, find_gateway, read_token
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.rpc._client import GatewayClient, open_client

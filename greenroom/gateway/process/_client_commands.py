@@ -18,7 +18,7 @@ import trio
 from greenroom.core import UsageError
 from greenroom.gateway.config import find_config
 from greenroom.gateway.process._printed import print_json, print_lines, print_rows, row_text
-from greenroom.gateway.process._run_command import state_of
+from greenroom.gateway.process._serve_command import state_of
 from greenroom.gateway.process._state_folder import StateFolder, find_gateway, read_token
 from greenroom.gateway.rpc._client import GatewayClient, open_client
 from greenroom.gateway.rpc._rpc_frames import RpcError

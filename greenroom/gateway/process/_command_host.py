@@ -12,7 +12,7 @@ from greenroom.gateway.commands._command_texts import SEND_WAIT_S, SendOutcome, 
 from greenroom.gateway.commands._subagent_texts import LogMessage
 from greenroom.gateway.keepers._agent_setup import lane_of
 from greenroom.gateway.process._gateway_parts import GatewayParts
-from greenroom.gateway.process._history import read_history
+from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._session_key import SessionKey

@@ -10,7 +10,7 @@ RUN: Final = "run"
 HELP: Final = "Hold many sessions, each the chat of somebody. Without a command, run the gateway."
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     RUN: (
-        "greenroom.gateway.process._run_command:run_command",
+        "greenroom.gateway.process._serve_command:run_command",
         """Run a gateway until it is told to stop; `greenroom gateway` alone does the same.
 
 It stays in the foreground. Ctrl+C or SIGTERM stops it in order: turns have

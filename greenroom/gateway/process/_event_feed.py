@@ -13,13 +13,17 @@ from typing import Any, ClassVar, Final, final
 import trio
 
 from greenroom.core import CLASS, SEQ, Event, JournalError, Record, event_of
+from greenroom.gateway.keepers._seams import TurnEnd
 from greenroom.gateway.process._shown_rows import shown_delivery, shown_run, shown_session
 from greenroom.gateway.record import _gateway_events as gateway
 from greenroom.gateway.record import _run_events as work
 from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.rpc._hub import EventHub
+from greenroom.gateway.runs._runs import Runs
 from greenroom.session import AnswerPiece
+from greenroom.tasks import TaskState
 
 _AGAIN_S: Final = 1.0
 MAX_WAITING: Final = 10_000
@@ -166,3 +170,39 @@ _PHASES: Final[Mapping[type[Event], str]] = {
     work.RunBegan: "start",
     work.RunEnded: "end",
 }
+
+
+@final
+class TurnWatch:
+    """Tells runs, and then the feed.
+
+    Args:
+        runs: The runs.
+        feed: The feed of clients.
+        registry: The registry.
+    """
+
+    def __init__(self, runs: Runs, feed: EventFeed, registry: Registry) -> None:
+        self._runs = runs
+        self._feed = feed
+        self._registry = registry
+
+    async def turn_queued(self, session: str, items: tuple[str, ...], lane: str) -> None:
+        """Pass it on."""
+        await self._runs.turn_queued(session, items, lane)
+
+    async def turn_began(self, session: str, items: tuple[str, ...]) -> None:
+        """Pass it on."""
+        await self._runs.turn_began(session, items)
+
+    async def turn_ended(self, end: TurnEnd) -> None:
+        """Have the end recorded, then tell clients."""
+        known = [row for item in end.items if (row := self._registry.inbound.get(item)) is not None and row.run]
+        await self._runs.turn_ended(end)
+        states = {TaskState.COMPLETED: "final", TaskState.KILLED: "aborted"}
+        payload: dict[str, object] = {"state": states.get(end.state, "error"), "message": end.reply or end.said}
+        if known:
+            payload["runId"] = known[-1].run
+        if end.error:
+            payload["error"] = end.error
+        self._feed.end_of_turn(end.session, payload)

@@ -28,9 +28,10 @@ from greenroom.gateway.config._reader import ConfigReading
 from greenroom.gateway.keepers._keepers import open_keepers
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
+from greenroom.gateway.process._bound_methods import gateway_methods
 from greenroom.gateway.process._clock_runner import ClockRunner
 from greenroom.gateway.process._config_in_force import ConfigInForce, ReloadResult, config_digest
-from greenroom.gateway.process._event_feed import EventFeed
+from greenroom.gateway.process._event_feed import EventFeed, TurnWatch
 from greenroom.gateway.process._gateway_door import incident_level, listening_place, named_tokens
 from greenroom.gateway.process._gateway_log import GatewayLog, open_log
 from greenroom.gateway.process._gateway_models import GatewayModels
@@ -38,12 +39,10 @@ from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.process._gateway_parts import GatewayParts, PartsBelow, StopRequest
 from greenroom.gateway.process._host_wiring import HostWiring
 from greenroom.gateway.process._loop_lag import LoopLag
-from greenroom.gateway.process._methods import gateway_methods
 from greenroom.gateway.process._secret_reader import SecretReader
 from greenroom.gateway.process._service_methods import shown_reload
 from greenroom.gateway.process._state_folder import HeldState, ensure_token
 from greenroom.gateway.process._stop_stages import Stage, StopPlan, stop_in_stages
-from greenroom.gateway.process._turn_watch import TurnWatch
 from greenroom.gateway.record._gateway_events import ConfigLoaded, GatewayBegan, GatewayEnded
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.gateway.record._machines import DeliveryState

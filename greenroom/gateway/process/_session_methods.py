@@ -10,8 +10,8 @@ from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of, default_agent
 from greenroom.gateway.process._clock_runner import last_route
 from greenroom.gateway.process._gateway_parts import GatewayParts
-from greenroom.gateway.process._history import read_history
 from greenroom.gateway.process._shown_rows import kind_of, shown_run, shown_session
+from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
 from greenroom.gateway.routing._message_routing import route_key

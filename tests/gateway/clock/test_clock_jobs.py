@@ -30,7 +30,7 @@ WORK_S: Final = 600.0
 
 @attrs.define
 class World:
-    """State that outlives a process: the disk, and the sessions that have the runs."""
+    """The disk, and the sessions that have the runs: they outlive a process."""
 
     disk: MemoryDisk = attrs.field(factory=MemoryDisk)
     begun: dict[str, int] = attrs.field(factory=dict)

@@ -19,7 +19,7 @@ from greenroom.gateway.process._gateway_log import MAX_TEXT, LogFiles, LogLevel,
 from greenroom.testing import VIRTUAL_START, virtual_ports
 from tests.trace.disks import FillingDisk
 
-SECRET = "sk-ant-0123456789abcdef"
+SECRET = "planted-0123456789abcdef"
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:

@@ -120,7 +120,7 @@ class TownClock:
 
 @attrs.define(eq=False)
 class Town:
-    """State that outlives a process."""
+    """The things that outlive a process."""
 
     folder: Path
     services: dict[str, ChatService]
