@@ -407,9 +407,8 @@ async def open_keepers(
 
     Args:
         config: Returns the configuration that is in force.
-        record: The gateway's journal and registry.
+        record, lanes: The gateway's journal and registry; the places of turns.
         store: The gateway's store of inputs; nobody else puts into it.
-        lanes: The places of turns.
         watcher: Hears about turns.
         on_event: Called with each event of a session; it may only store values and wake tasks, as `on_broken` may.
         open_model, tools_for: Return the model for an agent id and a reference, and the tools of a session before the policy.
