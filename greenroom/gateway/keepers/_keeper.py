@@ -191,7 +191,7 @@ class SessionKeeper:
             await self._fail(str(error))  # the configuration is at fault: the same again would fail again
         finally:
             self.opening.set()
-            await self._give_place()
+            await self._give_place()  # noqa: ASYNC102 - it gives back a place, and waits for nothing
             self._finish()
             self._note_closed()
             self.leave_room(self)

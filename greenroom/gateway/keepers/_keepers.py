@@ -406,11 +406,8 @@ async def open_keepers(
     """Open the sessions of a gateway; leaving the block ends what runs, and leaves turns to be resumed.
 
     Args:
-        config: Returns the configuration that is in force.
-        record: The gateway's journal and registry.
-        store: The gateway's store of inputs; nobody else puts into it.
-        lanes: The places of turns.
-        watcher: Hears about turns.
+        config, record, lanes: The configuration in force; the gateway's journal and registry; the places of turns.
+        store, watcher: The gateway's store of inputs, into which nobody else puts; what hears about turns.
         on_event: Called with each event of a session; it may only store values and wake tasks, as `on_broken` may.
         open_model, tools_for: Return the model for an agent id and a reference, and the tools of a session before the policy.
         ports, state_folder: Time, ids, disk and threads; the folder of the run folders.

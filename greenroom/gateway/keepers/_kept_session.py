@@ -182,7 +182,7 @@ class GreenroomSession:
             await self.session.inbox.wait_passed(Lane.LATER)
 
     async def wait_recorded(self) -> None:
-        await self.session.inbox.wait_recorded()
+        await self.session.inbox.stored.wait_recorded()
 
     async def set_permission_mode(self, mode: str) -> None:
         await self.session.permissions.set_mode(mode)

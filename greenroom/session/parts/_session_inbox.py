@@ -295,19 +295,8 @@ class SessionInbox:
         return await self.accept(item_id, text, origin=channel_origin(channel), attributes=usable)
 
     def leave_cut_turn(self) -> None:
-        """Release the main agent without its last turn, which an earlier process cut and which was left to the program.
-
-        It changes nothing in a session whose last turn had ended. `Session.resume_turn` and `Session.run` release it as well.
-        """
+        """Release the main agent without its last turn, which an earlier process cut and which was left to the program."""
         self._home.release()
-
-    async def wait_recorded(self) -> None:
-        """Wait until all that has happened so far is recorded: events and lines of transcripts. Cancelled, it only stops waiting.
-
-        Raises:
-            JournalError: It could not be recorded.
-        """
-        await self.stored.wait_recorded()
 
     async def wait_durable(self, message_id: str) -> None:
         """Wait until a message that was sent survives the end of the process.

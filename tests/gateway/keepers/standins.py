@@ -18,7 +18,7 @@ from greenroom.gateway.keepers._kept_session import KeptSession, OpenOrder, Refu
 from greenroom.gateway.keepers._turn_fold import TurnOver
 from greenroom.gateway.keepers._turn_lookup import ItemFate
 from greenroom.inbox import InboxAccepted, InboxTaken, InboxWithdrawn, StoredItem
-from greenroom.models import Message, ModelResponse, TextBlock
+from greenroom.models import Message, TextBlock
 from greenroom.session import EventStream, MessageAppended
 
 AGENT = "main-agent"
@@ -86,6 +86,7 @@ class StandIn:
     news: trio.Event = attrs.field(factory=trio.Event)
     was_cut: bool = False
     main_id: str = AGENT
+    questions: Any = None
     is_killed: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -258,6 +259,3 @@ def _ended(state: str, cause: Cause | None) -> TurnEnded:
         actor=AGENT, turn=1, msg=1, state=state, by="", cause=cause, error="",
         late_cancel=False, during_kill=False, cleanup_cut=False,
     )  # fmt: skip
-
-
-_ = ModelResponse
