@@ -7,7 +7,7 @@ import trio
 
 from greenroom.gateway import channels as ch
 
-ANN = ch.Route(channel="files", peer="ann")
+ANN = ch.ChatRoute(channel="files", peer="ann")
 
 
 class FileChannel:
@@ -36,7 +36,7 @@ class FileChannel:
     async def was_sent(self, key: str) -> ch.WasSent:
         return ch.WasSent.YES if f"{key}\t" in self._out.read_text() else ch.WasSent.NO
 
-    async def show_typing(self, route: ch.Route, *, is_typing: bool) -> None: ...  # files show none
+    async def show_typing(self, route: ch.ChatRoute, *, is_typing: bool) -> None: ...  # files show none
 
 
 async def main(folder: Path) -> None:

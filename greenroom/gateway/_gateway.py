@@ -19,10 +19,10 @@ import trio
 from greenroom.core import UsageError, require_trio
 from greenroom.gateway.config._reader import ConfigReading
 from greenroom.gateway.process._config_in_force import ReloadResult
+from greenroom.gateway.process._gateway_opening import GatewayOpening
 from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.process._health_report import health_report
-from greenroom.gateway.process._opening import Opening
 from greenroom.gateway.process._state_folder import HeldState, hold_state
 
 
@@ -91,5 +91,5 @@ async def open_gateway(
         raise UsageError(f"{config.path} cannot be used: {'; '.join(map(str, config.problems))}")
     holding = hold_state(state) if isinstance(state, Path) else nullcontext(state)
     with holding as held, trio.CancelScope() as scope:
-        async with Opening(config, held, options or GatewayOptions()).open() as (parts, url):
+        async with GatewayOpening(config, held, options or GatewayOptions()).open() as (parts, url):
             yield Gateway(parts, url, scope)

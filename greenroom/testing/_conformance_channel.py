@@ -19,7 +19,7 @@ import trio
 import trio.testing
 
 from greenroom.core import PeerError, open_bare_nursery
-from greenroom.gateway.channels import Channel, ChannelHost, Inbound, Outbound, Route, SendResult
+from greenroom.gateway.channels import Channel, ChannelHost, ChatRoute, Inbound, Outbound, SendResult
 
 SETTLED_S: Final = 30.0
 """Virtual seconds after which everything that can happen by itself has happened."""
@@ -31,7 +31,7 @@ class ChannelService(Protocol):
     """A service with one account of the agent and one chat with a person, as a test drives it."""
 
     @property
-    def route(self) -> Route:
+    def route(self) -> ChatRoute:
         """The route to the chat."""
 
     @property

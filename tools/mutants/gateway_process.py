@@ -71,7 +71,7 @@ GATEWAY_PROCESS: Final = (
     Mutant(
         "what an earlier process left is not done",
         ("A18-a", "A28-a"),
-        "greenroom.gateway.process._opening",
+        "greenroom.gateway.process._gateway_opening",
         "                nursery.start_soon(self._recover, parts)\n",
         "",
         tests=_DAY_TESTS,

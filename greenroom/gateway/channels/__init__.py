@@ -2,17 +2,25 @@
 
 from greenroom.gateway.channels._channel import Channel, ChannelHost, ChannelTraits, WasSent
 from greenroom.gateway.record._machines import SendResult
-from greenroom.gateway.routing._messages import Assurance, Inbound, Outbound, PeerKind, Route, Sender, SendReceipt
+from greenroom.gateway.routing._chat_messages import (
+    Assurance,
+    ChatRoute,
+    Inbound,
+    Outbound,
+    PeerKind,
+    Sender,
+    SendReceipt,
+)
 
 __all__ = [
     "Assurance",
     "Channel",
     "ChannelHost",
     "ChannelTraits",
+    "ChatRoute",
     "Inbound",
     "Outbound",
     "PeerKind",
-    "Route",
     "SendReceipt",
     "SendResult",
     "Sender",

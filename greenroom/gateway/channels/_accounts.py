@@ -29,7 +29,7 @@ from greenroom.gateway.channels._channel import Channel, ChannelHost
 from greenroom.gateway.config._channels import AccountConfig, ChannelsConfig
 from greenroom.gateway.record._gateway_events import ChannelConnected, ChannelCursor, ChannelLost
 from greenroom.gateway.record._gateway_journal import GatewayRecord
-from greenroom.gateway.routing._messages import Inbound
+from greenroom.gateway.routing._chat_messages import Inbound
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 
 AccountKey: TypeAlias = tuple[str, str]

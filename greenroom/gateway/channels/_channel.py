@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, final
 import attrs
 
 from greenroom.gateway.announce._parts import Measure
-from greenroom.gateway.routing._messages import Inbound, Outbound, Route, SendReceipt
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Outbound, SendReceipt
 
 
 class WasSent(StrEnum):
@@ -73,7 +73,7 @@ class Channel(Protocol):
     async def was_sent(self, key: str) -> WasSent:
         """Find out whether a part with this key has arrived."""
 
-    async def show_typing(self, route: Route, *, is_typing: bool) -> None:
+    async def show_typing(self, route: ChatRoute, *, is_typing: bool) -> None:
         """Show in a chat that an answer is being written, where the service can; a failure is ignored."""
 
 

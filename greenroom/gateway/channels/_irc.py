@@ -37,7 +37,15 @@ from greenroom.gateway.channels._irc_registration import Registration
 from greenroom.gateway.config._channels import IrcAccount
 from greenroom.gateway.config._values import Secret
 from greenroom.gateway.record._machines import SendResult
-from greenroom.gateway.routing._messages import Assurance, Inbound, Outbound, PeerKind, Route, Sender, SendReceipt
+from greenroom.gateway.routing._chat_messages import (
+    Assurance,
+    ChatRoute,
+    Inbound,
+    Outbound,
+    PeerKind,
+    Sender,
+    SendReceipt,
+)
 
 ReadSecret: TypeAlias = Callable[[Secret], Awaitable[str]]
 """Returns a secret, read anew; raises `PeerError` if it cannot be had."""
@@ -205,7 +213,7 @@ class IrcClient:
             while len(self._people) > _MAX_PEOPLE:
                 self._people.popitem(last=False)
         return Inbound(
-            route=Route(
+            route=ChatRoute(
                 channel="irc",
                 account=self._account,
                 kind=PeerKind.CHANNEL if is_room else PeerKind.DIRECT,
@@ -298,7 +306,7 @@ class IrcClient:
         """Return that it cannot be said: IRC keeps nothing."""
         return WasSent.CANNOT_SAY
 
-    async def show_typing(self, route: Route, *, is_typing: bool) -> None:
+    async def show_typing(self, route: ChatRoute, *, is_typing: bool) -> None:
         """Show nothing: IRC cannot."""
 
 

@@ -19,7 +19,7 @@ from greenroom.core import PeerError, open_bare_nursery
 from greenroom.gateway.channels._irc_lines import IrcLine, fold_name, format_line, parse_line
 from greenroom.gateway.channels._irc_registration import Registration
 from greenroom.gateway.record._machines import SendResult
-from greenroom.gateway.routing._messages import SendReceipt
+from greenroom.gateway.routing._chat_messages import SendReceipt
 
 BURST: Final = 5
 """Lines that are sent at once."""

@@ -33,7 +33,7 @@ from greenroom.gateway.channels._matrix_events import (
 )
 from greenroom.gateway.config._channels import MatrixAccount
 from greenroom.gateway.record._machines import SendResult
-from greenroom.gateway.routing._messages import Outbound, PeerKind, Route, SendReceipt
+from greenroom.gateway.routing._chat_messages import ChatRoute, Outbound, PeerKind, SendReceipt
 
 if TYPE_CHECKING:
     import httpx2
@@ -215,7 +215,7 @@ class MatrixClient:
         _remember(self._taken, part.key)
         return SendReceipt(result=SendResult.TAKEN)
 
-    async def _room_of(self, api: MatrixApi, route: Route) -> str:
+    async def _room_of(self, api: MatrixApi, route: ChatRoute) -> str:
         """Return the room of a route; empty if a person has none."""
         if route.kind is not PeerKind.DIRECT:
             return route.peer
@@ -233,7 +233,7 @@ class MatrixClient:
         """Return yes if the server confirmed the part to this process; else send it again, which shows it once."""
         return WasSent.YES if key in self._taken else WasSent.CANNOT_SAY
 
-    async def show_typing(self, route: Route, *, is_typing: bool) -> None:
+    async def show_typing(self, route: ChatRoute, *, is_typing: bool) -> None:
         """Show that an answer is being written; a failure is ignored."""
         api = self._api
         if api is None:

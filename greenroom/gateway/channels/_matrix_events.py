@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.gateway.routing._messages import Attachment, Inbound, Outbound, PeerKind, Route, Sender
+from greenroom.gateway.routing._chat_messages import Attachment, ChatRoute, Inbound, Outbound, PeerKind, Sender
 
 _FILES: Final = frozenset({"m.image", "m.file", "m.audio", "m.video"})
 _ENCRYPTED: Final = frozenset({"m.room.encrypted", "m.room.encryption"})
@@ -170,7 +170,7 @@ def inbound_of(
     text = _without_quote(content["body"]) if is_quoting else content["body"]
     kind = content.get("msgtype")
     return Inbound(
-        route=Route(
+        route=ChatRoute(
             channel="matrix",
             account=account,
             kind=PeerKind.DIRECT if is_direct else PeerKind.GROUP,

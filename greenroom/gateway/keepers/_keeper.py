@@ -20,7 +20,7 @@ from greenroom.gateway.keepers._agent_setup import CRON_LANE, lane_of
 from greenroom.gateway.keepers._box_items import mode_of
 from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary
 from greenroom.gateway.keepers._kept_session import KeptSession
-from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder, TurnReporter, failed_end, unread_end
+from greenroom.gateway.keepers._turn_reporter import Aside, TurnReporter, TurnStop, failed_end, unread_end
 from greenroom.gateway.keepers._waiting_items import HandIn, WaitingItems
 from greenroom.gateway.lanes._places import Rank, TurnClaim
 from greenroom.gateway.record._gateway_events import SessionClosed, SessionOpened
@@ -367,7 +367,7 @@ class SessionKeeper:
         self._look_s = plan.look_s
         await self._drop(plan)
         if plan.interrupts:
-            self.interrupt(StopOrder(EndCause.STOP, "queue", "a message interrupts it"))
+            self.interrupt(TurnStop(EndCause.STOP, "queue", "a message interrupts it"))
         if plan.summary:
             await put_summary(self.parts, self.name, plan)
         if plan.release:
@@ -394,7 +394,7 @@ class SessionKeeper:
         for aside in self.asides:
             aside.end()
 
-    def interrupt(self, stop: StopOrder) -> bool:
+    def interrupt(self, stop: TurnStop) -> bool:
         """End the turn that runs; False if there is none."""
         if self.reporter is None or self.session is None:
             return False

@@ -15,7 +15,7 @@ import trio
 
 from greenroom.actors import Behavior, Context, Down, State, describe
 from greenroom.core import GreenroomError, JournalError
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._left_items import settle_taken
@@ -36,7 +36,7 @@ class Serve:
 
 
 @final
-class Keeper(Behavior[Serve]):
+class KeeperActor(Behavior[Serve]):
     """The actor of one session key, for as long as there is something to do.
 
     Args:
@@ -60,7 +60,7 @@ class Keeper(Behavior[Serve]):
 
 @final
 @attrs.define(eq=False)
-class _Running:
+class _KeeperRun:
     """The actor of a key while it runs."""
 
     supervisor: Supervisor | None = None
@@ -91,7 +91,7 @@ class KeeperActors:
         self._nursery = nursery
         self._room_changed = trio.Event()
         self.keepers: dict[str, SessionKeeper] = {}
-        self.running: dict[str, _Running] = {}
+        self.running: dict[str, _KeeperRun] = {}
         self.open: dict[SessionKeeper, None] = {}
         self.broken: dict[str, str] = {}
         self.is_stopping = False
@@ -136,7 +136,7 @@ class KeeperActors:
         keeper.wake()
         if keeper.name in self.running or keeper.name in self.broken or self.is_stopping or keeper.is_paused:
             return
-        self.running[keeper.name] = _Running()
+        self.running[keeper.name] = _KeeperRun()
         self._nursery.start_soon(self._keep, keeper, name=f"keeper of {keeper.name}")
 
     async def _keep(self, keeper: SessionKeeper) -> None:
@@ -171,10 +171,10 @@ class KeeperActors:
         if self._parts.on_broken is not None:
             self._parts.on_broken(keeper.name, why)
 
-    async def _supervise(self, keeper: SessionKeeper, running: _Running, served: trio.Event) -> Down:
+    async def _supervise(self, keeper: SessionKeeper, running: _KeeperRun, served: trio.Event) -> Down:
         name = keeper.name.replace("/", "%2F")
         running.supervisor = supervisor = await self.runtime.spawn_supervisor(name, KEEPER, escalates=False)
-        await supervisor.spawn(Keeper, keeper, served, name="keeper", spec=_CHILD)
+        await supervisor.spawn(KeeperActor, keeper, served, name="keeper", spec=_CHILD)
         async with trio.open_nursery() as nursery:
 
             async def stop_when_served() -> None:

@@ -21,11 +21,10 @@ import trio
 
 from greenroom.containment import Secrets
 from greenroom.core.ports import Ports
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import stored_item, waiting_item
-from greenroom.gateway.keepers._history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._input_store import check_room, record_input, store_input
 from greenroom.gateway.keepers._keeper_actors import KeeperActors
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
@@ -41,8 +40,9 @@ from greenroom.gateway.keepers._session_changes import (
     reset_session,
     run_folder,
 )
+from greenroom.gateway.keepers._session_history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
-from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder
+from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop
 from greenroom.gateway.keepers._turn_requests import ask_aside, stop_turn
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
@@ -233,7 +233,7 @@ class KeeperSet:
         """
         keeper = self._actors.keepers.get(key)
         why = "its limit of time has passed" if cause is EndCause.TIMEOUT else f"stopped by {who}" if who else "stopped"
-        return keeper is not None and await stop_turn(keeper, StopOrder(cause, who, why), item)
+        return keeper is not None and await stop_turn(keeper, TurnStop(cause, who, why), item)
 
     async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
         """Run one further turn whose tools are all refused, such as the announce step, and return its text; empty if there is none.

@@ -16,7 +16,7 @@ from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import GatewayEvent
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import Origin
 from greenroom.tasks import TaskState
@@ -31,7 +31,7 @@ class NewInput:
     """Id of the item, a UUID made from the ids outside: a second input with it changes nothing."""
     text: str
     origin: Origin
-    route: Route | None = None
+    route: ChatRoute | None = None
     """Where the answer goes; None for nowhere."""
     run: str = ""
     """The run that it begins; empty for none."""

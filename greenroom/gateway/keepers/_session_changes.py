@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.core import JournalError, UsageError
-from greenroom.gateway._errors import Conflict
+from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.keepers._agent_setup import EFFORTS, sessions_folder
 from greenroom.gateway.keepers._keeper import SessionKeeper

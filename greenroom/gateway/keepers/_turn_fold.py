@@ -52,7 +52,7 @@ class ItemGone:
 
 @final
 @attrs.frozen(kw_only=True)
-class TurnOver:
+class TurnOutcome:
     """A turn has ended."""
 
     state: State
@@ -68,7 +68,7 @@ class TurnOver:
     requests: tuple[SpentRequest, ...] = ()
 
 
-TurnFact: TypeAlias = ItemsTaken | TurnAsks | ItemGone | TurnOver
+TurnFact: TypeAlias = ItemsTaken | TurnAsks | ItemGone | TurnOutcome
 
 
 @final
@@ -130,8 +130,8 @@ class TurnFold:
         self._dropped.append(item)
         return None
 
-    def _end(self, event: TurnEnded) -> TurnOver:
-        over = TurnOver(
+    def _end(self, event: TurnEnded) -> TurnOutcome:
+        over = TurnOutcome(
             state=State(event.state),
             taken=tuple(self._taken),
             dropped=tuple(self._dropped),

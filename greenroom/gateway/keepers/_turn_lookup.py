@@ -16,7 +16,7 @@ from greenroom.actors import State
 from greenroom.agents import load_conversation
 from greenroom.agents.events import AgentDefined
 from greenroom.core import JournalError, UsageError
-from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnFold, TurnOver
+from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnFold, TurnOutcome
 from greenroom.gateway.record._archive_names import DELETED
 from greenroom.session import EVENTS, SessionBegan
 from greenroom.trace import JOURNAL, read_journal
@@ -31,7 +31,7 @@ class ItemFate:
 
     is_read: bool = False
     """True if a turn has taken it up."""
-    over: TurnOver | None = None
+    over: TurnOutcome | None = None
     """The end of that turn; None if there was none, or it was cut."""
     gone: str = ""
     """Why it was read by no turn; empty if it was, or waits."""
@@ -61,7 +61,7 @@ def look_up(run_folder: Path, item: str) -> ItemFate:
     if was_last and _was_lost(path):
         return ItemFate(is_read=True)
     if over is None:
-        over = TurnOver(state=State.COMPLETED, taken=(item,))
+        over = TurnOutcome(state=State.COMPLETED, taken=(item,))
     return ItemFate(is_read=True, over=attrs.evolve(over, line=line, said=said))
 
 
@@ -76,7 +76,7 @@ def _was_lost(path: Path) -> bool:
         return False
 
 
-def _end_in_journal(path: Path, item: str) -> tuple[TurnOver | None, bool, str]:
+def _end_in_journal(path: Path, item: str) -> tuple[TurnOutcome | None, bool, str]:
     """Return the end of the last turn that took up an item, whether no other turn followed, and why the item is gone."""
     try:
         entries = read_journal(path, EVENTS).entries
@@ -95,9 +95,9 @@ def _end_in_journal(path: Path, item: str) -> tuple[TurnOver | None, bool, str]:
                 over, was_last = None, True
             case ItemGone(left, why) if left == item:
                 gone = why
-            case TurnOver() as ended if item in ended.taken or item in ended.dropped:
+            case TurnOutcome() as ended if item in ended.taken or item in ended.dropped:
                 over, was_last = ended, True
-            case TurnOver():
+            case TurnOutcome():
                 was_last = False
     return over, was_last, gone
 

@@ -18,7 +18,15 @@ from greenroom.actors import State
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import KeptSession
 from greenroom.gateway.keepers._seams import TurnEnd
-from greenroom.gateway.keepers._turn_fold import POISONED, ItemGone, ItemsTaken, TurnAsks, TurnFact, TurnFold, TurnOver
+from greenroom.gateway.keepers._turn_fold import (
+    POISONED,
+    ItemGone,
+    ItemsTaken,
+    TurnAsks,
+    TurnFact,
+    TurnFold,
+    TurnOutcome,
+)
 from greenroom.gateway.keepers._waiting_items import WaitingItems
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import InboundSettled, InboundTaken
@@ -36,7 +44,7 @@ STATES: Final = {
 
 @final
 @attrs.frozen
-class StopOrder:
+class TurnStop:
     """A request to end the turn that runs."""
 
     cause: EndCause
@@ -53,12 +61,12 @@ class Aside:
     max_requests: int
     item: str = ""
     """Id of its message; empty until that is sent."""
-    over: TurnOver | None = None
+    over: TurnOutcome | None = None
     """Its end; None before that, and if its session ended first."""
     began: trio.Event = attrs.field(factory=trio.Event)
     ended: trio.Event = attrs.field(factory=trio.Event)
 
-    def end(self, over: TurnOver | None = None) -> None:
+    def end(self, over: TurnOutcome | None = None) -> None:
         """Tell the one who waits that it has ended."""
         self.over = over
         self.began.set()
@@ -86,8 +94,8 @@ class TurnReporter:
     """Called when a turn has ended, or an item has."""
     wait_told: Callable[[str], Awaitable[object]]
     """Waits until an item is in the registry."""
-    stop: StopOrder | None = None
-    withdrawn: dict[str, StopOrder] = attrs.field(factory=dict)
+    stop: TurnStop | None = None
+    withdrawn: dict[str, TurnStop] = attrs.field(factory=dict)
     ends: int = 0
     is_cutting: bool = False
     aside: Aside | None = None
@@ -193,7 +201,7 @@ class TurnReporter:
             ItemsTaken: self._taken,
             TurnAsks: self._asks,
             ItemGone: self._gone,
-            TurnOver: self._over,
+            TurnOutcome: self._over,
         }
         while True:
             had_facts = bool(self._facts)
@@ -244,7 +252,7 @@ class TurnReporter:
         self._began += items
         await self.parts.watcher.turn_began(self.key, items)
 
-    async def _over(self, fact: TurnOver) -> None:
+    async def _over(self, fact: TurnOutcome) -> None:
         stop, self.stop = self.stop, None
         is_aside, self._is_aside = self._is_aside, False
         is_begun, self._is_begun = self._is_begun, False
@@ -287,7 +295,9 @@ class TurnReporter:
             self.parts.record.emit(event(at_s=self.parts.now(), item=item))
 
 
-def end_of(key: str, session_id: str, over: TurnOver, items: tuple[str, ...], stop: StopOrder | None = None) -> TurnEnd:
+def end_of(
+    key: str, session_id: str, over: TurnOutcome, items: tuple[str, ...], stop: TurnStop | None = None
+) -> TurnEnd:
     """Return the end of a turn as its watcher is told.
 
     Args:
@@ -317,7 +327,7 @@ def end_of(key: str, session_id: str, over: TurnOver, items: tuple[str, ...], st
     )
 
 
-def unread_end(key: str, session_id: str, items: tuple[str, ...], why: str, stop: StopOrder | None = None) -> TurnEnd:
+def unread_end(key: str, session_id: str, items: tuple[str, ...], why: str, stop: TurnStop | None = None) -> TurnEnd:
     """Return the end of items that no turn has read."""
     return TurnEnd(
         session=key,

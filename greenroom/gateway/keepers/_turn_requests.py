@@ -6,7 +6,7 @@ import trio
 
 from greenroom.actors import State
 from greenroom.gateway.keepers._keeper import SessionKeeper
-from greenroom.gateway.keepers._turn_reporter import Aside, StopOrder, unread_end
+from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop, unread_end
 from greenroom.gateway.record._machines import EndCause
 
 
@@ -22,7 +22,7 @@ async def ask_aside(keeper: SessionKeeper, aside: Aside, *, within_s: float) -> 
         with trio.move_on_after(within_s) as scope:
             await aside.ended.wait()
         if scope.cancelled_caught:
-            keeper.interrupt(StopOrder(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
+            keeper.interrupt(TurnStop(EndCause.TIMEOUT, "gateway", f"it took longer than {within_s:g} s"))
             await aside.ended.wait()
     finally:
         _leave_aside(keeper, aside)
@@ -45,7 +45,7 @@ def _leave_aside(keeper: SessionKeeper, aside: Aside) -> None:
 # --- stopping ---------------------------------------------------------------------------------------------------------
 
 
-async def stop_turn(keeper: SessionKeeper, stop: StopOrder, item: str) -> bool:
+async def stop_turn(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
     await keeper.opening.wait()
     items = keeper.items
@@ -70,7 +70,7 @@ async def stop_turn(keeper: SessionKeeper, stop: StopOrder, item: str) -> bool:
     return keeper.reporter.has_turn and keeper.interrupt(stop) and await keeper.reporter.wait_end(ends)
 
 
-async def _withdraw(keeper: SessionKeeper, stop: StopOrder, item: str) -> bool:
+async def _withdraw(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     """Withdraw an item that no session has."""
     await keeper.wait_told(item)
     if not await keeper.parts.store.withdraw(keeper.name, item):

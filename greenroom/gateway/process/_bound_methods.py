@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, Final
 
 from greenroom.core import Closed, UsageError
-from greenroom.gateway._errors import Conflict, Forbidden, NotFound
+from greenroom.gateway._gateway_errors import Conflict, Forbidden, NotFound
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.process._service_methods import ServiceMethods
 from greenroom.gateway.process._session_methods import SessionMethods

@@ -12,9 +12,9 @@ from greenroom.gateway.config._clock_and_limits import CronJob, DeliverTo
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._keepers import KeeperSet
 from greenroom.gateway.record._registry import Registry
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey, cron_key, main_key
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.inbox import SCHEDULE
 
 _NAMESPACE: Final = uuid.UUID("0f5c3d8e-8d0e-5b39-9c43-5d6a0c2f7e11")
@@ -73,10 +73,10 @@ class ClockRunner:
                 return cron_key(agent, job.id, cron_run_id(run))
         return SessionKey.parse(job.session, agent=agent)
 
-    def _route(self, job: CronJob, key: SessionKey) -> Route | None:
+    def _route(self, job: CronJob, key: SessionKey) -> ChatRoute | None:
         """Return where the result goes: a chat, or that from which the agent's main session was last written to."""
         if isinstance(job.deliver, DeliverTo):
-            return Route(channel=job.deliver.channel, peer=job.deliver.to)
+            return ChatRoute(channel=job.deliver.channel, peer=job.deliver.to)
         if job.deliver == "last":
             return last_route(self._registry, str(key)) or last_route(self._registry, str(main_key(key.agent)))
         return None
@@ -87,11 +87,11 @@ def cron_run_id(name: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, name))
 
 
-def last_route(registry: Registry, session: str) -> Route | None:
+def last_route(registry: Registry, session: str) -> ChatRoute | None:
     """Return the route of the newest message of a session that is remembered; None for none."""
     rows = [row for row in registry.inbound.values() if row.session == session and row.route]
     rows_at = [(row.accepted_s, row.route) for row in rows]
     rows_at += [(run.created_s, run.route) for run in registry.runs.values() if run.session == session and run.route]
     rows_at += [(row.due_s, row.route) for row in registry.deliveries() if row.session == session and row.route]
     newest = max(rows_at, key=lambda each: each[0], default=None)
-    return None if newest is None else Route.from_json(newest[1])
+    return None if newest is None else ChatRoute.from_json(newest[1])

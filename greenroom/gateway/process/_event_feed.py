@@ -21,7 +21,7 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.rpc._hub import EventHub
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.session import AnswerPiece
 from greenroom.tasks import TaskState
 

@@ -25,7 +25,7 @@ from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.rpc._rpc_tokens import Tokens
 from greenroom.gateway.runs._deliveries import Deliveries
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.trust._approval_desk import ApprovalDesk
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception

@@ -15,7 +15,7 @@ from greenroom.gateway.keepers._kept_session import KeptSession, OpenOrder, open
 from greenroom.gateway.process._command_host import command_host
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.record._gateway_journal import GatewayRecord
-from greenroom.gateway.routing._messages import Inbound
+from greenroom.gateway.routing._chat_messages import Inbound
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.tools._session_tools import session_tools
 from greenroom.gateway.tools._session_view import SessionView

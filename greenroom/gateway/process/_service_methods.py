@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.clock._job_plan import JobSource, job_values, run_name
 from greenroom.gateway.config._effective import effective_values
 from greenroom.gateway.process._clock_runner import cron_run_id
@@ -14,7 +14,7 @@ from greenroom.gateway.process._health_report import health_report, shown_channe
 from greenroom.gateway.process._shown_rows import shown_delivery, shown_pairing, shown_run
 from greenroom.gateway.record._machines import DeliveryState
 from greenroom.gateway.record._rows import Pairing
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.rpc import _params as params
 from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
 from greenroom.gateway.trust._approval_desk import AnswerReceipt
@@ -100,7 +100,7 @@ class ServiceMethods:
         account = asked.account_id or "default"
         if self._parts.accounts.find(asked.channel, account) is None:
             raise NotFound(f"unknown channel account {asked.channel}/{account}")
-        route = Route(channel=asked.channel, account=account, peer=asked.to, thread=asked.thread_id or "")
+        route = ChatRoute(channel=asked.channel, account=account, peer=asked.to, thread=asked.thread_id or "")
         return {"deliveryId": await self._parts.deliveries.post(route, asked.message, call.id)}
 
     # --- approvals and pairing ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from greenroom.gateway._errors import Conflict, Forbidden, NotFound
+from greenroom.gateway._gateway_errors import Conflict, Forbidden, NotFound
 from greenroom.gateway.commands._command_table import TABLE
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of, default_agent
@@ -14,8 +14,8 @@ from greenroom.gateway.process._shown_rows import kind_of, shown_run, shown_sess
 from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Sender
 from greenroom.gateway.routing._message_routing import route_key
-from greenroom.gateway.routing._messages import Inbound, Route, Sender
 from greenroom.gateway.routing._session_key import SessionKey, is_listed, main_key
 from greenroom.gateway.rpc import _params as params
 from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
@@ -107,7 +107,7 @@ class SessionMethods:
         )
         return {"runId": run, "sessionKey": str(key), "status": "accepted", "queued": int(is_busy)}
 
-    def _target(self, asked: params.AgentParams) -> tuple[SessionKey, Route | None]:
+    def _target(self, asked: params.AgentParams) -> tuple[SessionKey, ChatRoute | None]:
         config = self._parts.settings
         agent = default_agent(config) if asked.agent_id is None else normal_agent_id(asked.agent_id)
         if agent not in agents_of(config):
@@ -116,7 +116,7 @@ class SessionMethods:
             return SessionKey.parse(asked.session_key, agent=agent), None
         if asked.to is None or asked.channel is None:
             return main_key(agent), None
-        route = Route(channel=asked.channel, peer=asked.to)
+        route = ChatRoute(channel=asked.channel, peer=asked.to)
         inbound = Inbound(route=route, sender=Sender(id=asked.to), id="", text="")
         is_owner = f"{route.channel}:{route.peer}" in config.commands.owner_allow_from
         return route_key(config, inbound, is_owner=is_owner), route

@@ -14,7 +14,7 @@ from greenroom.gateway.config._channels import AccountConfig, GroupConfig
 from greenroom.gateway.config._checks import agents_of, default_agent
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import Binding
-from greenroom.gateway.routing._messages import Inbound, PeerKind
+from greenroom.gateway.routing._chat_messages import Inbound, PeerKind
 from greenroom.gateway.routing._session_key import SessionKey, direct_key, main_key, room_key
 
 _TOPICS: Final = frozenset({"telegram"})

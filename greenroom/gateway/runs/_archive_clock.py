@@ -13,7 +13,7 @@ import trio
 
 from greenroom.core import GreenroomError
 from greenroom.core.ports import Clock
-from greenroom.gateway._errors import Conflict, Forbidden, NotFound
+from greenroom.gateway._gateway_errors import Conflict, Forbidden, NotFound
 from greenroom.gateway.keepers._seams import Keepers
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState

@@ -43,7 +43,7 @@ from greenroom.gateway.record._run_events import (
     DeliveryEnded,
     GatewayEvent,
 )
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._end_events import reply_routes, reply_text
@@ -204,7 +204,7 @@ class Completions:
         row, run = registry.completions.get(run_id), registry.runs.get(run_id)
         if row is None or run is None or not row.is_composed or not is_open(row):
             return
-        route = Route.from_json(run.route)
+        route = ChatRoute.from_json(run.route)
         is_known = await self._hand_in(keepers, run, row.delivery.text, route)
         row = registry.completions.get(run_id)
         if row is None or not is_open(row):
@@ -218,7 +218,7 @@ class Completions:
         await self._record.write(self._due(run_id))
         self._deliveries.take_up(completion_delivery(run_id))
 
-    async def _hand_in(self, keepers: Keepers, run: Run, text: str, route: Route | None) -> bool:
+    async def _hand_in(self, keepers: Keepers, run: Run, text: str, route: ChatRoute | None) -> bool:
         """Put the result into the requester's session; return False if that takes none."""
         if not run.requester:
             return False

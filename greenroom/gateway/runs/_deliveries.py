@@ -20,7 +20,7 @@ import trio
 
 from greenroom.core import JournalError
 from greenroom.core.ports import Clock
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.announce._parts import cut_parts
 from greenroom.gateway.announce._retry_plan import (
     BlockDelivery,
@@ -43,7 +43,7 @@ from greenroom.gateway.record._run_events import (
     DeliveryDue,
     DeliveryEnded,
 )
-from greenroom.gateway.routing._messages import Outbound, Route, SendReceipt
+from greenroom.gateway.routing._chat_messages import ChatRoute, Outbound, SendReceipt
 from greenroom.gateway.runs._spawn_plan import agent_of, announce_settings
 
 LOOK_S: Final = 15.0
@@ -72,7 +72,7 @@ def route_name(route: Mapping[str, Any]) -> _RouteName:
 class _RouteQueue:
     """The deliveries of one route, in order."""
 
-    route: Route | None
+    route: ChatRoute | None
     """None if they have nowhere to go."""
     ids: list[str] = attrs.field(factory=list)
     changed: trio.Event = attrs.field(factory=trio.Event)
@@ -109,7 +109,7 @@ class Deliveries:
 
     # --- new texts ---------------------------------------------------------------------------------------------------
 
-    async def reply(self, session: str, line: str, route: Route, text: str) -> str:
+    async def reply(self, session: str, line: str, route: ChatRoute, text: str) -> str:
         """Send the reply of a turn, and return the id of its delivery; when this returns, it is durable.
 
         Args:
@@ -127,7 +127,7 @@ class Deliveries:
             self.take_up(event.delivery)
         return reply_id(line, route)
 
-    def reply_event(self, session: str, line: str, route: Route, text: str) -> DeliveryDue | None:
+    def reply_event(self, session: str, line: str, route: ChatRoute, text: str) -> DeliveryDue | None:
         """Return the event of a reply, for a write with others; `take_up` after it. None if it is due already."""
         id_ = reply_id(line, route)
         if self._record.registry.delivery(id_) is not None:
@@ -136,7 +136,7 @@ class Deliveries:
         whole = cut_bytes(messages.prefix + text, limits.reply_bytes, session)
         return DeliveryDue(at_s=self._now(), delivery=id_, session=session, route=route.to_json(), text=whole)
 
-    async def post(self, route: Route, text: str, key: str) -> str:
+    async def post(self, route: ChatRoute, text: str, key: str) -> str:
         """Send a text that belongs to no session, and return the id of its delivery; when this returns, it is durable.
 
         Args:
@@ -223,7 +223,7 @@ class Deliveries:
         name = route_name(row.route)
         queue = self._queues.get(name)
         if queue is None:
-            queue = self._queues[name] = _RouteQueue(Route.from_json(row.route))
+            queue = self._queues[name] = _RouteQueue(ChatRoute.from_json(row.route))
             self._nursery.start_soon(self._work_off, name, queue)
         if id_ not in queue.ids:
             queue.ids.append(id_)
@@ -293,7 +293,7 @@ class Deliveries:
             await queue.changed.wait()
 
     async def _try(self, row: Delivery, part: int, channel: Channel) -> None:
-        route = Route.from_json(row.route)
+        route = ChatRoute.from_json(row.route)
         assert route is not None
         texts = parts_of(row, channel)
         if row.parts not in {0, len(texts)}:
@@ -362,7 +362,7 @@ async def ask_channel(channel: Channel, key: str) -> WasSent:
         return WasSent.CANNOT_SAY
 
 
-def reply_id(line: str, route: Route) -> str:
+def reply_id(line: str, route: ChatRoute) -> str:
     """Return the id of the delivery of a reply to one route."""
     return f"reply:{line}:{digest_of(chr(10).join(route_name(route.to_json())))[:8]}"
 

@@ -16,7 +16,7 @@ from greenroom.gateway.record._gateway_events import SessionArchived
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import InboundRow, Run
 from greenroom.gateway.record._run_events import CompletionComposed, GatewayEvent, RunBegan, RunEnded
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import CronSession, SessionKey
 from greenroom.gateway.runs._deliveries import route_name
 from greenroom.tasks import TaskState
@@ -92,11 +92,11 @@ def reply_text(end: TurnEnd) -> str:
     return f"This turn failed: {one_line(end.error or 'no reason is known', MAX_REASON)}"
 
 
-def reply_routes(rows: Iterable[InboundRow]) -> list[Route]:
+def reply_routes(rows: Iterable[InboundRow]) -> list[ChatRoute]:
     """Return where the reply of a turn goes: each chat once, in the order of its messages, to the newest message there."""
-    found: dict[tuple[str, ...], Route] = {}
+    found: dict[tuple[str, ...], ChatRoute] = {}
     for row in rows:
-        route = Route.from_json(row.route)
+        route = ChatRoute.from_json(row.route)
         if route is not None:
             found[route_name(row.route)] = route
     return list(found.values())

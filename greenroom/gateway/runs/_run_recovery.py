@@ -23,7 +23,7 @@ from greenroom.gateway.record._recovery_plan import (
 )
 from greenroom.gateway.record._rows import Run
 from greenroom.gateway.record._run_events import DeliveryBlocked, DeliveryEnded, GatewayEvent
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._run_ids import run_item
@@ -99,7 +99,7 @@ class RunRecovery:
             self._resume_cut(run.session)
             return
         key = SessionKey.parse(run.session)
-        route = None if key.is_child else Route.from_json(run.route)
+        route = None if key.is_child else ChatRoute.from_json(run.route)
         new = NewInput(id=run_item(run.id), text=run.task, origin=COORDINATOR, route=route, run=run.id)
         why = "nothing of it is left"
         try:
@@ -128,7 +128,7 @@ class RunRecovery:
 
     async def _tell(self, step: TellPerson) -> None:
         row = self.record.registry.inbound.get(step.item)
-        route = None if row is None or self.is_told(step.item) else Route.from_json(row.route)
+        route = None if row is None or self.is_told(step.item) else ChatRoute.from_json(row.route)
         if route is not None:
             await self.deliveries.reply(step.session, step.item, route, NOT_RESUMED)
         self._drop_cut(step.session, "it is not resumed")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from greenroom.gateway.record._machines import UNFINISHED_WORDS
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
 from greenroom.gateway.tools._recall import MAX_ANSWER
 from greenroom.gateway.tools._session_view import SessionView, kind_of

@@ -15,7 +15,7 @@ from greenroom.gateway.lanes._places import ClaimState, WaitsInCircle
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.inbox import peer

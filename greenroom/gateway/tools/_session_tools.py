@@ -6,7 +6,7 @@ from typing import Annotated
 
 from greenroom.gateway.config._checks import agents_of
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.runs._spawn_plan import SpawnRequest, spawn_targets
 from greenroom.gateway.tools._gateway_tool import GatewayTool, answer
 from greenroom.gateway.tools._looking_tools import history_tool, list_tool, status_tool

@@ -15,7 +15,7 @@ from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import Run, SessionRow
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import (
     CronSession,
     HookSession,
@@ -96,14 +96,14 @@ class SessionView:
 
         return await self.ports.blocking.run(read)
 
-    def route(self, key: str) -> Route | None:
+    def route(self, key: str) -> ChatRoute | None:
         """Return where the message came from that the present turn of a session is about; else the last one that is known."""
         rows = [row for row in self.registry.inbound.values() if row.session == key and row.route]
         taken = [row for row in rows if row.is_taken]
         if taken or rows:
-            return Route.from_json((taken or rows)[-1].route)
+            return ChatRoute.from_json((taken or rows)[-1].route)
         runs = [run for run in self.registry.runs.values() if run.session == key and run.route]
-        return Route.from_json(max(runs, key=lambda run: run.created_s).route) if runs else None
+        return ChatRoute.from_json(max(runs, key=lambda run: run.created_s).route) if runs else None
 
     def rows(self, caller: SessionKey, *, with_archived: bool = False) -> list[SessionRow]:
         """Return the sessions that a session sees, the one used last first."""

@@ -12,7 +12,7 @@ from greenroom.gateway.lanes._places import WaitsInCircle
 from greenroom.gateway.record._machines import UNFINISHED_WORDS
 from greenroom.gateway.record._rows import Run
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
 from greenroom.gateway.tools._send_tool import lending
 from greenroom.gateway.tools._session_view import SessionView

@@ -18,7 +18,7 @@ from greenroom.gateway.config._reader import ConfigReading
 from greenroom.gateway.record._gateway_events import EVENTS
 from greenroom.gateway.record._gateway_journal import fold_what_is_legal
 from greenroom.gateway.record._registry import Registry
-from greenroom.gateway.routing._messages import Assurance, Inbound, PeerKind, Route, Sender
+from greenroom.gateway.routing._chat_messages import Assurance, ChatRoute, Inbound, PeerKind, Sender
 from greenroom.gateway.trust._chat_admission import Pairings, decide, explain
 from greenroom.trace import JOURNAL, salvage
 
@@ -72,10 +72,10 @@ def read_asked(config: GatewayConfig, asked: str) -> Inbound:
     rooms = [name for name in (settings.groups if settings is not None else ()) if rest.startswith(f"{name}:")]
     known = rest in (settings.groups if settings is not None else ()) or bool(rooms)
     if not known and rest[0] not in _ROOM_SIGNS:
-        return _message(Route(channel=channel, account=account, peer=rest), rest)
+        return _message(ChatRoute(channel=channel, account=account, peer=rest), rest)
     peer = max(rooms, key=len) if rooms else _room_in(rest)
     sender = rest[len(peer) + 1 :] or _SOMEBODY
-    return _message(Route(channel=channel, account=account, kind=PeerKind.GROUP, peer=peer), sender)
+    return _message(ChatRoute(channel=channel, account=account, kind=PeerKind.GROUP, peer=peer), sender)
 
 
 def _room_in(rest: str) -> str:
@@ -85,7 +85,7 @@ def _room_in(rest: str) -> str:
     return rest.partition(":")[0]
 
 
-def _message(route: Route, sender: str) -> Inbound:
+def _message(route: ChatRoute, sender: str) -> Inbound:
     # An id with the form of a mask is one.
     assurance = Assurance.MASK if route.channel == "irc" and "!" in sender else Assurance.ACCOUNT
     return Inbound(

@@ -22,8 +22,8 @@ from greenroom.gateway.config._checks import agents_of
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.policy._tool_policy import OriginClass
 from greenroom.gateway.record._rows import Pairing
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind, Sender
 from greenroom.gateway.routing._message_routing import ANY, account_of, agent_for, group_of, route_key
-from greenroom.gateway.routing._messages import Inbound, PeerKind, Route, Sender
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._senders import SenderKind, is_owner, origin_class_of, shown_sender
 from greenroom.inbox import HUMAN, Origin, channel
@@ -144,7 +144,7 @@ def decide(config: GatewayConfig, pairings: Pairings, inbound: Inbound) -> ChatA
 
 def may_invite(config: GatewayConfig, pairings: Pairings, channel: str, account: str, person: str) -> bool:
     """True if an account follows a person's invitation into a room: if the person's direct messages are accepted."""
-    route = Route(channel=channel, account=account, peer=person)
+    route = ChatRoute(channel=channel, account=account, peer=person)
     message = Inbound(route=route, sender=Sender(id=person), id="invitation", text="invitation")
     return decide(config, pairings, message).is_kept
 

@@ -25,7 +25,7 @@ from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_events import RpcDone
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._run_events import InboundRefused
-from greenroom.gateway.routing._messages import Inbound, PeerKind, Route
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._chat_admission import AdmissionAction, ChatAdmission, decide, well_formed
 from greenroom.gateway.trust._chat_limits import ChatLimits, LimitVerdict, RefusalLog
@@ -52,13 +52,13 @@ class CommandCaller:
     kind: SenderKind
     who: str
     """Its name on record: `channel:id`, or the name of a token."""
-    route: Route | None = None
+    route: ChatRoute | None = None
     """The chat that the command came from; None for a client."""
 
 
 RunCommand: TypeAlias = Callable[[SessionKey, str, CommandCaller], Awaitable[str]]
 """Carries out a command of a chat and returns the answer; empty for none. It raises nothing but `JournalError`."""
-Post: TypeAlias = Callable[[Route, str, str], Awaitable[object]]
+Post: TypeAlias = Callable[[ChatRoute, str, str], Awaitable[object]]
 """Sends a text to a chat; called with the route, the text, and an id that is the same for the same text. Returns when it is on record."""
 
 
@@ -127,7 +127,7 @@ class Reception:
     senders: TurnSenders = attrs.field(factory=TurnSenders)
     limits: ChatLimits = attrs.field(factory=ChatLimits)
     refusals: RefusalLog = attrs.field(factory=RefusalLog)
-    owner_route: Route | None = attrs.field(default=None, init=False)
+    owner_route: ChatRoute | None = attrs.field(default=None, init=False)
     """The direct chat in which an owner wrote last, for questions and notices; None before that."""
     _commands: dict[str, trio.Event] = attrs.field(factory=dict, init=False)
     """Commands that are being carried out, by the id of their message."""

@@ -16,8 +16,8 @@ from greenroom.gateway.config._agents import ToolRules
 from greenroom.gateway.config._channels import IrcAccount
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.policy._tool_policy import OriginClass
+from greenroom.gateway.routing._chat_messages import Assurance, Inbound, Sender
 from greenroom.gateway.routing._message_routing import ANY, account_of, names_of, person_name
-from greenroom.gateway.routing._messages import Assurance, Inbound, Sender
 from greenroom.gateway.routing._session_key import (
     CronSession,
     DirectSession,

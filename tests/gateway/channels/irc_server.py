@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 from greenroom.core import PeerError
-from greenroom.gateway.channels import PeerKind, Route
+from greenroom.gateway.channels import ChatRoute, PeerKind
 from greenroom.gateway.channels._irc import IrcClient
 from greenroom.gateway.channels._irc_lines import IrcLine, parse_line
 from greenroom.gateway.config._channels import IrcAccount
@@ -76,7 +76,7 @@ class ScriptedIrc:
     messages: list[tuple[str, str]] = attrs.field(factory=list)
     """Target and text."""
     attempts: list[float] = attrs.field(factory=list)
-    route: Route = attrs.field(factory=lambda: Route(channel="irc", kind=PeerKind.DIRECT, peer=ANN))
+    route: ChatRoute = attrs.field(factory=lambda: ChatRoute(channel="irc", kind=PeerKind.DIRECT, peer=ANN))
 
     # --- what the kit uses --------------------------------------------------------------------------------------------
 

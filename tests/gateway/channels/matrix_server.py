@@ -12,7 +12,7 @@ import httpx2
 import orjson
 import trio
 
-from greenroom.gateway.channels import Route
+from greenroom.gateway.channels import ChatRoute
 from greenroom.gateway.channels._matrix import MatrixClient
 from greenroom.gateway.config._channels import MatrixAccount
 from greenroom.gateway.config._values import Secret
@@ -49,7 +49,7 @@ class ScriptedMatrix:
     syncs: list[float] = attrs.field(factory=list)
     _scopes: set[trio.CancelScope] = attrs.field(factory=set)
     _changed: trio.Event = attrs.field(factory=trio.Event)
-    route: Route = attrs.field(factory=lambda: Route(channel="matrix", peer=ANN))
+    route: ChatRoute = attrs.field(factory=lambda: ChatRoute(channel="matrix", peer=ANN))
 
     # --- what the kit uses --------------------------------------------------------------------------------------------
 

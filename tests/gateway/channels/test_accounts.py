@@ -19,9 +19,9 @@ from greenroom.gateway.channels import (
     Channel,
     ChannelHost,
     ChannelTraits,
+    ChatRoute,
     Inbound,
     Outbound,
-    Route,
     SendReceipt,
     WasSent,
 )
@@ -338,7 +338,7 @@ class Lines:
     async def was_sent(self, key: str) -> WasSent:
         raise NotImplementedError
 
-    async def show_typing(self, route: Route, *, is_typing: bool) -> None:
+    async def show_typing(self, route: ChatRoute, *, is_typing: bool) -> None:
         raise NotImplementedError
 
 

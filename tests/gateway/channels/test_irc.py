@@ -17,10 +17,10 @@ from greenroom.core import PeerError
 from greenroom.gateway.channels import (
     Assurance,
     ChannelHost,
+    ChatRoute,
     Inbound,
     Outbound,
     PeerKind,
-    Route,
     SendReceipt,
     SendResult,
     WasSent,
@@ -30,7 +30,7 @@ from greenroom.gateway.channels._irc_link import BURST, PACE_S, SILENCE_S
 from greenroom.gateway.config._values import Secret
 from tests.gateway.channels.irc_server import ANN, ScriptedIrc, open_scripted_irc
 
-ROOM = Route(channel="irc", kind=PeerKind.CHANNEL, peer="#room")
+ROOM = ChatRoute(channel="irc", kind=PeerKind.CHANNEL, peer="#room")
 TAGS = ("account-tag", "server-time", "message-tags", "batch")
 
 
@@ -58,7 +58,7 @@ class Case:
     async def save(self, cursor: str) -> None:
         raise NotImplementedError
 
-    async def send(self, text: str, route: Route = ROOM) -> SendReceipt:
+    async def send(self, text: str, route: ChatRoute = ROOM) -> SendReceipt:
         return await self.channel.send(Outbound(route=route, key="key", text=text))
 
     async def hears(self, text: str, target: str = "agent", **options: Any) -> Inbound | None:
@@ -203,15 +203,15 @@ async def test_a_reply_goes_to_the_person_and_not_to_a_nick(autojump_clock: Mock
 
 async def test_after_a_restart_the_server_is_asked_who_has_the_nick(autojump_clock: MockClock) -> None:
     async with open_case() as case:
-        to_ann = Route(channel="irc", peer=ANN)
+        to_ann = ChatRoute(channel="irc", peer=ANN)
         assert (await case.send("hi", to_ann)).result is SendResult.TAKEN
         assert b"WHOIS :ann" in case.server.received
 
-        to_eve = Route(channel="irc", peer="ann!~eve@there")
+        to_eve = ChatRoute(channel="irc", peer="ann!~eve@there")
         assert (await case.send("hi", to_eve)).result is SendResult.REFUSED
-        by_pattern = Route(channel="irc", peer="ann!*@*")
+        by_pattern = ChatRoute(channel="irc", peer="ann!*@*")
         assert (await case.send("hi", by_pattern)).result is SendResult.TAKEN
-        by_account = Route(channel="irc", peer="ann")
+        by_account = ChatRoute(channel="irc", peer="ann")
         assert (await case.send("hi", by_account)).result is SendResult.REFUSED, "nobody is logged in as ann"
 
 
@@ -318,7 +318,7 @@ async def test_a_refusal_belongs_to_the_text_it_is_about(autojump_clock: MockClo
         receipts: dict[str, SendReceipt] = {}
 
         async def send(target: str) -> None:
-            route = Route(channel="irc", kind=PeerKind.CHANNEL, peer=target)
+            route = ChatRoute(channel="irc", kind=PeerKind.CHANNEL, peer=target)
             receipts[target] = await case.send("hello", route)
 
         case.server.answers_pings = False
@@ -378,8 +378,8 @@ async def test_a_blank_text_and_a_false_name_are_refused(autojump_clock: MockClo
     async with open_case() as case:
         assert (await case.send(" \n\r\n")).result is SendResult.REFUSED
         for peer in ("#a b", "#a\r\nQUIT", ":x"):
-            route = Route(channel="irc", kind=PeerKind.CHANNEL, peer=peer)
+            route = ChatRoute(channel="irc", kind=PeerKind.CHANNEL, peer=peer)
             assert (await case.send("x", route)).result is SendResult.REFUSED
-            assert (await case.send("x", Route(channel="irc", peer=peer))).result is SendResult.REFUSED
+            assert (await case.send("x", ChatRoute(channel="irc", peer=peer))).result is SendResult.REFUSED
         assert await case.channel.was_sent("key") is WasSent.CANNOT_SAY
         assert not any(line.startswith(b"QUIT") for line in case.server.received)

@@ -18,10 +18,10 @@ from greenroom.gateway.announce._parts import cut_parts, utf8_bytes
 from greenroom.gateway.channels import (
     Assurance,
     ChannelHost,
+    ChatRoute,
     Inbound,
     Outbound,
     PeerKind,
-    Route,
     SendReceipt,
     SendResult,
 )
@@ -31,7 +31,7 @@ from greenroom.testing import virtual_ports
 from tests.gateway.channels.real_servers import IS_DEMANDED, RealServer, ngircd, open_files, open_person, open_server
 
 KILLS = 50 if IS_DEMANDED else 4
-TO_ROOM = Route(channel="irc", kind=PeerKind.CHANNEL, peer="#room")
+TO_ROOM = ChatRoute(channel="irc", kind=PeerKind.CHANNEL, peer="#room")
 
 
 def _ports() -> Ports:
@@ -102,7 +102,7 @@ async def test_an_agent_talks_in_a_room_and_to_a_person(tmp_path: Path) -> None:
             room, direct = agent.heard
             assert sorted(ann.texts()) == ["you said: agent: hello", "you said: hi"]
             assert (room.route, room.mentions_us) == (TO_ROOM, True)
-            assert direct.route == Route(channel="irc", peer="ann!~ann@127.0.0.1")
+            assert direct.route == ChatRoute(channel="irc", peer="ann!~ann@127.0.0.1")
             assert direct.sender.assurance is Assurance.MASK
             assert direct.id != room.id
 
@@ -118,14 +118,14 @@ async def test_an_agent_talks_in_a_room_and_to_a_person(tmp_path: Path) -> None:
 @pytest.mark.promise("A26-b")
 async def test_a_text_that_nobody_can_get_is_refused(tmp_path: Path) -> None:
     async with open_server(ngircd(tmp_path)) as server, open_agent(server) as agent, open_person(server) as ann:
-        elsewhere = Route(channel="irc", kind=PeerKind.CHANNEL, peer="#other")
+        elsewhere = ChatRoute(channel="irc", kind=PeerKind.CHANNEL, peer="#other")
         receipt = await agent.channel.send(Outbound(route=elsewhere, key="1", text="hello"))
         assert (receipt.result, receipt.why[:3]) == (SendResult.REFUSED, "401")
 
-        somebody = Route(channel="irc", peer="ann!~bob@example.org")
+        somebody = ChatRoute(channel="irc", peer="ann!~bob@example.org")
         receipt = await agent.channel.send(Outbound(route=somebody, key="2", text="hello"))
         assert receipt == SendReceipt(result=SendResult.REFUSED, why="ann is somebody else now")
-        nobody = Route(channel="irc", peer="zoe!~zoe@example.org")
+        nobody = ChatRoute(channel="irc", peer="zoe!~zoe@example.org")
         receipt = await agent.channel.send(Outbound(route=nobody, key="3", text="hello"))
         assert receipt == SendReceipt(result=SendResult.REFUSED, why="zoe is not there")
         assert ann.texts() == []

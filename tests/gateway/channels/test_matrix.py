@@ -15,15 +15,24 @@ from trio.testing import MockClock
 
 from greenroom.core import PeerError, UsageError
 from greenroom.gateway.announce._parts import cut_parts
-from greenroom.gateway.channels import ChannelHost, Inbound, Outbound, PeerKind, Route, SendReceipt, SendResult, WasSent
+from greenroom.gateway.channels import (
+    ChannelHost,
+    ChatRoute,
+    Inbound,
+    Outbound,
+    PeerKind,
+    SendReceipt,
+    SendResult,
+    WasSent,
+)
 from greenroom.gateway.channels._matrix import ENCRYPTED, MatrixClient
 from greenroom.gateway.channels._matrix_api import POLL_S
 from greenroom.gateway.channels._matrix_events import MatrixMark, json_bytes, message_of_part, read_sync, sendable
 from greenroom.gateway.config._values import Secret
 from tests.gateway.channels.matrix_server import AGENT, ANN, BOB, DIRECT, ROOM, ScriptedMatrix, open_scripted_matrix
 
-TO_ROOM = Route(channel="matrix", kind=PeerKind.GROUP, peer=ROOM)
-TO_ANN = Route(channel="matrix", peer=ANN)
+TO_ROOM = ChatRoute(channel="matrix", kind=PeerKind.GROUP, peer=ROOM)
+TO_ANN = ChatRoute(channel="matrix", peer=ANN)
 MENTION: Mapping[str, Any] = {"m.mentions": {"user_ids": [AGENT]}}
 
 
@@ -60,7 +69,7 @@ class Case:
         await trio.lowlevel.checkpoint()
         self.cursors.append(cursor)
 
-    async def send(self, text: str, route: Route = TO_ROOM, key: str = "key") -> SendReceipt:
+    async def send(self, text: str, route: ChatRoute = TO_ROOM, key: str = "key") -> SendReceipt:
         return await self.channel.send(Outbound(route=route, key=key, text=text))
 
     async def hears(self, body: str, **options: Any) -> Inbound | None:
@@ -167,7 +176,7 @@ async def test_a_direct_chat_is_that_of_a_person_and_a_room_its_own(autojump_clo
         await trio.sleep(1)
         third = await case.hears("and now we are three")
         assert third is not None
-        assert third.route == Route(channel="matrix", kind=PeerKind.GROUP, peer=DIRECT)
+        assert third.route == ChatRoute(channel="matrix", kind=PeerKind.GROUP, peer=DIRECT)
         receipt = await case.send("a secret for ann", TO_ANN)
         assert receipt.result is SendResult.REFUSED, "no room has ann alone any more"
 
@@ -391,7 +400,7 @@ async def test_a_direct_room_is_found_after_a_restart(autojump_clock: MockClock)
     async with open_case() as case:
         assert (await case.send("good morning", TO_ANN)).result is SendResult.TAKEN
         assert case.server.events[-1][0] == DIRECT
-        receipt = await case.send("good morning", Route(channel="matrix", peer="@zoe:localhost"))
+        receipt = await case.send("good morning", ChatRoute(channel="matrix", peer="@zoe:localhost"))
         assert receipt.result is SendResult.REFUSED
         assert "invite" in receipt.why
         assert await case.channel.was_sent("key") is WasSent.YES

@@ -13,7 +13,7 @@ import trio
 
 from greenroom.core import PeerError
 from greenroom.core.ports import Ports
-from greenroom.gateway.channels import ChannelHost, Inbound, Outbound, PeerKind, Route, SendReceipt, SendResult
+from greenroom.gateway.channels import ChannelHost, ChatRoute, Inbound, Outbound, PeerKind, SendReceipt, SendResult
 from greenroom.gateway.channels._matrix import ENCRYPTED, PART_BYTES, MatrixClient
 from greenroom.gateway.config._channels import MatrixAccount
 from greenroom.gateway.config._values import Secret
@@ -132,7 +132,7 @@ async def test_an_agent_talks_in_a_direct_chat_a_room_and_a_thread(synapse: Syna
         await in_thread(ann.say, direct, "hello")
         said = await wait_until((ann.read, direct), 2)
         assert [event["content"]["body"] for event in said] == ["hello", "you said: hello"]
-        assert agent.heard[0].route == Route(channel="matrix", peer=ann.id)
+        assert agent.heard[0].route == ChatRoute(channel="matrix", peer=ann.id)
         assert agent.heard[0].id == said[0]["event_id"]
 
         room = await in_thread(ann.make_room, agent.id, bob.id)
@@ -142,7 +142,7 @@ async def test_an_agent_talks_in_a_direct_chat_a_room_and_a_thread(synapse: Syna
         thread = {"m.relates_to": {"rel_type": "m.thread", "event_id": root}}
         await in_thread(bob.say, room, "in the thread", **thread)
         said = await wait_until((ann.read, room), 4)
-        assert agent.heard[1].route == Route(channel="matrix", kind=PeerKind.GROUP, peer=room)
+        assert agent.heard[1].route == ChatRoute(channel="matrix", kind=PeerKind.GROUP, peer=room)
         assert agent.heard[1].mentions_us
         assert agent.heard[2].route.thread == root
         assert said[3]["content"]["m.relates_to"]["event_id"] == root
@@ -163,7 +163,7 @@ async def test_a_part_is_shown_once_for_its_key_and_too_much_is_refused(synapse:
             assert receipt == SendReceipt(result=SendResult.TAKEN)
         receipt = await agent.channel.send(Outbound(route=heard.route, key="2", text="x" * 70_000))
         assert (receipt.result, receipt.why[:3]) == (SendResult.REFUSED, "413")
-        elsewhere = Route(channel="matrix", kind=PeerKind.GROUP, peer="!nowhere:localhost")
+        elsewhere = ChatRoute(channel="matrix", kind=PeerKind.GROUP, peer="!nowhere:localhost")
         receipt = await agent.channel.send(Outbound(route=elsewhere, key="3", text="x"))
         assert (receipt.result, receipt.why[:3]) == (SendResult.REFUSED, "403")
         said = await in_thread(ann.read, room)

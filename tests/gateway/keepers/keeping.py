@@ -18,7 +18,7 @@ from greenroom.gateway.keepers._seams import NewInput, TurnEnd
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._gateway_events import GatewayBegan
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import HUMAN, InboxStore
 from greenroom.models import Model, ModelRequest, PlaybookModel, ScriptedModel
@@ -29,7 +29,7 @@ from greenroom.tools import Tool
 MAIN: Final = SessionKey("main")
 SEEDS: Final = count(1)
 """Each process has other ids."""
-ROUTE: Final = Route(channel="irc", peer="ada")
+ROUTE: Final = ChatRoute(channel="irc", peer="ada")
 
 
 @attrs.define

@@ -15,7 +15,7 @@ from greenroom.agents import Appended
 from greenroom.agents.events import ModelBegan, ModelEnded
 from greenroom.core import Cause, Event
 from greenroom.gateway.keepers._kept_session import KeptSession, OpenOrder, RefusesTools
-from greenroom.gateway.keepers._turn_fold import TurnOver
+from greenroom.gateway.keepers._turn_fold import TurnOutcome
 from greenroom.gateway.keepers._turn_lookup import ItemFate
 from greenroom.inbox import InboxAccepted, InboxTaken, InboxWithdrawn, StoredItem
 from greenroom.models import Message, TextBlock
@@ -45,7 +45,7 @@ class Conversations:
             return ItemFate()
         if item in self.cut.get(sid, ()):
             return ItemFate(is_read=True)
-        return ItemFate(is_read=True, over=TurnOver(state=State.COMPLETED))
+        return ItemFate(is_read=True, over=TurnOutcome(state=State.COMPLETED))
 
     @asynccontextmanager
     async def open(self, order: OpenOrder) -> AsyncIterator[KeptSession]:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.gateway._errors import NotFound
-from greenroom.gateway.keepers._history import MAX_BYTES, HistoryMessage, read_messages
+from greenroom.gateway._gateway_errors import NotFound
+from greenroom.gateway.keepers._session_history import MAX_BYTES, HistoryMessage, read_messages
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.models import Call
 from greenroom.tools import tool

@@ -20,7 +20,7 @@ from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._gateway_events import GatewayBegan
 from greenroom.gateway.record._gateway_journal import open_gateway_journal
 from greenroom.gateway.record._machines import SessionState
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import BoxFull
 from greenroom.store import MemoryInboxStore
@@ -36,7 +36,7 @@ KEYS = [
     SessionKey.parse(f"agent:main:subagent:{uuid(7)}"),
 ]
 MODES = ["steer", "followup", "collect", "interrupt"]
-ROUTES = [Route(channel="irc", peer="ada"), Route(channel="matrix", peer="!room")]
+ROUTES = [ChatRoute(channel="irc", peer="ada"), ChatRoute(channel="matrix", peer="!room")]
 WIDTHS = {"main": 1, "subagent": 1}
 
 

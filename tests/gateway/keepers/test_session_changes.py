@@ -11,7 +11,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from greenroom.core import UsageError
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.models import PlaybookModel

@@ -25,7 +25,7 @@ from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasS
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.record._machines import SendResult
-from greenroom.gateway.routing._messages import Inbound, Outbound, PeerKind, Route, Sender, SendReceipt
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Outbound, PeerKind, Sender, SendReceipt
 from greenroom.models import ModelRequest, PlaybookModel
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
@@ -94,7 +94,7 @@ class MemoryChannel:
             return WasSent.CANNOT_SAY
         return WasSent.YES if key in {each.key for each in self.service.shown} else WasSent.NO
 
-    async def show_typing(self, route: Route, *, is_typing: bool) -> None:
+    async def show_typing(self, route: ChatRoute, *, is_typing: bool) -> None:
         pass
 
     def say(self, inbound: Inbound) -> None:
@@ -210,7 +210,7 @@ async def speak(town: Town, channels: dict[tuple[str, str], MemoryChannel], offs
         number, line = town.next_line, town.script[town.next_line]
         await trio.sleep(max(0.0, line.at_s - offset_s - trio.current_time()))
         text = line.text if isinstance(line.text, str) else line.text(town)
-        route = Route(
+        route = ChatRoute(
             channel=line.channel,
             kind=PeerKind.GROUP if line.peer else PeerKind.DIRECT,
             peer=line.peer or line.sender,

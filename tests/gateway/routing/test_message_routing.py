@@ -13,8 +13,8 @@ from greenroom.gateway.config._agents import AgentConfig, AgentsConfig
 from greenroom.gateway.config._channels import ChannelsConfig, GroupConfig, PluginAccount, PluginChannel
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import Binding, BindingMatch, DmScope, PeerMatch, SessionConfig
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind, Sender
 from greenroom.gateway.routing._message_routing import agent_for, route_key
-from greenroom.gateway.routing._messages import Inbound, PeerKind, Route, Sender
 from greenroom.gateway.routing._session_key import SessionKey
 
 AGENTS: Final = AgentsConfig(
@@ -39,7 +39,7 @@ NAMES: Final = st.sampled_from(
     ]
 )
 ROUTES: Final = st.builds(
-    Route,
+    ChatRoute,
     channel=st.sampled_from(["irc", "matrix", "telegram"]),
     account=st.sampled_from(["default", "a:b", "dm"]),
     kind=st.sampled_from(PeerKind),
@@ -80,8 +80,8 @@ def shares(one: Inbound, other: Inbound, scope: str) -> bool:
 @pytest.mark.promise("A24-a")
 @given(INBOUND, INBOUND, SCOPES)
 @example(
-    Inbound(route=Route(channel="irc", peer="x"), sender=Sender(id="ann"), id="m", text="t"),
-    Inbound(route=Route(channel="telegram", peer="x"), sender=Sender(id="a"), id="m", text="t"),
+    Inbound(route=ChatRoute(channel="irc", peer="x"), sender=Sender(id="ann"), id="m", text="t"),
+    Inbound(route=ChatRoute(channel="telegram", peer="x"), sender=Sender(id="a"), id="m", text="t"),
     "per-peer",
 )
 def test_messages_share_a_session_only_where_the_scope_says_so(one: Inbound, other: Inbound, scope: DmScope) -> None:
@@ -152,7 +152,8 @@ def test_the_agent_of_a_group_is_that_of_its_settings() -> None:
 
     found = [
         agent_for(
-            config, Inbound(route=Route(channel="chat", kind=kind, peer=peer), sender=Sender(id="#a"), id="m", text="")
+            config,
+            Inbound(route=ChatRoute(channel="chat", kind=kind, peer=peer), sender=Sender(id="#a"), id="m", text=""),
         )
         for kind, peer in ((PeerKind.GROUP, "#a"), (PeerKind.GROUP, "#b"), (PeerKind.DIRECT, "#a"))
     ]
@@ -162,7 +163,7 @@ def test_the_agent_of_a_group_is_that_of_its_settings() -> None:
 def test_one_session_for_everybody_is_the_main_one() -> None:
     config = attrs.evolve(configured(), session=SessionConfig(scope="global"))
     message = Inbound(
-        route=Route(channel="irc", kind=PeerKind.GROUP, peer="#a"), sender=Sender(id="a"), id="m", text=""
+        route=ChatRoute(channel="irc", kind=PeerKind.GROUP, peer="#a"), sender=Sender(id="a"), id="m", text=""
     )
 
     assert str(route_key(config, message, is_owner=False)) == "agent:main:main"

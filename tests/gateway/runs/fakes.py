@@ -15,7 +15,7 @@ import attrs
 import trio
 
 from greenroom.core.ports import Ports
-from greenroom.gateway._errors import Conflict
+from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
 from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent, DefaultSubagents
@@ -31,10 +31,10 @@ from greenroom.gateway.record._machines import EndCause, SendResult, SessionStat
 from greenroom.gateway.record._recovery_plan import OnUnknown, Recovery, Resume
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent
-from greenroom.gateway.routing._messages import Outbound, Route, SendReceipt
+from greenroom.gateway.routing._chat_messages import ChatRoute, Outbound, SendReceipt
 from greenroom.gateway.routing._session_key import SessionKey, main_key
 from greenroom.gateway.runs._deliveries import Deliveries, open_deliveries
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
@@ -43,7 +43,7 @@ from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import FOLDER, unlocked
 
 STATE: Final = Path("/state")
-CHAT: Final = Route(channel="irc", peer="ada", answers="m1")
+CHAT: Final = ChatRoute(channel="irc", peer="ada", answers="m1")
 MAIN: Final = main_key("main")
 
 
@@ -333,7 +333,7 @@ class FakeChannel:
     async def was_sent(self, key: str) -> WasSent:
         return self.knows
 
-    async def show_typing(self, route: Route, *, is_typing: bool) -> None:
+    async def show_typing(self, route: ChatRoute, *, is_typing: bool) -> None:
         pass
 
     @property

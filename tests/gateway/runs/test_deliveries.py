@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.channels._channel import ChannelTraits, WasSent
 from greenroom.gateway.config._clock_and_limits import LimitsConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import MessagesConfig
 from greenroom.gateway.record._machines import DeliveryState, SendResult
 from greenroom.gateway.record._run_events import DeliveryBegan, DeliveryDue
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.runs._deliveries import cut_bytes
 from tests.gateway.runs.fakes import CHAT, FakeChannel, FakeGateway, World, open_fake_gateway
 
-OTHER = Route(channel="irc", peer="bob")
+OTHER = ChatRoute(channel="irc", peer="bob")
 R = SendResult
 
 

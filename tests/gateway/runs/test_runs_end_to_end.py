@@ -20,7 +20,7 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gatewa
 from greenroom.gateway.record._recovery_plan import Recovery
 from greenroom.gateway.routing._session_key import room_key
 from greenroom.gateway.runs._deliveries import open_deliveries
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.tools._session_tools import session_tools
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.inbox import HUMAN

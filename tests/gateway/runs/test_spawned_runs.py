@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.core import JournalError
-from greenroom.gateway._errors import Conflict, Forbidden, NotFound
+from greenroom.gateway._gateway_errors import Conflict, Forbidden, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._agents import AnnounceConfig
 from greenroom.gateway.config._config import GatewayConfig
@@ -18,7 +18,7 @@ from greenroom.gateway.config._reader import config_converter
 from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.record._machines import DeliveryState, SendResult, SessionState
 from greenroom.gateway.record._recovery_plan import Resume
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import child_key
 from greenroom.gateway.runs._run_ids import announce_item
 from greenroom.gateway.runs._run_stops import Stopped
@@ -217,7 +217,7 @@ async def test_silent_and_unwoken_results_begin_no_turn(autojump_clock: MockCloc
 async def test_a_result_goes_to_the_thread_of_its_message(autojump_clock: MockClock) -> None:
     """Two completions for two threads: each is posted in its own."""
     async with open_fake_gateway(aside=summary, turn=takes(1)) as gateway:
-        routes = [Route(channel="matrix", peer="room", thread=name) for name in ("T", "U")]
+        routes = [ChatRoute(channel="matrix", peer="room", thread=name) for name in ("T", "U")]
         runs = [await gateway.spawn(route.thread, route=route) for route in routes]
         await settle(gateway, *runs)
 

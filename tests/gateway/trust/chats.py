@@ -17,7 +17,7 @@ from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.gateway.record._run_events import InboundAccepted
-from greenroom.gateway.routing._messages import Inbound, PeerKind, Route, Sender
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind, Sender
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._group_context import GroupContext
 from greenroom.gateway.trust._pairing import PairingDesk
@@ -48,7 +48,7 @@ def direct(sender: str, text: str = "hello", *, id: str = "m1", **changes: Any) 
     who = Sender(
         id=sender, **{name: changes.pop(name) for name in ("name", "assurance", "is_program") if name in changes}
     )
-    return Inbound(route=Route(channel="irc", peer=sender), sender=who, id=id, text=text, **changes)
+    return Inbound(route=ChatRoute(channel="irc", peer=sender), sender=who, id=id, text=text, **changes)
 
 
 def said_in(room: str, sender: str, text: str = "hello", **changes: Any) -> Inbound:
@@ -93,7 +93,7 @@ class Chats:
     disk: MemoryDisk
     store: MemoryInboxStore = attrs.field(factory=lambda: MemoryInboxStore(lambda: datetime.fromtimestamp(NOW_S, UTC)))
     now_s: float = NOW_S
-    posts: list[tuple[Route, str, str]] = attrs.field(factory=list)
+    posts: list[tuple[ChatRoute, str, str]] = attrs.field(factory=list)
     commands: list[tuple[str, str, CommandCaller]] = attrs.field(factory=list)
     keepers: FakeKeepers = attrs.field(init=False)
     reception: Reception = attrs.field(init=False)
@@ -115,7 +115,7 @@ class Chats:
         self.commands.append((str(key), text, caller))
         return f"did {text}"
 
-    async def post(self, route: Route, text: str, key: str) -> None:
+    async def post(self, route: ChatRoute, text: str, key: str) -> None:
         self.posts.append((route, text, key))
 
     @property

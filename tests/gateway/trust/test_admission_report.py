@@ -13,7 +13,7 @@ from greenroom.gateway.config._clock_and_limits import CommandsConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import ConfigReading
 from greenroom.gateway.config._sections import DoorConfig
-from greenroom.gateway.routing._messages import Assurance
+from greenroom.gateway.routing._chat_messages import Assurance
 from greenroom.gateway.trust._admission_report import admission_report, read_asked
 
 CONFIG: Final = GatewayConfig(

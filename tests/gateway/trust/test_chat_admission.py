@@ -18,7 +18,7 @@ from greenroom.gateway.config._clock_and_limits import CommandsConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import GroupChatConfig, MessagesConfig, SessionConfig
 from greenroom.gateway.record._rows import Pairing
-from greenroom.gateway.routing._messages import Assurance, Attachment, Inbound, Route, Sender
+from greenroom.gateway.routing._chat_messages import Assurance, Attachment, ChatRoute, Inbound, Sender
 from greenroom.gateway.routing._session_key import SessionKey, main_key
 from greenroom.gateway.trust._chat_admission import AdmissionAction, decide, decide_words, explain
 from greenroom.gateway.trust._senders import SenderKind, origin_class_of, room_rules_of, shown_name, shown_sender
@@ -329,9 +329,9 @@ def test_attachments_are_named() -> None:
         {"sender": Sender(id="\ud800")},
         {"sender": Sender(id="")},
         {"sender": Sender(id="ann", is_program=True)},
-        {"route": Route(channel="irc", peer="\U0001f600" * 600)},
-        {"route": Route(channel="irc", peer="ann", account="other")},
-        {"route": Route(channel="none", peer="ann")},
+        {"route": ChatRoute(channel="irc", peer="\U0001f600" * 600)},
+        {"route": ChatRoute(channel="irc", peer="ann", account="other")},
+        {"route": ChatRoute(channel="none", peer="ann")},
         {"text": " \n "},
     ],
 )

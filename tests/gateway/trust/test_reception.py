@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from greenroom.core import JournalError
 from greenroom.gateway.config._channels import GroupConfig
 from greenroom.gateway.config._clock_and_limits import LimitsConfig
-from greenroom.gateway.routing._messages import Inbound, Route
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound
 from greenroom.gateway.trust._chat_admission import AdmissionAction
 from greenroom.gateway.trust._reception import client_item_id, item_id
 from greenroom.inbox import BoxFull, OriginKind
@@ -253,7 +253,9 @@ async def test_hostile_names_and_texts_are_taken_as_they_are(autojump_clock: Moc
         ]
         for message in messages:
             await chats.reception.hear(message)
-        await chats.reception.hear(attrs.evolve(messages[0], route=Route(channel="irc", peer=name or "\udfff"), id="4"))
+        await chats.reception.hear(
+            attrs.evolve(messages[0], route=ChatRoute(channel="irc", peer=name or "\udfff"), id="4")
+        )
 
         assert len(chats.keepers.inputs) == (4 if _is_text(name) and name else 3)
         assert all(new.text.encode() for _, new in chats.keepers.inputs)

@@ -38,7 +38,7 @@ class Assurance(StrEnum):
 
 @final
 @attrs.frozen(kw_only=True)
-class Route:
+class ChatRoute:
     """The way to a chat: where a message came from, and where answers to it go."""
 
     channel: str
@@ -58,14 +58,14 @@ class Route:
         return {name: str(value) for name, value in attrs.asdict(self).items() if value}
 
     @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Route | None:
+    def from_json(value: Mapping[str, Any]) -> ChatRoute | None:
         """Return the route that an event or an item names; None for none."""
         if not value.get("channel") or not value.get("peer"):
             return None
         known = {
             name: str(value[name]) for name in ("channel", "account", "peer", "thread", "answers") if name in value
         }
-        return Route(kind=PeerKind(value.get("kind", PeerKind.DIRECT)), **known)
+        return ChatRoute(kind=PeerKind(value.get("kind", PeerKind.DIRECT)), **known)
 
 
 @final
@@ -97,7 +97,7 @@ class Attachment:
 class Inbound:
     """A message from a chat."""
 
-    route: Route
+    route: ChatRoute
     sender: Sender
     id: str
     """Its id outside: the same message has the same id whenever it comes in again."""
@@ -114,7 +114,7 @@ class Inbound:
 class Outbound:
     """One part of a text that is sent to a chat."""
 
-    route: Route
+    route: ChatRoute
     key: str
     """The same at each try, with the same text."""
     text: str

@@ -51,7 +51,7 @@ from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.rpc._rpc import Rpc, open_rpc
 from greenroom.gateway.rpc._rpc_tokens import Tokens
 from greenroom.gateway.runs._deliveries import open_deliveries, route_name
-from greenroom.gateway.runs._runs import Runs
+from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.trust._group_context import GroupContext
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception
@@ -72,7 +72,7 @@ def lane_widths(config: GatewayConfig) -> dict[str, int]:
 
 
 @final
-class Opening:
+class GatewayOpening:
     """The opening of a gateway.
 
     Args:

@@ -22,7 +22,7 @@ import trio
 
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
-from greenroom.gateway._errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
@@ -40,7 +40,7 @@ from greenroom.gateway.record._run_events import (
     RunQueued,
     RunRegistered,
 )
-from greenroom.gateway.routing._messages import Route
+from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey, child_key
 from greenroom.gateway.runs._archive_clock import SWEEP_S, ArchiveClock
 from greenroom.gateway.runs._completions import Completions, is_open
@@ -124,7 +124,7 @@ class Runs:
 
     # --- beginning ---------------------------------------------------------------------------------------------------
 
-    async def spawn(self, requester: SessionKey, request: SpawnRequest, route: Route | None = None) -> SpawnAnswer:
+    async def spawn(self, requester: SessionKey, request: SpawnRequest, route: ChatRoute | None = None) -> SpawnAnswer:
         """Start a sub-agent, and answer as soon as it is on record.
 
         Args:
@@ -166,7 +166,7 @@ class Runs:
         key: SessionKey,
         text: str,
         origin: Origin,
-        route: Route | None = None,
+        route: ChatRoute | None = None,
         run: str = "",
         *,
         announce: str = "none",
