@@ -19,7 +19,7 @@ from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import EVENTS, FOLDER, make_ports, unlocked
 
 HISTORY: Final[list[str]] = json.loads(
-    (Path(__file__).resolve().parents[1] / "histories" / "item-ahead-of-its-event.json").read_text("utf-8")
+    (Path(__file__).resolve().parents[1] / "histories" / "item-ahead-of-its-event.batch").read_text("utf-8")
 )["handed_in"]
 COMMIT: Final = "commit"
 FILES: Final = ("transcripts/main.jsonl", "transcripts/agent-mate-1.jsonl")

@@ -321,13 +321,12 @@ class SessionInbox:
     async def release(self, *item_ids: str) -> None:
         """Let held letters in; the main agent reads them behind what waits already. Ids of others change nothing.
 
-        When it returns they are on their way: `wait_quiet` waits for their turn. If cancelled, ask again.
-
         Raises:
             JournalError: The store cannot be written.
         """
         await self.stored.store.release(self.stored.box, item_ids)
-        await self._hand_in_news()
+        for item in await self.stored.read_news():
+            self.hand_in(item)
 
     async def refuse(self, item_id: str, why: str = "a person refused it") -> bool:
         """Refuse a held letter; False if it is not held any more.
@@ -346,14 +345,11 @@ class SessionInbox:
         while True:
             try:
                 await self.stored.store.wait_news(self.stored.box)
-                await self._hand_in_news()
+                for item in await self.stored.read_news():
+                    self.hand_in(item)
             except JournalError as error:
                 self.stored.tell_problem(error)
                 await trio.sleep(RETRY_S)
-
-    async def _hand_in_news(self) -> None:
-        for item in await self.stored.read_news():
-            self.hand_in(item)
 
     def hand_in(self, item: InboxItem) -> None:
         """Hand in an item that is in the store; if the main agent has ended, the next process reads it."""
