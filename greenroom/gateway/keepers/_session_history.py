@@ -118,11 +118,10 @@ _BLOCK_END: Final = "\x00"
 
 def _messages(run_folder: Path) -> Iterator[HistoryMessage]:
     for values in transcript_lines(run_folder):
-        if values.get("type") not in {"user", "assistant"} or not isinstance(values.get("message"), Mapping):
+        if values.get("type") not in {"user", "assistant"}:
             continue
-        content = values["message"].get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        if not isinstance(blocks, list) or (values.get("isMeta") and not _is_result(blocks)):
+        blocks = content_blocks(values)
+        if values.get("isMeta") and not _is_result(blocks):
             continue
         results = [block for block in blocks if _kind(block) == "tool_result"]
         said = [str(block.get("text", "")) for block in blocks if _kind(block) == "text"]
@@ -133,6 +132,15 @@ def _messages(run_folder: Path) -> Iterator[HistoryMessage]:
             yield _made(values, str(values["type"]), said)
         elif calls:
             yield _made(values, TOOL_RESULT, calls)
+
+
+def content_blocks(line: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the content blocks of a line of a transcript; a text alone is one block."""
+    message = line.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if isinstance(content, str):
+        return ({"type": "text", "text": content},) if content else ()
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else ()
 
 
 def _is_result(blocks: Sequence[Any]) -> bool:

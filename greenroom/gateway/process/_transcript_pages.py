@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from greenroom.core.ports import Blocking
 from greenroom.core.texts import printable_text
+from greenroom.gateway.keepers._session_history import content_blocks
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
 from greenroom.store import read_transcript
@@ -68,12 +69,9 @@ def _read(place: Path, *, has_tools: bool) -> list[dict[str, Any]]:
 
 
 def _message_of(line: Mapping[str, Any], *, has_tools: bool) -> dict[str, Any] | None:
-    message = line.get("message")
-    if line.get("type") not in {"user", "assistant"} or not isinstance(message, Mapping) or line.get("isMeta"):
+    if line.get("type") not in {"user", "assistant"} or line.get("isMeta"):
         return None
-    content = message.get("content")
-    blocks: Sequence[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
-    texts = [text for block in blocks if (text := _text_of(block, has_tools=has_tools))]
+    texts = [text for block in content_blocks(line) if (text := _text_of(block, has_tools=has_tools))]
     if not texts:
         return None
     return {

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.gateway.keepers._session_history import content_blocks
 from greenroom.store import read_transcript
 
 MAX_BLOCK: Final = 4_000
@@ -80,18 +81,10 @@ def _messages(path: Path, *, with_tools: bool) -> Iterator[Mapping[str, Any]]:
         for line in read_transcript(path):
             is_message = line.get("type") in {"user", "assistant"}
             is_hidden = bool(line.get("isSidechain") or line.get("isMeta"))
-            if is_message and not is_hidden and (with_tools or any(_is_said(block) for block in _blocks(line))):
+            if is_message and not is_hidden and (with_tools or any(_is_said(block) for block in content_blocks(line))):
                 yield line
     except UsageError:
         return  # a session that was never opened has no file
-
-
-def _blocks(line: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    message = line.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else None
-    if isinstance(content, str):
-        return ({"type": "text", "text": content},) if content else ()
-    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else ()
 
 
 def _is_said(block: Mapping[str, Any]) -> bool:
@@ -100,7 +93,7 @@ def _is_said(block: Mapping[str, Any]) -> bool:
 
 def _row(line: Mapping[str, Any], *, with_tools: bool, mask: Mask) -> dict[str, Any]:
     content = []
-    for block in _blocks(line):
+    for block in content_blocks(line):
         match block.get("type"):
             case "text":
                 content.append({"type": "text", "text": _short(mask(str(block.get("text", ""))))})
