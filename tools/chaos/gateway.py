@@ -44,7 +44,7 @@ def run(folder: Path, kills: int, chance: random.Random) -> int:
         try:
             check_same(whole, run_virtual(run_day, town).result)
             said = "the same"
-        except BaseException as error:  # noqa: BLE001 - whatever it is, this day has not come to the same
+        except Exception as error:  # noqa: BLE001 - whatever it is, this day has not come to the same
             is_known = kind in CALLS_CUT
             failed += not is_known
             said = f"{'known: ' if is_known else 'DIFFERENT: '}{(str(error).strip() or type(error).__name__).splitlines()[0][:200]}"
