@@ -111,8 +111,7 @@ class SessionInbox:
     Attributes:
         initial_message: The first prompt that a hook of the session's start asks for; empty for none.
         stored: Keeps what waits until it was read.
-        had_waiting: True if messages, or ends of tasks that nobody was told of, waited when the session was opened; they begin
-            turns by themselves.
+        had_waiting: True if messages, or unreported ends of tasks, waited at the opening; they begin turns by themselves.
 
     Args:
         main: The main agent.
@@ -325,8 +324,7 @@ class SessionInbox:
             JournalError: The store cannot be written.
         """
         await self.stored.store.release(self.stored.box, item_ids)
-        for item in await self.stored.read_news():
-            self.hand_in(item)
+        await self._hand_in_news()
 
     async def refuse(self, item_id: str, why: str = "a person refused it") -> bool:
         """Refuse a held letter; False if it is not held any more.
@@ -345,11 +343,14 @@ class SessionInbox:
         while True:
             try:
                 await self.stored.store.wait_news(self.stored.box)
-                for item in await self.stored.read_news():
-                    self.hand_in(item)
+                await self._hand_in_news()
             except JournalError as error:
                 self.stored.tell_problem(error)
                 await trio.sleep(RETRY_S)
+
+    async def _hand_in_news(self) -> None:
+        for item in await self.stored.read_news():
+            self.hand_in(item)
 
     def hand_in(self, item: InboxItem) -> None:
         """Hand in an item that is in the store; if the main agent has ended, the next process reads it."""
@@ -455,8 +456,7 @@ class SessionInbox:
             self._note("dequeue")
             if item.is_stored:
                 self.stored.note_taken(item.id)
-            on_taken = self._home.services.listeners.on_taken
-            if on_taken is not None:
+            if (on_taken := self._home.services.listeners.on_taken) is not None:
                 on_taken(uuid)
 
     # --- what waits ------------------------------------------------------------------------------------------------
