@@ -10,7 +10,7 @@ from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of, default_agent
 from greenroom.gateway.process._clock_runner import last_route
 from greenroom.gateway.process._gateway_parts import GatewayParts
-from greenroom.gateway.process._shown_rows import kind_of, shown_run, shown_session
+from greenroom.gateway.process._shown_rows import shown_run, shown_session
 from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
@@ -22,6 +22,7 @@ from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
 from greenroom.gateway.runs._child_models import own_model
 from greenroom.gateway.runs._run_ids import run_item
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
+from greenroom.gateway.tools._session_view import kind_of
 from greenroom.gateway.trust._chat_admission import AdmissionAction, command_name, decide_words
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.gateway.trust._senders import SenderKind
@@ -206,7 +207,7 @@ class SessionMethods:
             and row.used_s >= since_s
             and call.reaches(row.key)
             and is_listed(row.key, scope=scope)
-            and (asked.kinds is None or kind_of(row.key) in asked.kinds)
+            and (asked.kinds is None or kind_of(SessionKey.parse(row.key)) in asked.kinds)
         ]
         chosen = sorted(rows, key=lambda row: row.used_s, reverse=True)[: asked.limit]
         listed = []

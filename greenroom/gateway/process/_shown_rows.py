@@ -5,28 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from greenroom.gateway.record._rows import Delivery, Pairing, Run, SessionRow
-from greenroom.gateway.routing._session_key import CronSession, HookSession, MainSession, RoomSession, SessionKey
-
-
-def kind_of(key: str) -> str:
-    """Return the kind of a session: `main`, `group`, `cron`, `hook` or `other`."""
-    match SessionKey.parse(key).rest:
-        case MainSession():
-            return "main"
-        case RoomSession():
-            return "group"
-        case CronSession():
-            return "cron"
-        case HookSession():
-            return "hook"
-    return "other"
+from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.gateway.tools._session_view import kind_of
 
 
 def shown_session(row: SessionRow) -> dict[str, Any]:
     """Return a session."""
     shown: dict[str, Any] = {
         "key": row.key,
-        "kind": kind_of(row.key),
+        "kind": kind_of(SessionKey.parse(row.key)),
         "sessionId": row.session_id,
         "state": str(row.state),
         "updatedAt": _ms(row.used_s),
