@@ -459,7 +459,7 @@ NOT_IN_A_JOURNAL: Final = {
     "A23-b": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A23-c": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
     "A23-d": Unseen(_CONFIGURED, ("gateway/config/test_read_config.py",)),
-    "R6-b": Unseen("a store is no actor, and its processes keep no journal", ("store/test_killed_processes.py",)),
+    "R6-b": Unseen("a store is not an actor, and its processes keep no journal", ("store/test_killed_processes.py",)),
     "R6-a": Unseen("a killed process records nothing", ("session/test_peers.py",)),
     "R6-c": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
     "R6-d": Unseen("a store keeps a record of its own", ("store/test_inbox_stores.py",)),
@@ -483,7 +483,7 @@ NOT_IN_A_JOURNAL: Final = {
         "what a model reads is not on record",
         ("inbox/test_channel_pushes.py", "mcp/test_channels.py", "session/test_channels.py"),
     ),
-    "I-57": Unseen("a store is no actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
+    "I-57": Unseen("a store is not an actor, and keeps a record of its own", ("store/test_inbox_stores.py",)),
     "I-59": Unseen("it is about the store, the journal and the transcript together", ("session/test_stored_inbox.py",)),
     "I-61": Unseen("what a sender is told is not on record", ("session/test_peers.py",)),
     **dict.fromkeys(

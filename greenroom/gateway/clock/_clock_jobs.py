@@ -40,7 +40,7 @@ _REFUSED_S: Final = 5.0
 
 
 class JobRunner(Protocol):
-    """What runs a job."""
+    """The runner of a job."""
 
     async def begin(self, job: CronJob, run: str) -> None:
         """Begin the run of a job; the same name again changes nothing. When it returns, the run is durable.

@@ -55,7 +55,7 @@ class DueJob:
 
     @property
     def run(self) -> str:
-        """The name of the run, the same whoever plans it."""
+        """The name of the run, the same for each planner."""
         return run_name(self.job, self.planned_s)
 
 

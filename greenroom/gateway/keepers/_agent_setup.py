@@ -67,7 +67,7 @@ def agent_of(config: GatewayConfig, agent_id: str) -> AgentConfig:
 
 
 def room_of(config: GatewayConfig, key: SessionKey) -> ToolRules | None:
-    """Return the rules of a group's tools; None if the session is no group's, or the configuration does not name it."""
+    """Return the rules of a group's tools; None if the session is not a group's, or the configuration does not name it."""
     if not isinstance(key.rest, RoomSession):
         return None
     for (channel, _), account in config.channels.accounts().items():
@@ -80,7 +80,7 @@ def room_of(config: GatewayConfig, key: SessionKey) -> ToolRules | None:
 @final
 @attrs.frozen(kw_only=True)
 class AgentSetup:
-    """What an agent id's configuration stands for, for one of its sessions."""
+    """The setup of one session, from the configuration of its agent id."""
 
     config: GatewayConfig
     agent: AgentConfig

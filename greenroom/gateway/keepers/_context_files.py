@@ -9,7 +9,7 @@ from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
 
 OF_ALL: Final = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md")
-"""The files that a session is given which is no sub-agent's, in order."""
+"""The files that a session other than a sub-agent's is given, in order."""
 OF_CHILDREN: Final = ("AGENTS.md", "TOOLS.md")
 MAX_CHARS: Final = 20_000
 """Characters of a file; of a longer one the middle is left out."""

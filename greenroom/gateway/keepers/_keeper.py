@@ -216,7 +216,7 @@ class SessionKeeper:
             raise
 
     def _finish(self) -> None:
-        """Let those go on who wait for something of the session."""
+        """Wake every task that waits for a change of the session."""
         reporter, self.session, self.reporter = self.reporter, None, None
         self.items.is_shut = False
         if reporter is not None:

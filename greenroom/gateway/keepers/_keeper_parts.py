@@ -1,4 +1,4 @@
-"""What all keepers of a gateway share, and what their sessions are opened as."""
+"""Services that all keepers of a gateway share, and the setup with which their sessions are opened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from greenroom.store import new_uuid
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class KeeperParts:
-    """What all keepers of a gateway share."""
+    """Services that all keepers of a gateway share."""
 
     config: Callable[[], GatewayConfig]
     record: GatewayRecord

@@ -69,7 +69,7 @@ class KeptSession(Protocol):
         """Kill everything in it."""
 
     def release(self) -> None:
-        """Let the main agent take what waits, without the turn that was cut."""
+        """Release the waiting messages to the main agent, without the turn that was cut."""
 
     async def resume_turn(self) -> None:
         """Resume the turn that was cut, and return when it has ended."""

@@ -32,7 +32,7 @@ LOST: Final = "nothing of it is left"
 @final
 @attrs.frozen
 class LeftItems:
-    """What the store holds for one session key."""
+    """The items that the store holds for one session key."""
 
     ready: tuple[StoredItem, ...] = ()
     held: tuple[StoredItem, ...] = ()

@@ -70,7 +70,7 @@ class TurnEnd:
 
 
 class TurnWatcher(Protocol):
-    """What hears about the turns of all sessions."""
+    """The listener for the turns of all sessions."""
 
     async def turn_queued(self, session: str, items: tuple[str, ...], lane: str) -> None:
         """A turn waits for its place."""
