@@ -38,8 +38,11 @@ async def run():
             await session.schedules.add("Look.", cron="0 9 * * *", durable=True, tz="UTC")
             clock.hours = 25
             await session.schedules.add("Later.", cron="0 23 * * *", durable=True, tz="UTC")  # it looks at the clock again
+            fired = False
             async for event in events:
-                if event.kind == "schedule.fired":
+                fired = fired or event.kind == "schedule.fired"
+                if fired and event.kind == "inbox.taken":  # else the next prompt may replace it, which is right too
+                    await session.inbox.stored.wait_recorded()
                     print(session.id, flush=True)
                     await trio.sleep_forever()
 
