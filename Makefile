@@ -39,8 +39,9 @@ help: ## list the targets
 swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
+# Each worker collects all tests, which costs 20 s of CPU in a fresh clone and 8 s later; a third one fills the waits of two cores.
 test: setup-dev ## set up, then run all tests but those of `make check`, with the same examples and schedules each time
-	@$(BIN)/python -m pytest -n 4 --dist worksteal $(if $(ARGS),,--ignore tests/architecture --durations 10) $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(if $(ARGS),,--ignore tests/architecture --durations 10) $(ARGS)
 
 # The kernel and the services that are pure, with few examples a property: what to run after each edit.
 FAST := core waiting mailbox actors supervisor patterns permissions inbox tasks skills
