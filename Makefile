@@ -57,15 +57,16 @@ cover: setup-dev ## set up, then measure how much of the kernel its own tests re
 # Other versions of Python: the quick tests, the examples, and the types as that version sees them. pyenv's need not be active.
 VERSIONS := 3.12 3.13 3.14
 versions: setup-dev ## run the quick tests, the examples and the types under other versions of Python, where they are installed
-	@for version in $(VERSIONS); do \
-	  for python in python$$version "$$HOME"/.pyenv/versions/$$version*/bin/python$$version none; do \
-	    "$$python" -c '' 2>/dev/null && break; done; \
-	  if test "$$python" = none; then echo "Python $$version: skipped, because it is not installed"; continue; fi; \
-	  echo "Python $$version: quick tests, examples, types"; \
-	  $(MAKE) --no-print-directory test-fast PYTHON="$$python" VENV=.venv-$$version \
-	    && .venv-$$version/bin/python -m pytest -q tests/docs/test_documents.py -k example \
-	    && $(BIN)/python -m mypy --python-version $$version --cache-dir .mypy_cache/$$version greenroom || exit 1; \
-	done
+	@$(MAKE) --no-print-directory --jobs 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(VERSIONS:%=version-%)
+
+# Two at a time: much of each, such as its set-up and its types, takes one core.
+version-%:
+	@for python in python$* "$$HOME"/.pyenv/versions/$**/bin/python$* none; do "$$python" -c '' 2>/dev/null && break; done; \
+	if test "$$python" = none; then echo "Python $*: skipped, because it is not installed"; exit 0; fi; \
+	echo "Python $*: quick tests, examples, types"; \
+	$(MAKE) --no-print-directory test-fast PYTHON="$$python" VENV=.venv-$* \
+	  && .venv-$*/bin/python -m pytest -q tests/docs/test_documents.py -k example \
+	  && $(BIN)/python -m mypy --python-version $* --cache-dir .mypy_cache/$* greenroom
 
 # Side by side, each with its own output: the async rules and the types take nearly all the time.
 check: setup-dev ## format, lint, types, architecture
