@@ -115,6 +115,7 @@ mutants: setup-dev ## break the kernel in many small ways, and show which test n
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
 	@$(BIN)/python -m tools.soak $(ARGS)
 	@$(BIN)/python -m pytest -q -p tests.waiting.other_trio -p no:cacheprovider tests/waiting tests/mailbox tests/actors tests/supervisor --deselect tests/waiting/test_parking.py
+	@$(BIN)/python -m pytest -q --hypothesis-profile soak tests/tools/builtin/test_patterns.py tests/session/test_damaged_journals.py
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tools.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tools.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tools.soak.claims
