@@ -9,11 +9,13 @@
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # N        kills of a chaos run:  make chaos-letters N=20
+# WORKERS  processes that run the tests side by side:  make test WORKERS=3
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
 ARGS ?=
 FOLDER ?= .
+WORKERS ?= 4
 N ?= 20
 SOAK_SESSIONS ?= 100000
 SOAK_TEAMS ?= 10000
@@ -39,9 +41,9 @@ help: ## list the targets
 swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
-# Each worker collects all tests, which costs 20 s of CPU in a fresh clone and 8 s later; a third one fills the waits of two cores.
+# Each worker collects all tests: 8 s of CPU, and 20 s where no bytecode of theirs is there yet. More workers than cores fill the waits.
 test: setup-dev ## set up, then run all tests but those of `make check`, with the same examples and schedules each time
-	@$(BIN)/python -m pytest -n 3 --dist worksteal $(if $(ARGS),,--ignore tests/architecture --durations 10) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(if $(ARGS),,--ignore tests/architecture --durations 10) $(ARGS)
 
 # The kernel and the services that are pure, with few examples a property: what to run after each edit.
 FAST := core waiting mailbox actors supervisor patterns permissions inbox tasks skills
