@@ -71,11 +71,14 @@ def _read(place: Path, *, has_tools: bool) -> list[dict[str, Any]]:
 def _message_of(line: Mapping[str, Any], *, has_tools: bool) -> dict[str, Any] | None:
     if line.get("type") not in {"user", "assistant"} or line.get("isMeta"):
         return None
-    texts = [text for block in content_blocks(line) if (text := _text_of(block, has_tools=has_tools))]
+    blocks = content_blocks(line)
+    texts = [text for block in blocks if (text := _text_of(block, has_tools=has_tools))]
     if not texts:
         return None
+    origin = line.get("origin")
     return {
-        "role": str(line["type"]),
+        "role": str(line["type"]) if any(block.get("type") == "text" for block in blocks) else "toolResult",
+        **({"origin": dict(origin)} if isinstance(origin, Mapping) else {}),
         "text": "\n".join(texts),
         "at": str(line.get("timestamp", "")),
         "id": str(line.get("uuid", "")),
