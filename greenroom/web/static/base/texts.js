@@ -19,6 +19,11 @@ export function oneLine(text, limit = 200) {
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
+/** Return a text on one line without the signs that `rich` reads, for a list. */
+export function preview(text, limit = 120) {
+  return oneLine(String(text ?? "").replace(/^\s*(?:#{1,6}|[-*•]|```+\w*|~~~+\w*)\s*/gm, "").replace(/\*\*|`/g, ""), limit);
+}
+
 const INLINE = /(`[^`\n]+`)|(\*\*[^*\n]+\*\*)|(https?:\/\/[^\s<>"'`)\]]*[^\s<>"'`)\].,;:!?])/g;
 
 function inline(text) {

@@ -22,7 +22,7 @@ state.current = placeOf(location.hash).s ?? "";
 
 const gateway = new Gateway({ onState: linkMoved, onHello: greeted, onEvent: heard });
 const sidebar = makeSidebarLater();
-const chat = makeChat({ state, go, readOlder, act, togglePanel, back: () => root.classList.remove("in-chat") });
+const chat = makeChat({ state, go, readOlder, act, togglePanel, showRun, back: () => root.classList.remove("in-chat") });
 const composer = makeComposer({ state, send });
 const panel = makePanel({ state, go, act, readReport, close: () => root.classList.remove("with-panel") });
 const banner = h("div.banner", { role: "status", hidden: true });
@@ -90,14 +90,16 @@ async function greeted(hello, again) {
   state.commands = hello.snapshot?.commands ?? [];
   state.scopes = hello.scopes;
   state.stopping = "";
-  if (!root.contains(chat.node)) root.replaceChildren(sidebar.node, h("div.middle", {}, banner, chat.node), panel.node, toasts);
   for (const each of state.chats.values()) {
     each.live = null;
     each.isStale = true;
     for (const mine of each.sending) if (mine.state === "offline") mine.state = "sending";
   }
   await Promise.all([anew("agents"), anew("sessions"), anew("status"), anew("approvals"), anew("deliveries"), anew("pairings")]);
-  if (!state.current) state.current = state.listed()[0]?.key ?? "";
+  state.current ||= state.listed()[0]?.key ?? "";
+  if (!state.current) return; // the connection broke before the first answers
+  if (!root.contains(chat.node)) root.replaceChildren(sidebar.node, h("div.middle", {}, banner, chat.node), panel.node, toasts);
+  draw();
   const now = state.chat(state.current);
   const isTold = again && brokeAt;
   await Promise.all([anew(`history:${state.current}`), anew(`children:${state.current}`)]);
@@ -307,6 +309,11 @@ function drawBanner() {
 
 function togglePanel() {
   root.classList.toggle(innerWidth >= 1180 ? "without-panel" : "with-panel");
+}
+
+function showRun(run) {
+  if (getComputedStyle(panel.node).display === "none") togglePanel();
+  panel.open(run);
 }
 
 function makeSidebarLater() {

@@ -4,6 +4,27 @@ import { h, icon } from "../base/dom.js";
 import { moment, oneLine, span, visible } from "../base/texts.js";
 import { nameOf } from "./state.js";
 
+/** States of a run: icon, class and word. The word says the same as the color. */
+const STATES = {
+  pending: ["clock", "is-waiting", "waiting"],
+  running: ["tree", "is-working", "running"],
+  ok: ["check", "is-ok", "done"],
+  success: ["check", "is-ok", "done"],
+  completed: ["check", "is-ok", "done"],
+  error: ["close", "is-broken", "failed"],
+  failed: ["close", "is-broken", "failed"],
+  timeout: ["clock", "is-asking", "timed out"],
+  killed: ["stop", "is-quiet", "stopped"],
+  unknown: ["hand", "is-quiet", "ended, outcome unknown"],
+};
+
+/** Return icon, class and word for the state of a run. */
+export function stateOfRun(run) {
+  if (run.endedAt && run.state === "killed" && run.status !== "timeout") return STATES.killed;
+  if (run.endedAt) return STATES[run.status] ?? STATES[run.state] ?? STATES.unknown;
+  return run.startedAt ? STATES.running : STATES.pending;
+}
+
 /** Return a card for a question about a call. */
 export function approvalCard(ask, { state, act, go, isHere }) {
   const node = h("section.card.ask", { "aria-label": `May ${oneLine(ask.tool, 60)} run?` });

@@ -1,15 +1,15 @@
 // The chat of one session: what was said, what is being said, and what could not be shown.
 
 import { copy, h, icon, iconButton, keyed, redraw } from "../base/dom.js";
-import { clock, count, oneLine, rich, visible } from "../base/texts.js";
-import { approvalCard } from "./cards.js";
+import { clock, count, oneLine, rich, span, visible } from "../base/texts.js";
+import { approvalCard, stateOfRun } from "./cards.js";
 import { nameOf, partsOf } from "./state.js";
 
 const NEAR_PX = 90;
 const FOLDED_LINES = 20;
 
 /** Make the chat; `ask` asks the gateway for something, `act` changes something and tells failures. */
-export function makeChat({ state, go, readOlder, act, togglePanel, back }) {
+export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back }) {
   const title = h("h1", { tabindex: "-1" });
   const under = h("div.under");
   const stop = h("button.outlined.danger", { type: "button", hidden: true, onclick: () => act("chat.abort", { sessionKey: state.current }) }, icon("stop"), h("span", {}, "Stop"));
@@ -76,6 +76,13 @@ export function makeChat({ state, go, readOlder, act, togglePanel, back }) {
     if (chat.more) made.push({ key: "earlier", kind: "earlier" });
     let day = "";
     let tools = null;
+    const ends = state.childrenOf(key).filter((run) => run.endedAt).sort((a, b) => b.endedAt - a.endedAt);
+    const endsBefore = (at) => {
+      while (ends.length && ends.at(-1).endedAt <= at) {
+        const run = ends.pop();
+        if (made.some((entry) => entry.at)) made.push({ key: `run:${run.runId}`, kind: "child", run, at: run.endedAt });
+      }
+    };
     chat.messages.forEach((message, number) => {
       const at = Date.parse(message.at) || (message.at_s ?? 0) * 1000;
       const date = at ? new Date(at).toDateString() : day;
@@ -84,6 +91,7 @@ export function makeChat({ state, go, readOlder, act, togglePanel, back }) {
         day = date;
         tools = null;
       }
+      endsBefore(at);
       const id = message.id || `${chat.sessionId}:${(chat.more ?? 0) + number}`;
       if (message.role === "toolResult") {
         if (!tools) made.push((tools = { key: `tools:${id}`, kind: "tools", steps: [] }));
@@ -93,6 +101,7 @@ export function makeChat({ state, go, readOlder, act, togglePanel, back }) {
       tools = null;
       made.push({ key: `m:${id}`, kind: kindOf(message), text: message.text, origin: message.origin, isCut: message.truncated, at });
     });
+    endsBefore(Infinity);
     for (const step of chat.steps)
       made.push(step.tool ? { key: `s:${step.id}`, kind: "step", ...step } : { key: `s:${step.id}`, kind: "assistant", text: step.text });
     for (const note of chat.notes) made.push({ key: `n:${note.at}:${note.kind}:${oneLine(note.text, 40)}`, ...note });
@@ -133,6 +142,17 @@ export function makeChat({ state, go, readOlder, act, togglePanel, back }) {
     },
     notice: ({ text, origin }) =>
       h("details.note.notice", {}, h("summary", {}, icon("tree"), h("span", {}, oneLine(text, 160)), h("small", {}, originOf(origin))), h("div.text", {}, rich(text))),
+    child: ({ run }) => {
+      const [name, mark, word] = stateOfRun(run);
+      const took = run.startedAt ? ` · ${span(run.endedAt - run.startedAt)}` : "";
+      return h(
+        "div.ended",
+        {},
+        h("span.state", { class: mark }, icon(name)),
+        h("button", { type: "button", onclick: () => showRun(run) }, oneLine(run.label || run.task, 80)),
+        h("small", {}, `${word}${took}`),
+      );
+    },
     tools: ({ steps }) => toolsOf(steps),
     step: ({ tool, summary }) => h("div.step", {}, icon("tool"), h("b", {}, oneLine(tool, 60)), h("span", {}, oneLine(summary, 160))),
     thinking: () => h("div.thinking", { role: "status" }, h("span.dots", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), h("span.sr", {}, "Working")),
@@ -211,11 +231,13 @@ function plain(text) {
 function toolsOf(steps) {
   const names = steps.filter((text) => /^\[calls /.test(text)).flatMap((text) => text.split("\n").map((line) => line.replace(/^\[calls (.*)\]$/, "$1")));
   const results = steps.filter((text) => !/^\[calls /.test(text));
-  const words = names.length ? oneLine(names.join(", "), 120) : count(results.length, "result");
+  const times = new Map();
+  for (const name of names) times.set(name, (times.get(name) ?? 0) + 1);
+  const words = names.length ? [...times].map(([name, number]) => `${oneLine(name, 60)}${number > 1 ? ` ×${number}` : ""}`).join(", ") : count(results.length, "result");
   return h(
     "details.tools",
     {},
-    h("summary", {}, icon("tool"), h("span", {}, words), h("small", {}, count(results.length, "result"))),
+    h("summary", {}, icon("tool"), h("span", {}, words)),
     ...results.map((text) => {
       const lines = visible(text).split("\n");
       const shown = h("pre", { tabindex: "0" }, lines.slice(0, FOLDED_LINES).join("\n"));

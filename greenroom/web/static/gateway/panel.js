@@ -2,28 +2,7 @@
 
 import { h, icon, keyed, redraw } from "../base/dom.js";
 import { clock, count, oneLine, rich, span, visible } from "../base/texts.js";
-import { approvalCard, deliveryCard, pairingCard } from "./cards.js";
-
-/** States of a run: icon, class and word. The word says the same as the color. */
-const STATES = {
-  pending: ["clock", "is-waiting", "waiting"],
-  running: ["tree", "is-working", "running"],
-  ok: ["check", "is-ok", "done"],
-  success: ["check", "is-ok", "done"],
-  completed: ["check", "is-ok", "done"],
-  error: ["close", "is-broken", "failed"],
-  failed: ["close", "is-broken", "failed"],
-  timeout: ["clock", "is-asking", "timed out"],
-  killed: ["stop", "is-quiet", "stopped"],
-  unknown: ["hand", "is-quiet", "ended, outcome unknown"],
-};
-
-/** Return icon, class and word for the state of a run. */
-export function stateOfRun(run) {
-  if (run.endedAt && run.state === "killed" && run.status !== "timeout") return STATES.killed;
-  if (run.endedAt) return STATES[run.status] ?? STATES[run.state] ?? STATES.unknown;
-  return run.startedAt ? STATES.running : STATES.pending;
-}
+import { approvalCard, deliveryCard, pairingCard, stateOfRun } from "./cards.js";
 
 /** Make the panel. */
 export function makePanel({ state, go, act, readReport, close }) {
@@ -106,5 +85,14 @@ export function makePanel({ state, go, act, readReport, close }) {
     else drawTree(item.below, below, new Set([...above, run.sessionKey]));
   }
 
-  return { node, draw };
+  /** Open a run in the tree. */
+  function open(run) {
+    const details = tree.keyed?.get(run.runId)?.firstChild;
+    if (!details) return;
+    details.open = true;
+    details.scrollIntoView({ block: "nearest" });
+    details.firstChild.focus();
+  }
+
+  return { node, draw, open };
 }

@@ -2,7 +2,7 @@
 
 import { h, icon, iconButton, keyed, redraw, setText } from "../base/dom.js";
 import { nextTheme, theme } from "../base/theme.js";
-import { count, moment, oneLine } from "../base/texts.js";
+import { count, moment, oneLine, preview } from "../base/texts.js";
 import { nameOf, partsOf } from "./state.js";
 
 const THEMES = { system: ["half", "Theme: as the system"], light: ["sun", "Theme: light"], dark: ["moon", "Theme: dark"] };
@@ -104,7 +104,7 @@ export function makeSidebar({ state, seen, go, showHealth, showHelp }) {
     const last = row.messages?.at(-1);
     const facts = {
       name: nameOf(row, state.runs),
-      last: last ? oneLine(last.text, 120) : row.isNew ? "Nothing said yet" : "",
+      last: last ? preview(last.text) : row.isNew ? "Nothing said yet" : "",
       isMine: last?.role === "user",
       when: moment(row.updatedAt),
       activity: state.activity(row.key),
