@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-import pytest_trio
 
 from tests.web.browser import BrowserPage, open_browser_page, running_chromium
 
@@ -16,7 +15,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest_trio.trio_fixture
+@pytest.fixture
 async def page(browser: str) -> AsyncIterator[BrowserPage]:
     """A page with a storage of its own."""
     async with open_browser_page(browser) as opened:

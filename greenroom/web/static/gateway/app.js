@@ -242,6 +242,7 @@ async function send(text) {
   const now = state.chat(key);
   const mine = { id: crypto.randomUUID(), text, state: state.link.name === "open" ? "sending" : "offline" };
   now.sending.push(mine);
+  if (state.sessions.has(key)) state.sessions.get(key).messages = [{ role: "user", text }];
   draw();
   chat.toEnd();
   try {

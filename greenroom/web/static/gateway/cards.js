@@ -1,7 +1,7 @@
 // Cards about what waits for a person: questions about calls, people who ask to be paired, blocked deliveries.
 
 import { h, icon } from "../base/dom.js";
-import { moment, oneLine, span, visible } from "../base/texts.js";
+import { clock, moment, oneLine, span, visible } from "../base/texts.js";
 import { nameOf } from "./state.js";
 
 /** States of a run: icon, class and word. The word says the same as the color. */
@@ -71,7 +71,7 @@ export function deliveryCard(row, { act, state }) {
     { "aria-label": "A message that could not be sent" },
     h("h3", {}, icon("send"), h("span", {}, "Not sent to ", h("code", {}, oneLine([channel, account && account !== "default" ? account : "", peer, thread].filter(Boolean).join(" / "), 80)))),
     h("p", {}, oneLine(row.why || "the channel gave no reason", 240)),
-    h("div.by", {}, `${row.tries} ${row.tries === 1 ? "try" : "tries"} · due ${moment(row.dueAt)}${row.parts > 1 ? ` · ${row.partsTaken} of ${row.parts} parts sent` : ""}`),
+    h("div.by", {}, `${row.tries} ${row.tries === 1 ? "try" : "tries"} · since ${clock(row.dueAt)}${row.parts > 1 ? ` · ${row.partsTaken} of ${row.parts} parts sent` : ""}`),
     mayWrite
       ? h(
           "div.choices",

@@ -18,13 +18,14 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
   panelButton.append(badge);
   const entries = h("div.entries");
   const cards = h("div.asks", { "aria-label": "Questions", role: "group" });
-  const log = h("div.log", { tabindex: "0", role: "log", "aria-label": "Conversation", onscroll: drawJump }, entries, cards);
+  const log = h("div.log", { tabindex: "0", role: "log", "aria-label": "Conversation", onscroll: drawJump }, entries);
   const jump = h("button.jump", { type: "button", hidden: true, onclick: () => toEnd() }, icon("chevron"), "Newest");
   const node = h(
     "main.chat",
     {},
     h("header.bar", {}, iconButton("back", "All sessions", back, { class: "to-list" }), h("div.heading", {}, title, under), stop, panelButton),
     h("div.view", {}, log, jump),
+    cards,
   );
   let shownKey = null;
   let wasAtEnd = true;
@@ -56,11 +57,12 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     const run = state.runOf(key);
     const parent = row.spawnedBy ?? run?.requester;
     const activity = state.activity(key);
-    redraw(title, [nameOf(row, state.runs)], () => nameOf(row, state.runs));
+    const name = titleOf(row);
+    redraw(title, [name], () => name);
     const model = row.settings?.model ?? state.agents.find((agent) => agent.id === partsOf(key).agent)?.model;
     redraw(under, [key, parent, model, activity, row.label], () => [
       parent
-        ? h("button.crumb", { type: "button", onclick: () => go(parent) }, icon("back"), nameOf(state.sessions.get(parent) ?? { key: parent }, state.runs))
+        ? h("button.crumb", { type: "button", onclick: () => go(parent) }, icon("back"), titleOf(state.sessions.get(parent) ?? { key: parent }))
         : null,
       h("button.key", { type: "button", title: "Copy the key of this session", onclick: (event) => copied(event, key) }, oneLine(key, 120)),
       model ? h("span.model", {}, oneLine(model, 40)) : null,
@@ -68,6 +70,12 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     stop.hidden = !activity || !state.scopes.includes("write");
     badge.hidden = !state.waiting;
     badge.textContent = String(state.waiting);
+  }
+
+  /** The name of a session where its agent does not stand beside it. */
+  function titleOf(row) {
+    const { agent, kind } = partsOf(row.key);
+    return kind === "main" && !row.label ? agentName(state, agent) : nameOf(row, state.runs);
   }
 
   function entriesOf(key) {
@@ -134,9 +142,9 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     day: ({ at }) => h("div.day", {}, h("span", {}, new Date(at).toLocaleDateString([], { weekday: "long", day: "numeric", month: "long" }))),
     user: (entry) => said("user", "You", entry),
     other: (entry) => said("user other", `From ${oneLine(originOf(entry.origin), 60)}`, entry),
-    assistant: (entry) => said("assistant", "Agent", entry),
+    assistant: (entry) => said("assistant", agentOf(), entry),
     live: (entry) => {
-      const element = said("assistant live", "Agent", entry);
+      const element = said("assistant live", agentOf(), entry);
       if (entry.isHoled) element.querySelector(".text").prepend(h("p.hole", {}, "… the beginning comes with the whole reply"));
       return element;
     },
@@ -168,6 +176,10 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     reading: ({ isFailed }) => (isFailed ? h("div.note.bad", {}, icon("alert"), h("span", {}, "The conversation could not be read.")) : skeleton()),
     empty: ({ session }) => emptyChat(state, session),
   };
+
+  function agentOf() {
+    return agentName(state, partsOf(state.current).agent);
+  }
 
   function isAtEnd() {
     return log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_PX;
@@ -248,17 +260,20 @@ function toolsOf(steps) {
   );
 }
 
+function agentName(state, id) {
+  return oneLine(state.agents.find((each) => each.id === id)?.name ?? id, 40);
+}
+
 function skeleton() {
   return h("div.skeleton", { role: "status", "aria-label": "Reading the conversation" }, h("i"), h("i"), h("i"));
 }
 
 function emptyChat(state, key) {
-  const agent = state.agents.find((each) => each.id === partsOf(key).agent);
   return h(
     "div.blank",
     {},
     icon("chat"),
-    h("h2", {}, `Talk to ${oneLine(agent?.name ?? partsOf(key).agent, 40)}`),
+    h("h2", {}, `Talk to ${agentName(state, partsOf(key).agent)}`),
     h("p", {}, "Nothing was said here yet. Write a message below, or ", h("kbd", {}, "/"), " for commands."),
   );
 }

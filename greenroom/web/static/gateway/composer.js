@@ -17,8 +17,7 @@ export function makeComposer({ state, send }) {
     "aria-label": "Message",
     placeholder: "Write a message",
     autocomplete: "off",
-    role: "combobox",
-    "aria-expanded": "false",
+    "aria-haspopup": "listbox",
     "aria-controls": "commands",
     "aria-autocomplete": "list",
     oninput: () => {
@@ -89,7 +88,6 @@ export function makeComposer({ state, send }) {
       ),
     );
     options.hidden = false;
-    text.setAttribute("aria-expanded", "true");
     choose(0);
     return undefined;
   }
@@ -110,7 +108,6 @@ export function makeComposer({ state, send }) {
 
   function hide() {
     options.hidden = true;
-    text.setAttribute("aria-expanded", "false");
     text.removeAttribute("aria-activedescendant");
   }
 

@@ -22,8 +22,9 @@ export function makePanel({ state, go, act, readReport, close }) {
   );
 
   function draw(key) {
+    const here = new Set(state.questionsOf(key)); // they stand above the composer
     const cards = [
-      ...(state.scopes.includes("approve") ? [...state.approvals.values()].map((ask) => ({ key: `a:${ask.approvalId}`, make: () => approvalCard(ask, { state, act, go }) })) : []),
+      ...(state.scopes.includes("approve") ? [...state.approvals.values()].filter((ask) => !here.has(ask)).map((ask) => ({ key: `a:${ask.approvalId}`, make: () => approvalCard(ask, { state, act, go }) })) : []),
       ...state.pairings.filter((row) => !row.approved).map((row) => ({ key: `p:${row.channel}:${row.accountId}:${row.sender}`, make: () => pairingCard(row, { act }) })),
       ...state.blocked().map((row) => ({ key: `d:${row.deliveryId}:${row.tries}`, make: () => deliveryCard(row, { act, state }) })),
     ];
@@ -64,9 +65,9 @@ export function makePanel({ state, go, act, readReport, close }) {
       h("small", {}, word, took ? ` · ${took}` : ""),
     ]);
     const asks = state.questionsOf(run.sessionKey).length;
-    summary.classList.toggle("asks", asks > 0);
+    summary.classList.toggle("has-question", asks > 0);
     redraw(more, [run, asks], () => [
-      h("p.task", {}, visible(run.task ?? "")),
+      run.task && run.task !== run.label ? h("p.task", {}, visible(run.task)) : null,
       run.error ? h("div.note.bad", {}, icon("alert"), h("span", {}, visible(run.error))) : null,
       run.reply ? h("div.report", {}, h("h4", {}, "Report"), h("div.text", {}, rich(run.reply))) : null,
       h("p.by", {}, [run.createdAt ? `asked ${clock(run.createdAt)}` : "", run.endedAt ? `ended ${clock(run.endedAt)}` : "", asks ? count(asks, "question") : ""].filter(Boolean).join(" · ")),

@@ -104,7 +104,7 @@ export function makeSidebar({ state, seen, go, showHealth, showHelp }) {
     const last = row.messages?.at(-1);
     const facts = {
       name: nameOf(row, state.runs),
-      last: last ? preview(last.text) : row.isNew ? "Nothing said yet" : "",
+      last: last ? preview(last.text) : state.activity(row.key) === "working" ? "Working…" : row.isNew ? "Nothing said yet" : "",
       isMine: last?.role === "user",
       when: moment(row.updatedAt),
       activity: state.activity(row.key),
@@ -161,7 +161,7 @@ function drawHealth(node, state) {
     return [
       h("span.state", { class: mark }),
       h("span.words", {}, words),
-      status ? h("small", {}, `${count(status.sessions.open, "session")} open · ${status.runs} running`) : null,
+      status ? h("small", {}, `${status.sessions.open} open · ${status.runs} running`) : null,
       status ? h("small.version", {}, oneLine(status.version, 20)) : null,
     ];
   });

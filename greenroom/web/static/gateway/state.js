@@ -190,6 +190,7 @@ export class State {
     this.runs.set(payload.runId, { ...this.runs.get(payload.runId), ...payload });
     const row = this.sessions.get(key);
     if (row) row.updatedAt = Math.max(row.updatedAt, payload.endedAt ?? payload.startedAt ?? payload.createdAt ?? 0);
+    if (row && payload.phase === "accepted" && !payload.requester && payload.task) row.messages = [{ role: "said", text: payload.task }];
     if (row && payload.phase === "end") row.isBusy = this.openRuns(key).length > 0;
     if (payload.phase === "start" && !payload.requester) return ["status", `history:${key}`];
     if (payload.phase === "end" && payload.requester) return ["status", `report:${payload.runId}`, `history:${key}`];
