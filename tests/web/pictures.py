@@ -13,8 +13,7 @@ from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKin
 from greenroom.models import Call, Say
 from greenroom.testing import ReceivedRequest, StreamReply, open_messages_server
 from tests.web.browser import BrowserPage, open_browser_page, running_chromium
-from tests.web.served_gateway import CONFIG, PageHouse, open_page_house
-from tests.web.test_gateway_page import last_text
+from tests.web.served_gateway import CONFIG, PageHouse, last_text, open_page_house
 
 NAMED: Final = (
     CONFIG.replace("maxConcurrent: 1", "maxConcurrent: 4")

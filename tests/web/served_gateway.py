@@ -18,7 +18,7 @@ from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.record._machines import SendResult
 from greenroom.gateway.routing._chat_messages import Outbound, SendReceipt
 from greenroom.testing import ReceivedRequest, open_messages_server
-from greenroom.web import page_endpoints
+from greenroom.web._page_files import page_endpoints
 from tests.gateway.process.town import ChatService, MemoryChannel
 
 Play = Callable[[ReceivedRequest], Any]
@@ -42,6 +42,16 @@ CONFIG: Final = """{
   commands: {ownerAllowFrom: ['ops:ann']},
   models: {providers: {anthropic: {baseUrl: 'URL', apiKey: 'sk-ant-test'}}},
 }"""
+
+
+def last_text(request: ReceivedRequest) -> str:
+    """Return the texts of the last message of a request."""
+    content = request.body["messages"][-1]["content"]
+    return (
+        content
+        if isinstance(content, str)
+        else "\n".join(str(each.get("text") or each.get("content")) for each in content)
+    )
 
 
 @attrs.define(eq=False)

@@ -16,7 +16,7 @@ from greenroom.models import Call
 from greenroom.serving import Request, Resource, Response, Tcp, open_server
 from greenroom.testing import ReceivedRequest, StreamReply, open_messages_server
 from tests.web.browser import BrowserPage
-from tests.web.served_gateway import open_page_house, open_played_house
+from tests.web.served_gateway import last_text, open_page_house, open_played_house
 
 more = pytest.mark.skipif(
     os.environ.get("BROWSER_TESTS") != "demanded",
@@ -57,16 +57,6 @@ ATTEMPTS: Final = (
 )
 READY: Final = "document.querySelector('.composer') && !document.querySelector('.skeleton')"
 ANSWERED: Final = "document.querySelector('.said.assistant:not(.live)')"
-
-
-def last_text(request: ReceivedRequest) -> str:
-    """Return the texts of the last message of a request."""
-    content = request.body["messages"][-1]["content"]
-    return (
-        content
-        if isinstance(content, str)
-        else "\n".join(str(each.get("text") or each.get("content")) for each in content)
-    )
 
 
 def play(request: ReceivedRequest) -> Any:

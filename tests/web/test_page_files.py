@@ -10,8 +10,7 @@ import trio
 
 from greenroom.serving import Tcp, open_server
 from greenroom.serving._endpoints import SECURITY_HEADERS
-from greenroom.web import page_endpoints
-from greenroom.web._page_files import CONTENT_TYPES, page_files
+from greenroom.web._page_files import CONTENT_TYPES, page_endpoints, page_files
 
 FILES: Final = page_files("gateway")
 SCRIPTS: Final = {path: body.decode() for path, (_, body) in FILES.items() if path.endswith(".js")}
@@ -46,6 +45,7 @@ async def get(port: int, path: str, *lines: str) -> tuple[int, dict[str, str], b
     return int(first.split()[1]), headers, body
 
 
+@pytest.mark.promise("A25-f")
 async def test_each_file_is_served_with_its_type_and_the_policy_and_nothing_else_is() -> None:
     async with open_server(page_endpoints("gateway"), listen=[Tcp()]) as server:
         port = int(server.addresses[0].rpartition(":")[2])
@@ -53,6 +53,9 @@ async def test_each_file_is_served_with_its_type_and_the_policy_and_nothing_else
         for path, (content_type, body) in FILES.items():
             status, headers, served = await get(port, path)
             assert (status, headers["content-type"], served) == (200, content_type, body)
+            assert "script-src 'self';" in headers["content-security-policy"]
+            assert "default-src 'none';" in headers["content-security-policy"]
+            assert "require-trusted-types-for 'script'" in headers["content-security-policy"]
             assert {name: headers[name.lower()] for name in SECURITY_HEADERS} == SECURITY_HEADERS
         for path in ELSEWHERE:
             status, headers, served = await get(port, path)
@@ -60,6 +63,7 @@ async def test_each_file_is_served_with_its_type_and_the_policy_and_nothing_else
             assert len(served) < 40
 
 
+@pytest.mark.promise("A25-f")
 @pytest.mark.parametrize(
     ("status", "lines"),
     [
