@@ -32,7 +32,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-browser test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -110,6 +110,12 @@ test-channels: setup-dev ## install ngircd and Synapse, then run the tests of ch
 	@test -x $(SYNAPSE)/bin/python || $(PYTHON) -m venv $(SYNAPSE)
 	@$(SYNAPSE)/bin/python -c 'import synapse' 2>/dev/null || $(SYNAPSE)/bin/python -m pip install --quiet 'matrix-synapse>=1.163,<2'
 	@CHANNEL_SERVERS=demanded SYNAPSE_PYTHON=$(CURDIR)/$(SYNAPSE)/bin/python $(BIN)/python -m pytest -q tests/gateway/channels --durations 5 $(ARGS)
+
+# Chromium from the system's packages. Without it these tests are skipped, and with it `make test` runs some of them.
+CHROMIUM := command -v chromium || command -v chromium-browser || command -v google-chrome
+test-browser: setup-dev ## install chromium, then run the tests of pages in it (1 min)
+	@{ $(CHROMIUM); } >/dev/null || apt-get install -y --no-install-recommends chromium || { echo 'test-browser needs chromium: run `sudo apt-get install chromium`'; exit 1; }
+	@BROWSER_TESTS=demanded $(BIN)/python -m pytest -q tests/web --durations 5 $(ARGS)
 
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tools.mutants $(ARGS)
