@@ -16,29 +16,22 @@ import attrs
 from greenroom.agents import AgentDefinition
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import AgentConfig, DefaultAgent, ToolRules
+from greenroom.gateway.config._checks import placed_secrets
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._values import ModelSetting
+from greenroom.gateway.keepers._session_models import effort_for, model_settings
 from greenroom.gateway.policy._tool_policy import tools_of
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
+from greenroom.gateway.runs._child_models import find_model, own_model
 from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.models import Model
+from greenroom.models.choice import ModelNames
 from greenroom.tools import Tool
 
 MAIN_LANE: Final = "main"
 CHILD_LANE: Final = "subagent"
 CRON_LANE: Final = "cron"
-DEFAULT_MODEL: Final = "sonnet"
-EFFORTS: Final[Mapping[str, str | None]] = {
-    "off": None,
-    "minimal": "low",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "xhigh",
-    "max": "max",
-}
-"""The effort of a level of thinking."""
-
 OpenModel = Callable[[str, str], Model]
 """Returns the model for an agent id and a reference."""
 ToolsFor = Callable[[SessionKey], Iterable[Tool]]
@@ -86,6 +79,8 @@ class AgentSetup:
     agent: AgentConfig
     row: SessionRow
     key: SessionKey
+    secret_variables: tuple[str, ...] = ()
+    """Variables that the credentials of its agent name."""
 
     @property
     def defaults(self) -> DefaultAgent:
@@ -93,13 +88,12 @@ class AgentSetup:
         return self.config.agents.defaults
 
     @property
-    def model(self) -> str:
-        """The reference of its model."""
-        said = self.row.settings.get("model")
-        if said:
-            return str(said)
-        setting = self.agent.model or self.defaults.model
-        return DEFAULT_MODEL if setting is None else setting.primary
+    def model(self) -> ModelSetting:
+        """Its model, and what is asked in its place; a reference that no provider has any more is left out of the latter."""
+        setting = own_model(self.config, self.key.agent, self.row.settings)
+        known = (find_model(self.config, each) for each in setting.fallbacks)
+        names = dict.fromkeys(ModelNames().exact(each) for each in known if each is not None)
+        return ModelSetting(primary=setting.primary, fallbacks=tuple(names))
 
     @property
     def thinking(self) -> str | None:
@@ -150,22 +144,29 @@ class AgentSetup:
             origin_class=origin_class_of(self.config, self.key, spawned_by=spawned_by),
             room=room_of(self.config, self.key),
         )
-        thinking = self.thinking
         return AgentDefinition(
             name=self.key.agent,
             system_prompt=prompt,
             disallowed_tools=tuple(offered.why),
-            effort=None if thinking is None else EFFORTS.get(thinking),
+            effort=effort_for(self.model.primary, self.thinking),
         )
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of its sessions."""
         return {
             "env": {**self.defaults.env, **self.agent.env},
+            "pass_env": [f"!{name}" for name in self.withheld],
+            "models": model_settings(self.config, self.model, self.thinking),
             "recovery": {"cut_turns": "leave"},
             "schedules": {"enabled": False},
             "sandbox": self.sandbox(),
         }
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The variables of the gateway that no program of its sessions gets: those that references to secrets name."""
+        named = (secret.reference[0] for _, secret in placed_secrets(self.config) if secret.kind == "env")
+        return tuple(dict.fromkeys((*named, *self.secret_variables)))
 
     def sandbox(self) -> dict[str, Any]:
         """Return the sandbox of its sessions' commands, with the keys of the shell tool."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -14,8 +15,10 @@ from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import AgentSetup, OpenModel, ToolsFor, agent_of, sessions_folder
 from greenroom.gateway.keepers._box_items import MODE
 from greenroom.gateway.keepers._context_files import read_prompt
+from greenroom.gateway.keepers._credentials import credential_variables
 from greenroom.gateway.keepers._kept_session import Opener, OpenOrder, TurnPlace
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._session_models import NamedModels
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -23,6 +26,7 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
 from greenroom.mailbox import Lane
+from greenroom.models import Model
 from greenroom.store import new_uuid
 
 
@@ -46,8 +50,8 @@ class KeeperParts:
     opener: Opener
     on_broken: Callable[[str, str], object] | None = None
     look_up: LookUp = look_up
-    mask: Callable[[str], str] = str
-    """Hides secrets in texts that are shown."""
+    secrets: Callable[[], Collection[str]] = tuple
+    """Returns the secrets that the gateway has read."""
 
     def now(self) -> float:
         """Return the wall clock, in seconds since 1970."""
@@ -63,9 +67,23 @@ async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace)
         turn_place: What each of its turns enters.
     """
     row, config = parts.record.registry.sessions[str(key)], parts.config()
-    setup = AgentSetup(config=config, agent=agent_of(config, key.agent), row=row, key=key)
+    named = partial(credential_variables, config, key.agent, state_folder=parts.state_folder, base=parts.base)
+    setup = AgentSetup(
+        config=config,
+        agent=agent_of(config, key.agent),
+        row=row,
+        key=key,
+        secret_variables=await parts.ports.blocking.run(named),
+    )
     workspace = setup.workspace(parts.base)
     prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
+
+    def open_model() -> Model:
+        chosen = setup.model
+        model = parts.open_model(key.agent, chosen.primary)
+        others = {name: parts.open_model(key.agent, name) for name in chosen.fallbacks}
+        return NamedModels(model, others) if others else model
+
     tools = tuple(parts.tools_for(key))
     return OpenOrder(
         key=str(key),
@@ -77,9 +95,10 @@ async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace)
         settings=setup.settings(),
         sources=setup.sources,
         permission_mode=setup.permission_mode,
-        model=lambda: parts.open_model(key.agent, setup.model),
+        model=open_model,
         store=parts.store,
         turn_place=turn_place,
+        secrets=parts.secrets,
         ports=parts.ports,
     )
 

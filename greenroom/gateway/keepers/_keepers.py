@@ -9,19 +9,16 @@ crashes too often is broken, and no other one notices.
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import attrs
 import trio
 
-from greenroom.containment import Secrets
 from greenroom.core.ports import Ports
-from greenroom.gateway._gateway_errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import stored_item, waiting_item
@@ -38,9 +35,7 @@ from greenroom.gateway.keepers._session_changes import (
     needs_reopening,
     patch_session,
     reset_session,
-    run_folder,
 )
-from greenroom.gateway.keepers._session_history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop
 from greenroom.gateway.keepers._turn_requests import ask_aside, stop_turn
@@ -98,35 +93,6 @@ class KeeperSet:
     def open_count(self) -> int:
         """Number of sessions in memory."""
         return len(self._actors.open)
-
-    async def read_history(
-        self, session: str, *, limit: int = DEFAULT_LIMIT, include_tools: bool = False, before: int | None = None
-    ) -> History:
-        """Return the newest messages of a session, without opening it; secrets are masked, and long texts cut.
-
-        Args:
-            session: A session key, or the id of a session.
-            limit: Number of messages, from 1 to 200.
-            include_tools: True for calls and results of tools as well.
-            before: `next_offset` of a former answer, for older messages.
-
-        Raises:
-            NotFound: There is no such session.
-        """
-        sessions = self._parts.record.registry.sessions
-        row = sessions.get(session) or next((row for row in sessions.values() if row.session_id == session), None)
-        if row is None:
-            raise NotFound(f"unknown session {session!r}")
-        read = partial(
-            read_messages,
-            run_folder(self._parts, row),
-            limit=limit,
-            include_tools=include_tools,
-            before=before,
-            mask=self._parts.mask,
-        )
-        messages, next_offset = await self._parts.ports.blocking.run(read)
-        return History(session=row.key, session_id=row.session_id, messages=messages, next_offset=next_offset)
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -401,7 +367,7 @@ async def open_keepers(
     opener: Opener = open_kept,
     find_fate: LookUp = look_up,
     on_broken: Callable[[str, str], object] | None = None,
-    mask: Mask | None = None,
+    secrets: Callable[[], Collection[str]] = tuple,
 ) -> AsyncIterator[KeeperSet]:
     """Open the sessions of a gateway; leaving the block ends what runs, and leaves turns to be resumed.
 
@@ -414,7 +380,7 @@ async def open_keepers(
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
         opener, find_fate: Open a session, and tell what became of an item; for tests.
         on_broken: Called with the key of a session that cannot be kept, and the reason.
-        mask: Hides secrets in what `read_history` returns; by default those of the environment.
+        secrets: Returns the secrets that the gateway has read, which sessions mask in what they record.
     """
     parts = KeeperParts(
         config=config,
@@ -431,7 +397,7 @@ async def open_keepers(
         opener=opener,
         look_up=find_fate,
         on_broken=on_broken,
-        mask=mask or Secrets(os.environ).mask,
+        secrets=secrets,
     )
     async with (
         open_runtime(ports=ports, recorder=record.journal.recorder, check_open=record.journal.check_open) as runtime,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, final
@@ -106,9 +106,12 @@ class OpenOrder:
     sources: tuple[str, ...] = ()
     permission_mode: str
     model: Callable[[], Model]
+    """Returns its model; it blocks."""
     store: InboxStore
     turn_place: TurnPlace
     ports: Ports
+    secrets: Callable[[], Collection[str]] = attrs.field(default=tuple, repr=False)
+    """Returns the secrets of the gateway that are known once the model is there."""
 
 
 Opener: TypeAlias = Callable[[OpenOrder], AbstractAsyncContextManager[KeptSession]]
@@ -209,7 +212,7 @@ async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
     folder = order.runs / order.session_id
     has_any = await order.ports.blocking.run(_has_conversation, folder)
     async with open_session(
-        model=lambda *_: order.model(),
+        model=await order.ports.blocking.run(order.model),
         cwd=order.workspace,
         runs=order.runs,
         main=order.main,
@@ -226,5 +229,6 @@ async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
         trusts_store=True,
         box=order.key,
         turn_place=order.turn_place,
+        secrets=order.secrets(),
     ) as session:
         yield GreenroomSession(session)

@@ -13,9 +13,10 @@ from typing import Final
 from greenroom.core import JournalError, UsageError
 from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.announce._queue_plan import QueueMode
-from greenroom.gateway.keepers._agent_setup import EFFORTS, sessions_folder
+from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
+from greenroom.gateway.keepers._session_models import EFFORTS
 from greenroom.gateway.keepers._turn_lookup import TRANSCRIPT
 from greenroom.gateway.keepers._turn_reporter import unread_end
 from greenroom.gateway.record._archive_names import archived_transcript
@@ -69,9 +70,10 @@ async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], l
         _check(name, value)
     parts = keeper.parts
     label = None if label is None else read_label(label)
-    await parts.record.write(
-        SessionPatched(at_s=parts.now(), session=keeper.name, settings=dict(settings), label=label)
-    )
+    changed = dict(settings)
+    if "model" in changed and keeper.row.settings.get("fallbacks"):
+        changed["fallbacks"] = None  # those of the former model
+    await parts.record.write(SessionPatched(at_s=parts.now(), session=keeper.name, settings=changed, label=label))
 
 
 def needs_reopening(settings: Mapping[str, object]) -> bool:

@@ -46,11 +46,6 @@ def transcript_path(run_folder: Path) -> Path:
     return archived[-1] if archived else path
 
 
-def transcript_lines(run_folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the transcript of a session, archived or not; a torn one is left out. It blocks."""
-    return _lines(transcript_path(run_folder))
-
-
 def look_up(run_folder: Path, item: str) -> ItemFate:
     """Return what became of an item of a session. It blocks."""
     path = transcript_path(run_folder)

@@ -12,7 +12,6 @@ from greenroom.gateway.commands._command_texts import SEND_WAIT_S, SendOutcome, 
 from greenroom.gateway.commands._subagent_texts import LogMessage
 from greenroom.gateway.keepers._agent_setup import lane_of
 from greenroom.gateway.process._gateway_parts import GatewayParts
-from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._session_key import SessionKey
@@ -140,15 +139,16 @@ class _Wired:
 
     async def log(self, session: str, limit: int, with_tools: bool) -> Sequence[LogMessage]:  # noqa: FBT001 - likewise
         parts = self._find()
-        history = await read_history(
-            parts.folder.path,
-            parts.registry.sessions[session],
-            blocking=parts.ports.blocking,
-            mask=parts.secrets.mask,
-            limit=limit,
-            has_tools=with_tools,
-        )
-        return [LogMessage(is_user=each["role"] == "user", text=each["text"]) for each in history["messages"]]
+        row = parts.registry.sessions[session]
+        page = await parts.view.read_page(row, limit=limit, detail="results" if with_tools else "texts")
+        return [
+            LogMessage(
+                is_user=each.role == "user",
+                text=each.as_text()["text"],
+                is_tool=bool(each.blocks) and all(block.kind != "text" for block in each.blocks),
+            )
+            for each in page.messages
+        ]
 
     async def answer(self, id_: str, answer: ApprovalWord, who: str) -> tuple[AnswerReceipt, QuestionEnd | None]:
         desk = self._find().approvals

@@ -52,6 +52,7 @@ from greenroom.gateway.rpc._rpc import Rpc, open_rpc
 from greenroom.gateway.rpc._rpc_tokens import Tokens
 from greenroom.gateway.runs._deliveries import open_deliveries, route_name
 from greenroom.gateway.runs._run_service import Runs
+from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._group_context import GroupContext
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception
@@ -158,12 +159,13 @@ class GatewayOpening:
                         lanes=lanes,
                         watcher=TurnWatch(runs, feed, record.registry),
                         on_event=feed.hear_session,
-                        open_model=self._options.open_model or GatewayModels(self._config, self._secrets).open_model,
+                        open_model=self._options.open_model or self._models().open_model,
                         tools_for=wiring.tools_for,
                         ports=self._ports,
                         state_folder=self._held.folder.path,
                         base=self._config.reading.path.parent,
                         opener=wiring.open_asking,
+                        secrets=self._secrets.known,
                     ) as keepers,
                     runs.serve(keepers),
                     open_bare_nursery() as nursery,
@@ -184,6 +186,15 @@ class GatewayOpening:
         finally:
             with trio.CancelScope(shield=True):
                 await store.aclose()
+
+    def _models(self) -> GatewayModels:
+        return GatewayModels(
+            self._config,
+            self._secrets,
+            state_folder=self._held.folder.path,
+            base=self._config.reading.path.parent,
+            environ=self._options.environ,
+        )
 
     async def _assemble(self, below: PartsBelow, wiring: HostWiring, log: GatewayLog, tokens: Tokens) -> GatewayParts:
         record, ports = below.record, self._ports
@@ -220,6 +231,15 @@ class GatewayOpening:
             approvals=wiring.questions.desk,
             commands=ChatCommands(wiring.command_host()),
             reception=reception,
+            view=SessionView(
+                config=self._config,
+                registry=record.registry,
+                lanes=below.lanes,
+                ports=ports,
+                state=self._held.folder.path,
+                mask=self._secrets.mask,
+                hears_others=wiring.hears_others,
+            ),
             jobs=ClockJobs(record, self._config, ports.clock, runner),
             stop=self._stop,
             started_s=self._started_s,

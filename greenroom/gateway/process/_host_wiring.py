@@ -18,7 +18,6 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._chat_messages import Inbound
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.tools._session_tools import session_tools
-from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._approval_desk import ApprovalDesk, QuestionEnd, ToolQuestion, question_text
 from greenroom.gateway.trust._chat_admission import may_invite
 from greenroom.gateway.trust._question_relay import QuestionRelay
@@ -86,22 +85,11 @@ class HostWiring:
     def tools_for(self, key: SessionKey) -> Iterable[Tool]:
         """Return the tools that there are for a session."""
         parts = self._parts
-        return (*STANDARD_TOOLS, *session_tools(key, parts.runs, self._view(parts)))
+        return (*STANDARD_TOOLS, *session_tools(key, parts.runs, parts.view))
 
-    def _view(self, parts: GatewayParts) -> SessionView:
-        return SessionView(
-            config=parts.config,
-            registry=parts.registry,
-            lanes=parts.lanes,
-            ports=parts.ports,
-            state=parts.folder.path,
-            mask=parts.secrets.mask,
-            hears_others=lambda key: self._hears_others(parts, key),
-        )
-
-    @staticmethod
-    def _hears_others(parts: GatewayParts, key: SessionKey) -> bool:
+    def hears_others(self, key: SessionKey) -> bool:
         """Return True if others than owners can write to a session, or to one that it descends from."""
+        parts = self._parts
 
         def spawned_by(child: str) -> str:
             row = parts.registry.sessions.get(child)

@@ -11,7 +11,6 @@ from greenroom.gateway.config._checks import agents_of, default_agent
 from greenroom.gateway.process._clock_runner import last_route
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.process._shown_rows import shown_run, shown_session
-from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
 from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Sender
@@ -185,16 +184,12 @@ class SessionMethods:
     async def _history(
         self, row: SessionRow, limit: int, *, has_tools: bool, before: int | None = None
     ) -> dict[str, Any]:
-        parts = self._parts
-        return await read_history(
-            parts.folder.path,
-            row,
-            blocking=parts.ports.blocking,
-            mask=parts.secrets.mask,
-            limit=limit,
-            before=before,
-            has_tools=has_tools,
+        page = await self._parts.view.read_page(
+            row, limit=limit, before=before, detail="results" if has_tools else "texts"
         )
+        more = {} if page.before is None else {"nextOffset": page.before}
+        messages = [message.as_text() for message in page.messages]
+        return {"sessionKey": row.key, "sessionId": row.session_id, "messages": messages, **more}
 
     async def list_sessions(self, call: RpcCall, asked: params.SessionsListParams) -> Answer:
         """Return the sessions, those that were used last first; no session is opened for that."""

@@ -11,6 +11,7 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.core.ports import Ports
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._session_history import HistoryDetail, HistoryPage, Mask, read_page
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._registry import Registry
@@ -26,7 +27,6 @@ from greenroom.gateway.routing._session_key import (
 )
 from greenroom.gateway.runs._child_models import own_model, own_thinking
 from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
-from greenroom.gateway.tools._recall import Mask, RecalledPage, recall
 from greenroom.gateway.tools._visibility import Viewer, is_shared, refusal, viewer_of
 
 KINDS: Final[Mapping[type, str]] = {
@@ -88,11 +88,20 @@ class SessionView:
         """Return where the transcript of a session is."""
         return transcript_place(self.state, row.key, row.session_id, row.transcript or TRANSCRIPT)
 
-    async def recall(self, row: SessionRow, *, limit: int, offset: int = 0, with_tools: bool = False) -> RecalledPage:
-        """Return messages of a session, in a thread."""
+    async def read_page(
+        self,
+        row: SessionRow,
+        *,
+        limit: int,
+        before: int | None = None,
+        skip: int = 0,
+        detail: HistoryDetail = "texts",
+    ) -> HistoryPage:
+        """Return messages of a session, in a thread; the arguments are those of `read_page`."""
 
-        def read() -> RecalledPage:
-            return recall(self.transcript(row), limit=limit, offset=offset, with_tools=with_tools, mask=self.mask)
+        def read() -> HistoryPage:
+            place = self.transcript(row)
+            return read_page(place, limit=limit, before=before, skip=skip, detail=detail, mask=self.mask)
 
         return await self.ports.blocking.run(read)
 

@@ -10,11 +10,14 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from greenroom.core import UsageError
+from greenroom.core import ProviderError, UsageError
 from greenroom.gateway._gateway_errors import Conflict, NotFound
+from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._values import ModelSetting
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.models import PlaybookModel
+from greenroom.models import Model, PlaybookModel, ScriptedModel
 from greenroom.tasks import TaskState
 from tests.gateway.keepers.keeping import MAIN, Gateway, opened, uuid
 
@@ -46,6 +49,27 @@ async def test_a_reset_waits_for_the_turn_and_begins_an_empty_conversation(
             (row.session_id, "1 messages"),
         ]
         assert transcripts(gateway) == ["main.jsonl", "main.jsonl.deleted.2026-01-01T00-00-10.000Z"]
+
+
+async def test_a_fallback_answers_a_turn_and_is_named(tmp_path: Path, autojump_clock: MockClock) -> None:
+    missing = ProviderError("no such model", kind="not_found", is_retryable=False)
+
+    def open_model(_: str, reference: str) -> Model:
+        return ScriptedModel([missing, "Me again."] if reference == "sonnet" else ["I stand in."], name=reference)
+
+    model = ModelSetting(primary="sonnet", fallbacks=("unknown/model", "haiku"))
+    config = GatewayConfig(agents=AgentsConfig(defaults=DefaultAgent(model=model)))
+    async with opened(tmp_path, open_model=open_model, config=config) as gateway:
+        await gateway.say("First.", uuid(1))
+        await gateway.watcher.wait_ends(1)
+        await gateway.say("Second.", uuid(2))
+        await gateway.watcher.wait_ends(2)
+
+        assert [end.reply for end in gateway.watcher.ends] == ["I stand in.", "Me again."]
+        assert [[(each.model, each.is_fallback) for each in end.requests] for end in gateway.watcher.ends] == [
+            [("claude-haiku-5-5", True)],
+            [("sonnet", False)],
+        ]
 
 
 async def test_a_patch_counts_from_the_next_turn_and_survives_a_restart(

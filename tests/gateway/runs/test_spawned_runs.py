@@ -438,7 +438,7 @@ async def test_a_turn_that_is_not_resumed_is_told_to_its_person(autojump_clock: 
 
 
 def test_prices_are_those_of_the_configuration_only() -> None:
-    from greenroom.gateway.runs._completions import gateway_pricing
+    from greenroom.gateway.keepers._session_models import gateway_pricing
 
     cost = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
     values = {"models": {"providers": {"anthropic": {"models": [{"id": "claude-a", "cost": cost}]}}}}

@@ -18,10 +18,10 @@ from trio.testing import MockClock
 from greenroom.core.ports import InlineBlocking
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import config_converter
+from greenroom.gateway.keepers._session_history import MAX_BYTES, read_page
 from greenroom.gateway.record._gateway_events import SessionArchived, SessionMade
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.routing._session_key import SessionKey, child_key, direct_key, main_key, room_key
-from greenroom.gateway.tools._recall import MAX_ANSWER, recall
 from greenroom.gateway.tools._session_tools import session_tools
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.tools._visibility import refusal
@@ -307,10 +307,11 @@ def test_pages_of_a_history_reach_every_message(tmp_path_factory: Any, sizes: li
     seen: list[Any] = []
     offset: int | None = 0
     while offset is not None:
-        page = recall(path, limit=limit, offset=offset, mask=lambda text: text.replace("hunter2", "***"))
-        assert len(json.dumps(page.messages).encode()) <= MAX_ANSWER
-        seen = [*page.messages, *seen]
-        offset = page.next_offset
+        page = read_page(path, limit=limit, skip=offset, mask=lambda text: text.replace("hunter2", "***"))
+        rows = [message.as_row() for message in page.messages]
+        assert len(json.dumps(rows).encode()) <= MAX_BYTES
+        seen = [*rows, *seen]
+        offset = page.skip
 
     assert len(seen) == len(sizes)
     assert "hunter2" not in json.dumps(seen)
@@ -323,10 +324,10 @@ def test_a_message_of_many_blocks_is_replaced_by_a_marker(tmp_path: Path) -> Non
     block = {"type": "text", "text": "x" * 4_000}
     write_transcript(path, [{"type": "user", "message": {"content": [block] * 300}}])
 
-    page = recall(path, limit=5)
+    page = read_page(path, limit=5)
 
-    assert "bytes left out" in page.messages[0]["omitted"]
-    assert recall(tmp_path / "missing", limit=5).messages == ()
+    assert "bytes left out" in page.messages[0].as_row()["omitted"]
+    assert read_page(tmp_path / "missing", limit=5).messages == ()
 
 
 # --- sessions_send ------------------------------------------------------------------------------------------------------
