@@ -22,11 +22,12 @@ from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import stored_item, waiting_item
-from greenroom.gateway.keepers._input_store import check_room, record_input, store_input
+from greenroom.gateway.keepers._input_store import PEOPLE, check_room, record_input, store_input
 from greenroom.gateway.keepers._keeper_actors import KeeperActors
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
 from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
+from greenroom.gateway.keepers._reset_plan import reset_reason
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
 from greenroom.gateway.keepers._session_changes import (
     archive_session,
@@ -156,6 +157,8 @@ class KeeperSet:
         """
         self._parts.record.journal.check_open()
         await self.make(key)
+        if new.origin.kind in PEOPLE:
+            await self._begin_anew(str(key))
         keeper = self._actors.keeper(key)
         if keeper.row.state is SessionState.ARCHIVED:
             raise Conflict(f"session {keeper.name!r} is archived; it takes no messages")
@@ -185,6 +188,18 @@ class KeeperSet:
             keeper.items.remove(new.id)
         self._actors.wake(keeper)
         return is_new
+
+    async def _begin_anew(self, key: str) -> None:
+        """Reset a session whose conversation is over by the configuration, unless something is under way in it."""
+        row = self._parts.record.registry.sessions[key]
+        why = reset_reason(self._parts.config().session, row, self._parts.now())
+        keeper = self._actors.keepers.get(key)
+        if (
+            why
+            and row.state is not SessionState.ARCHIVED
+            and (keeper is None or (keeper.is_idle and not keeper.is_paused))
+        ):
+            await self.reset(key, who=f"session.reset ({why})")
 
     # --- turns --------------------------------------------------------------------------------------------------------
 

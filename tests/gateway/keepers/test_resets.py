@@ -1,0 +1,119 @@
+"""Conversations that begin anew by themselves: when, and in which sessions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import attrs
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._sections import ResetConfig, SessionConfig
+from greenroom.gateway.keepers._reset_plan import last_time, reset_reason
+from greenroom.gateway.record._rows import SessionRow
+from greenroom.gateway.routing._session_key import SessionKey, child_key, cron_key, direct_key, main_key, room_key
+from greenroom.inbox import AUTO_CONTINUATION
+from tests.gateway.keepers.keeping import MAIN, opened, uuid
+
+DAY_S = 86_400.0
+IDLE = SessionConfig(reset=ResetConfig(mode="idle", idle_minutes=60))
+DAILY = SessionConfig(reset=ResetConfig(mode="daily", at_hour=4), timezone="UTC")
+
+
+def row(key: SessionKey, *, began_s: float, person_s: float, used_s: float) -> SessionRow:
+    return SessionRow(key=str(key), session_id="s", made_s=0, began_s=began_s, person_s=person_s, used_s=used_s)
+
+
+@pytest.mark.parametrize(
+    ("config", "began_s", "person_s", "used_s", "now_s", "expected"),
+    [
+        (SessionConfig(), 0, 10, 10, 9 * DAY_S, ""),
+        (IDLE, 0, 100, 100, 3700, ""),
+        (IDLE, 0, 100, 100, 3701, "idle"),
+        (IDLE, 0, 100, 3600, 3701, "idle"),  # a run or an announcement is no use
+        (IDLE, 0, 0, 0, DAY_S, ""),  # nothing was said
+        (DAILY, 0, 100, 100, 4 * 3600 - 1, ""),
+        (DAILY, 0, 4 * 3600 - 1, 4 * 3600 - 1, 4 * 3600, "daily"),
+        (DAILY, 4 * 3600, 4 * 3600, 4 * 3600 + 1, DAY_S, ""),
+        (DAILY, 4 * 3600, 4 * 3600, 4 * 3600 + 1, DAY_S + 4 * 3600 + 1, "daily"),
+    ],
+)
+def test_a_conversation_is_over_at_an_hour_or_when_people_do_not_use_it(
+    config: SessionConfig, began_s: float, person_s: float, used_s: float, now_s: float, expected: str
+) -> None:
+    assert reset_reason(config, row(MAIN, began_s=began_s, person_s=person_s, used_s=used_s), now_s) == expected
+
+
+def test_only_sessions_of_people_begin_anew() -> None:
+    keys = {
+        main_key("main"): "idle",
+        direct_key("main", "ann", channel="irc"): "idle",
+        room_key("main", "irc", "group", "#r"): "idle",
+        child_key("main", uuid(1)): "",
+        cron_key("main", "news", ""): "",
+    }
+
+    found = {key: reset_reason(IDLE, row(key, began_s=0, person_s=0, used_s=1), DAY_S) for key in keys}
+
+    assert found == keys
+
+
+@given(
+    now_s=st.floats(1.7e9, 1.9e9),
+    hour=st.integers(0, 23),
+    zone=st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata"]),
+)
+def test_the_last_time_of_an_hour_is_that_hour_within_a_day(now_s: float, hour: int, zone: str) -> None:
+    found = last_time(now_s, hour, ZoneInfo(zone))
+
+    assert now_s - DAY_S - 3600 <= found <= now_s
+    local = datetime.fromtimestamp(found, UTC).astimezone(ZoneInfo(zone))
+    is_skipped = local.utcoffset() != datetime.fromtimestamp(found - 3600, UTC).astimezone(ZoneInfo(zone)).utcoffset()
+    assert local.hour == hour or is_skipped
+
+
+@pytest.mark.promise("A24-e")
+async def test_an_idle_session_begins_anew_with_the_next_message_of_a_person(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    config = GatewayConfig(session=IDLE)
+    async with opened(tmp_path, lambda request: f"{len(request.messages)}", wait_s=10, config=config) as gateway:
+
+        async def say(number: int, after_s: float, **more: object) -> None:
+            await trio.sleep(after_s)
+            await gateway.say("Hi.", uuid(number), **more)
+            await gateway.watcher.wait_ends(number)
+
+        await say(1, 0)
+        await say(2, 3000)
+        await say(3, 3500, origin=AUTO_CONTINUATION)
+        former = gateway.record.registry.sessions[str(MAIN)].session_id
+        async with trio.open_nursery() as nursery:  # of two messages at once, the first one begins anew
+            await trio.sleep(200)
+            nursery.start_soon(gateway.say, "Again.", uuid(4))
+            nursery.start_soon(gateway.say, "And more.", uuid(5))
+        await gateway.watcher.wait_ends(4)
+
+        assert [end.reply for end in gateway.watcher.ends][:3] == ["1", "3", "5"]
+        assert int(gateway.watcher.ends[3].reply) < 3
+        fresh = gateway.record.registry.sessions[str(MAIN)]
+        assert {end.session_id for end in gateway.watcher.ends[3:]} == {fresh.session_id} != {former}
+        (archived,) = gateway.state.glob(f"agents/main/sessions/{former}/transcripts/*")
+        assert archived.name.startswith("main.jsonl.deleted.")
+
+
+async def test_a_turn_that_runs_is_never_cut_by_a_reset(tmp_path: Path, autojump_clock: MockClock) -> None:
+    config = GatewayConfig(session=attrs.evolve(IDLE, close_after_minutes=600))
+    async with opened(tmp_path, lambda request: f"{len(request.messages)}", wait_s=7200, config=config) as gateway:
+        await gateway.say("Take your time.", uuid(1))
+        await trio.sleep(4000)
+        await gateway.say("Still there?", uuid(2))
+        await gateway.watcher.wait_ends(1)
+
+        assert len({end.session_id for end in gateway.watcher.ends}) == 1
