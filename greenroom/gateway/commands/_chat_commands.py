@@ -48,8 +48,8 @@ class CommandHost:
     """Begins a new conversation; called with the key and who asks."""
     patch: Callable[[str, Mapping[str, Any]], Awaitable[object]]
     """Changes settings of a session."""
-    compact: Callable[[str, str], Awaitable[object]]
-    """Compacts a conversation; called with the key and who asks."""
+    compact: Callable[[str, str], Awaitable[bool]]
+    """Compacts a conversation; called with the key and who asks. Returns False if that goes on behind the answer."""
     send: Callable[[str, str, CommandCaller], Awaitable[SendOutcome]]
     """Gives a text to the session of a sub-agent as a run of its own, and waits at most 30 s for the reply."""
     log: Callable[[str, int, bool], Awaitable[Sequence[LogMessage]]]
@@ -123,8 +123,9 @@ class ChatCommands:
         return step.said
 
     async def _compact(self, step: steps.CompactChat, key: str, caller: CommandCaller) -> str:
-        await self._host.compact(key, caller.who)
-        return "The conversation is compacted."
+        if await self._host.compact(key, caller.who):
+            return "The conversation is compacted."
+        return "The conversation will be compacted when its turn has ended; that takes a while."
 
     async def _send(self, step: steps.SendToRun, key: str, caller: CommandCaller) -> str:
         return send_text(await self._host.send(step.session, step.text, caller))

@@ -386,7 +386,11 @@ class SessionKeeper:
         if self.is_busy:
             return
         self.items.is_shut = True
-        reporter.aside = aside = self.asides[0]
+        aside = self.asides[0]
+        if aside.is_compaction:
+            reporter.begin_compaction(aside)
+            return
+        reporter.aside = aside
         aside.item = session.send_aside(aside.text, reporter.refuses_tools)
 
     def end_asides(self) -> None:

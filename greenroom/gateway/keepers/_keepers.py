@@ -17,6 +17,7 @@ from typing import Any, final
 import attrs
 import trio
 
+from greenroom.core import UsageError
 from greenroom.core.ports import Ports
 from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.config._config import GatewayConfig
@@ -237,6 +238,31 @@ class KeeperSet:
         keeper.asides.append(aside)
         self._actors.wake(keeper)
         return await ask_aside(keeper, aside, within_s=within_s)
+
+    async def compact(self, key: str, *, within_s: float) -> bool:
+        """Replace the conversation of a session by a summary, once no turn of it runs; False if that takes longer than the wait.
+
+        Cancelled, or behind the wait, it is carried out all the same.
+
+        Args:
+            key: The session.
+            within_s: How long to wait for it.
+
+        Raises:
+            NotFound, Conflict: There is no such session, or it is archived.
+            UsageError: Nothing was said in it, or the model wrote no summary.
+        """
+        keeper = self._actors.known(key)
+        if keeper.row.state is SessionState.ARCHIVED:
+            raise Conflict(f"session {key!r} is archived")
+        if not keeper.row.person_s and keeper.row.used_s <= keeper.row.began_s:
+            raise UsageError("there is nothing to compact: the conversation has not begun")
+        compaction = self._actors.compact_soon(keeper)
+        with trio.move_on_after(within_s):
+            await compaction.ended.wait()
+        if compaction.error:
+            raise UsageError(f"cannot compact the conversation: {compaction.error}")
+        return compaction.ended.is_set()
 
     def resume_cut(self, key: str) -> None:
         """Resume the turn of a session that an earlier process did not finish, behind what people have said since.

@@ -12,7 +12,7 @@ import attrs
 
 from greenroom.actors import AbortStatus
 from greenroom.agents import AgentDefinition
-from greenroom.core import ActorEnded, TurnFailed, TurnKilled
+from greenroom.core import ActorEnded, JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.core.ports import Ports
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore
@@ -76,6 +76,9 @@ class KeptSession(Protocol):
 
     def send_aside(self, text: str, refuses_tools: RefusesTools) -> str:
         """Send a text, and return its id; each call is asked about, from then on."""
+
+    async def compact(self) -> str:
+        """Replace the conversation by a summary; return why that was not possible, empty if it was."""
 
     async def wait_handed(self) -> None:
         """Wait until everything that was handed in so far is with the main agent."""
@@ -179,6 +182,13 @@ class GreenroomSession:
             self.session.add_hooks(parse_callbacks(_HOOKS, HookSource("gateway", SourceKind.HOST), self._answer_call))
         self._refuses_tools = refuses_tools
         return self.session.send(text, origin=AUTO_CONTINUATION)
+
+    async def compact(self) -> str:
+        try:
+            await self.session.compact()
+        except (TurnFailed, TurnKilled, ActorEnded, UsageError, JournalError) as error:
+            return str(error)
+        return ""
 
     async def wait_handed(self) -> None:
         if self.session.inbox.is_behind:

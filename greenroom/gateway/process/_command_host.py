@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, Final, Literal, final
 
 from greenroom.core import UsageError
 from greenroom.gateway.commands import _chat_state as steps
@@ -22,6 +22,9 @@ from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, 
 from greenroom.gateway.trust._pairing import PairingResult
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.inbox import HUMAN
+
+COMPACT_WAIT_S: Final = 30.0
+"""Seconds that `/compact` waits for the summary."""
 
 
 def command_host(find_parts: Callable[[], GatewayParts]) -> CommandHost:
@@ -122,10 +125,11 @@ class _Wired:
         await self._find().keepers.patch(key, settings)
         return None
 
-    async def compact(self, key: str, who: str) -> object:
-        raise UsageError(
-            "compacting on request is not available; a conversation is compacted by itself when it is long"
-        )
+    async def compact(self, key: str, who: str) -> bool:
+        parts = self._find()
+        if key not in parts.registry.sessions:
+            raise UsageError("there is nothing to compact: the conversation has not begun")
+        return await parts.keepers.compact(key, within_s=COMPACT_WAIT_S)
 
     async def send(self, session: str, text: str, caller: CommandCaller) -> SendOutcome:
         runs = self._find().runs

@@ -62,8 +62,9 @@ class Host:
     async def patch(self, key: str, settings: Mapping[str, Any]) -> None:
         await self._note("patch", key, dict(settings))
 
-    async def compact(self, key: str, who: str) -> None:
+    async def compact(self, key: str, who: str) -> bool:
         await self._note("compact", key, who)
+        return True
 
     async def send(self, key: str, text: str, caller: CommandCaller) -> SendOutcome:
         await self._note("send", key, text, caller.who)

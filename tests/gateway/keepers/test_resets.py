@@ -13,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from greenroom.core import ProviderError, UsageError
+from greenroom.gateway._gateway_errors import NotFound
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import ResetConfig, SessionConfig
 from greenroom.gateway.keepers._reset_plan import last_time, reset_reason
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey, child_key, cron_key, direct_key, main_key, room_key
 from greenroom.inbox import AUTO_CONTINUATION
+from greenroom.models import ModelRequest
 from tests.gateway.keepers.keeping import MAIN, opened, uuid
 
 DAY_S = 86_400.0
@@ -117,3 +120,54 @@ async def test_a_turn_that_runs_is_never_cut_by_a_reset(tmp_path: Path, autojump
         await gateway.watcher.wait_ends(1)
 
         assert len({end.session_id for end in gateway.watcher.ends}) == 1
+
+
+# --- compaction ---------------------------------------------------------------------------------------------------------
+
+
+def last_text(request: ModelRequest) -> str:
+    return "\n".join(str(getattr(block, "text", "")) for block in request.messages[-1].content)
+
+
+async def test_a_conversation_is_compacted_between_turns_and_reported_to_nobody(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    def play(request: ModelRequest) -> str:
+        asks = "summary" in last_text(request).lower() and "What now?" not in last_text(request)
+        return "<summary>They said hello.</summary>" if asks else f"{len(request.messages)} messages"
+
+    async with opened(tmp_path, play, wait_s=10) as gateway:
+        with pytest.raises(NotFound):
+            await gateway.keepers.compact(str(MAIN), within_s=60)
+        await gateway.keepers.make(MAIN)
+        with pytest.raises(UsageError, match="nothing to compact"):
+            await gateway.keepers.compact(str(MAIN), within_s=60)
+        for number in (1, 2):
+            await gateway.say("Hello.", uuid(number))
+            await gateway.watcher.wait_ends(number)
+        await gateway.say("Once more.", uuid(3))
+        await gateway.watcher.wait_began(3)
+
+        assert not await gateway.keepers.compact(str(MAIN), within_s=1)  # its turn runs
+        await gateway.watcher.wait_ends(3)
+        assert await gateway.keepers.compact(str(MAIN), within_s=60)
+        await gateway.say("What now?", uuid(4))
+        await gateway.watcher.wait_ends(4)
+
+        assert [end.reply for end in gateway.watcher.ends][:3] == ["1 messages", "3 messages", "5 messages"]
+        assert int(gateway.watcher.ends[3].reply.split()[0]) < 5
+        assert gateway.keepers.broken == {}
+
+
+async def test_a_failed_compaction_says_why_and_the_session_goes_on(tmp_path: Path, autojump_clock: MockClock) -> None:
+    missing = ProviderError("no such model", kind="not_found", is_retryable=False)
+    async with opened(tmp_path, ["Hello.", missing, "Still here."]) as gateway:
+        await gateway.say("Hello.", uuid(1))
+        await gateway.watcher.wait_ends(1)
+
+        with pytest.raises(UsageError, match="no such model"):
+            await gateway.keepers.compact(str(MAIN), within_s=60)
+        await gateway.say("Are you there?", uuid(2))
+        await gateway.watcher.wait_ends(2)
+
+        assert [end.reply for end in gateway.watcher.ends] == ["Hello.", "Still here."]
