@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import final
@@ -18,7 +18,7 @@ from greenroom.gateway.keepers._context_files import read_prompt
 from greenroom.gateway.keepers._credentials import credential_variables
 from greenroom.gateway.keepers._kept_session import Opener, OpenOrder, TurnPlace
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
-from greenroom.gateway.keepers._session_models import NamedModels
+from greenroom.gateway.keepers._session_models import NamedModels, TurnModels, TurnWish
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -58,13 +58,16 @@ class KeeperParts:
         return self.ports.clock.wall().timestamp()
 
 
-async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace) -> OpenOrder:
+async def open_order(
+    parts: KeeperParts, key: SessionKey, turn_place: TurnPlace, find_wish: Callable[[], Awaitable[TurnWish]]
+) -> OpenOrder:
     """Return what a session is opened as.
 
     Args:
         parts: What all keepers share.
         key: The session.
         turn_place: What each of its turns enters.
+        find_wish: Returns what the turn that runs asks for.
     """
     row, config = parts.record.registry.sessions[str(key)], parts.config()
     named = partial(credential_variables, config, key.agent, state_folder=parts.state_folder, base=parts.base)
@@ -82,7 +85,10 @@ async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace)
         chosen = setup.model
         model = parts.open_model(key.agent, chosen.primary)
         others = {name: parts.open_model(key.agent, name) for name in chosen.fallbacks}
-        return NamedModels(model, others) if others else model
+        return TurnModels(NamedModels(model, others) if others else model, find_wish, open_other)
+
+    async def open_other(reference: str) -> Model:
+        return await parts.ports.blocking.run(parts.open_model, key.agent, reference)
 
     tools = tuple(parts.tools_for(key))
     return OpenOrder(

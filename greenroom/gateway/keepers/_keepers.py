@@ -240,13 +240,9 @@ class KeeperSet:
         return await ask_aside(keeper, aside, within_s=within_s)
 
     async def compact(self, key: str, *, within_s: float) -> bool:
-        """Replace the conversation of a session by a summary, once no turn of it runs; False if that takes longer than the wait.
+        """Replace the conversation of a session by a summary, once no turn of it runs; False if that takes longer than `within_s`.
 
-        Cancelled, or behind the wait, it is carried out all the same.
-
-        Args:
-            key: The session.
-            within_s: How long to wait for it.
+        Cancelled, or later than that, it is carried out all the same.
 
         Raises:
             NotFound, Conflict: There is no such session, or it is archived.

@@ -1,20 +1,20 @@
-"""The model of a session: its settings, and the models behind it by their names."""
+"""The model of a session: its settings, the models behind it by their names, and those that a turn asks for."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 import attrs
 
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
-from greenroom.models import Model, ModelRequest
-from greenroom.models._model import ModelStream
+from greenroom.models import AnswerStream, Model, ModelRequest, ModelResponse, ModelStream, Thinking, Usage
+from greenroom.models._types import Delta
 from greenroom.models.budgets import Pricing
 from greenroom.models.budgets._pricing import Price
-from greenroom.models.choice import ModelNames
+from greenroom.models.choice import ModelNames, read_effort
 
 EFFORTS: Final[Mapping[str, str | None]] = {
     "off": None,
@@ -51,11 +51,15 @@ def model_settings(config: GatewayConfig, setting: ModelSetting, thinking: str |
     """
     prices = {name: attrs.asdict(price) for name, price in gateway_pricing(config).prices.items()}
     settings: dict[str, Any] = {"fallbacks": list(setting.fallbacks), "prices": prices}
+    mode = thinking_mode(setting.primary, thinking)
+    return settings | ({"thinking": {"mode": mode}} if mode else {})
+
+
+def thinking_mode(model: str, thinking: str | None) -> Literal["adaptive", "disabled"] | None:
+    """Return how a model thinks at a level; None for its own way."""
     if thinking == "off":
-        settings["thinking"] = {"mode": "disabled"}
-    elif thinking is not None and knows_effort(setting.primary):
-        settings["thinking"] = {"mode": "adaptive"}
-    return settings
+        return "disabled"
+    return "adaptive" if thinking and knows_effort(model) else None
 
 
 def gateway_pricing(config: GatewayConfig) -> Pricing:
@@ -70,6 +74,107 @@ def gateway_pricing(config: GatewayConfig) -> Pricing:
                 )
                 prices |= {model.id: price, f"{provider}/{model.id}": price}
     return Pricing(prices)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TurnWish:
+    """The model and the thinking that a turn asks for, where they are not those of its session."""
+
+    model: str = ""
+    thinking: str = ""
+
+
+@final
+class TurnModels:
+    """A model in whose place a turn may ask another one, or think more or less.
+
+    Args:
+        model: The model of turns that ask for none.
+        find_wish: Returns what the turn that runs asks for.
+        open_model: Returns the model of a reference.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        find_wish: Callable[[], Awaitable[TurnWish]],
+        open_model: Callable[[str], Awaitable[Model]],
+    ) -> None:
+        self._model = model
+        self._find_wish = find_wish
+        self._open_model = open_model
+
+    def __repr__(self) -> str:
+        return f"<TurnModels {self._model!r}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the model of turns that ask for none."""
+        return self._model.name
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Open the model of turns that ask for none; the others are opened for their requests."""
+        return self._model.open()
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        """Stream an answer for the turn that runs."""
+        return AnswerStream(_WishedSource(self._model, request, self._find_wish, self._open_model))
+
+
+@final
+class _WishedSource:
+    def __init__(
+        self,
+        model: Model,
+        request: ModelRequest,
+        find_wish: Callable[[], Awaitable[TurnWish]],
+        open_model: Callable[[str], Awaitable[Model]],
+    ) -> None:
+        self._model = model
+        self._request = request
+        self._find_wish = find_wish
+        self._open_model = open_model
+        self._entered = AsyncExitStack()
+        self._stream: ModelStream | None = None
+        self._part = ModelResponse((), None, Usage(), request.model or model.name)
+
+    @property
+    def so_far(self) -> ModelResponse:
+        return self._part if self._stream is None else self._stream.so_far
+
+    async def finish(self) -> bool:
+        return False
+
+    @property
+    def is_holding(self) -> bool:
+        return self._stream is not None
+
+    async def next_delta(self) -> Delta | None:
+        if self._stream is None:
+            self._stream = await self._start()
+        return await anext(self._stream, None)
+
+    async def _start(self) -> ModelStream:
+        wish, model, request = await self._find_wish(), self._model, self._request
+        if wish.model:
+            model, request = await self._open_model(wish.model), attrs.evolve(request, model="")
+            await self._entered.enter_async_context(model.open())
+        if wish.thinking:
+            name = wish.model or request.model or model.name
+            mode = thinking_mode(name, wish.thinking)
+            effort = effort_for(name, wish.thinking)
+            request = attrs.evolve(
+                request,
+                thinking=None if mode is None else Thinking(mode),
+                effort=None if effort is None else read_effort(effort),
+            )
+        return await self._entered.enter_async_context(model.stream(request))
+
+    async def close(self) -> None:
+        if self._stream is not None:
+            self._part, self._stream = self._stream.so_far, None
+        await self._entered.aclose()
 
 
 @final

@@ -151,6 +151,9 @@ class StandIn:
     def send_aside(self, text: str, refuses_tools: RefusesTools) -> str:
         raise NotImplementedError
 
+    async def compact(self) -> str:
+        raise AssertionError("nobody compacts it")
+
     async def wait_handed(self) -> None:
         await trio.lowlevel.checkpoint()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -88,7 +89,7 @@ async def test_an_idle_session_begins_anew_with_the_next_message_of_a_person(
     config = GatewayConfig(session=IDLE)
     async with opened(tmp_path, lambda request: f"{len(request.messages)}", wait_s=10, config=config) as gateway:
 
-        async def say(number: int, after_s: float, **more: object) -> None:
+        async def say(number: int, after_s: float, **more: Any) -> None:
             await trio.sleep(after_s)
             await gateway.say("Hi.", uuid(number), **more)
             await gateway.watcher.wait_ends(number)

@@ -15,9 +15,10 @@ from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.models import Model, PlaybookModel, ScriptedModel
+from greenroom.models import Model, ModelRequest, PlaybookModel, ScriptedModel
 from greenroom.tasks import TaskState
 from tests.gateway.keepers.keeping import MAIN, Gateway, opened, uuid
 
@@ -70,6 +71,31 @@ async def test_a_fallback_answers_a_turn_and_is_named(tmp_path: Path, autojump_c
             [("claude-haiku-5-5", True)],
             [("sonnet", False)],
         ]
+
+
+async def test_a_turn_may_ask_another_model_and_the_next_one_does_not(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    seen: list[tuple[str, str | None, str | None]] = []
+
+    def open_model(_: str, reference: str) -> Model:
+        def play(request: ModelRequest) -> str:
+            seen.append((reference, None if request.thinking is None else request.thinking.mode, request.effort))
+            return f"{reference}: {len(request.messages)}"
+
+        return PlaybookModel({"main": play}, wait_s=10)
+
+    async with opened(tmp_path, open_model=open_model) as gateway:
+        await gateway.say("First.", uuid(1), wish=TurnWish(model="opus", thinking="high"))
+        await gateway.watcher.wait_began(1)
+        await gateway.say("Second.", uuid(2))  # of another model: no part of that turn
+        await gateway.watcher.wait_ends(2)
+        await gateway.say("Third.", uuid(3), wish=TurnWish(thinking="off"))
+        await gateway.watcher.wait_ends(3)
+
+        assert [end.reply for end in gateway.watcher.ends] == ["opus: 1", "sonnet: 3", "sonnet: 5"]
+        assert seen == [("opus", "adaptive", "high"), ("sonnet", None, None), ("sonnet", "disabled", None)]
+        assert gateway.record.registry.sessions[str(MAIN)].settings == {}
 
 
 async def test_a_patch_counts_from_the_next_turn_and_survives_a_restart(
