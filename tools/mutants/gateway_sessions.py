@@ -60,8 +60,8 @@ GATEWAY_SESSIONS: Final = (
         "off leaves thinking to the model",
         (),
         _SESSION_MODELS,
-        '        settings["thinking"] = {"mode": "disabled"}\n',
-        "        pass\n",
+        '        return "disabled"\n',
+        "        return None\n",
         tests=_SETUP_TESTS,
     ),
     Mutant(

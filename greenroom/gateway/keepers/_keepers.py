@@ -28,7 +28,6 @@ from greenroom.gateway.keepers._keeper_actors import KeeperActors
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
 from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
-from greenroom.gateway.keepers._reset_plan import reset_reason
 from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
 from greenroom.gateway.keepers._session_changes import (
     archive_session,
@@ -36,6 +35,7 @@ from greenroom.gateway.keepers._session_changes import (
     finish_archives,
     needs_reopening,
     patch_session,
+    reset_reason,
     reset_session,
 )
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up

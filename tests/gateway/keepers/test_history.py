@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.gateway.keepers._session_history import MAX_BYTES, HistoryDetail, read_page
-from greenroom.gateway.keepers._turn_lookup import transcript_path
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.models import Call
+from greenroom.session.record._resume import conversation_file
 from greenroom.tools import tool
 from tests.gateway.keepers.keeping import opened, uuid
 
@@ -110,7 +110,7 @@ async def test_each_detail_shows_its_blocks_also_of_an_archived_session(
         folder = gateway.state / "agents/main/sessions" / row.session_id
 
         def read(detail: HistoryDetail) -> list[tuple[str, str]]:
-            page = read_page(transcript_path(folder), limit=10, detail=detail)
+            page = read_page(conversation_file(folder), limit=10, detail=detail)
             return [(message.role, message.as_text()["text"]) for message in page.messages]
 
         said, call = [("user", "Look."), ("assistant", "Found.")], ("assistant", "[calls look]")

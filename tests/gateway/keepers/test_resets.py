@@ -18,7 +18,7 @@ from greenroom.core import ProviderError, UsageError
 from greenroom.gateway._gateway_errors import NotFound
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import ResetConfig, SessionConfig
-from greenroom.gateway.keepers._reset_plan import last_time, reset_reason
+from greenroom.gateway.keepers._session_changes import last_time, reset_reason
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey, child_key, cron_key, direct_key, main_key, room_key
 from greenroom.inbox import AUTO_CONTINUATION
@@ -82,7 +82,6 @@ def test_the_last_time_of_an_hour_is_that_hour_within_a_day(now_s: float, hour: 
     assert local.hour == hour or is_skipped
 
 
-@pytest.mark.promise("A24-e")
 async def test_an_idle_session_begins_anew_with_the_next_message_of_a_person(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
