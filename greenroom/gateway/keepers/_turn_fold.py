@@ -117,7 +117,7 @@ class TurnFold:
     def _note_answer(self, model: str) -> None:
         """Note which model answered the last request, if it was a fallback."""
         own = self._models.get(self.main, "")
-        if self._requests and own and model != own and not model.startswith(f"{own}-"):
+        if self._requests and own and model and model != own and not model.startswith(f"{own}-"):
             self._requests[-1] = attrs.evolve(self._requests[-1], model=model, is_fallback=True)
 
     def _begin(self) -> None:

@@ -238,7 +238,6 @@ class GatewayOpening:
                 ports=ports,
                 state=self._held.folder.path,
                 mask=self._secrets.mask,
-                hears_others=wiring.hears_others,
             ),
             jobs=ClockJobs(record, self._config, ports.clock, runner),
             stop=self._stop,

@@ -22,7 +22,6 @@ from greenroom.gateway.trust._approval_desk import ApprovalDesk, QuestionEnd, To
 from greenroom.gateway.trust._chat_admission import may_invite
 from greenroom.gateway.trust._question_relay import QuestionRelay
 from greenroom.gateway.trust._reception import CommandCaller
-from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -86,16 +85,6 @@ class HostWiring:
         """Return the tools that there are for a session."""
         parts = self._parts
         return (*STANDARD_TOOLS, *session_tools(key, parts.runs, parts.view))
-
-    def hears_others(self, key: SessionKey) -> bool:
-        """Return True if others than owners can write to a session, or to one that it descends from."""
-        parts = self._parts
-
-        def spawned_by(child: str) -> str:
-            row = parts.registry.sessions.get(child)
-            return "" if row is None else row.spawned_by
-
-        return origin_class_of(parts.config(), key, spawned_by=spawned_by) != "owner"
 
     def command_host(self) -> CommandHost:
         """Return the parts as commands of chats use them."""

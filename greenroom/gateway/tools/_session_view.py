@@ -27,7 +27,8 @@ from greenroom.gateway.routing._session_key import (
 )
 from greenroom.gateway.runs._child_models import own_model, own_thinking
 from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
-from greenroom.gateway.tools._visibility import Viewer, is_shared, refusal, viewer_of
+from greenroom.gateway.tools._visibility import Viewer, refusal, viewer_of
+from greenroom.gateway.trust._senders import origin_class_of
 
 KINDS: Final[Mapping[type, str]] = {
     MainSession: "main",
@@ -53,12 +54,18 @@ class SessionView:
     mask: Mask = lambda text: text
     """Masks known secrets in a text."""
     hears_others: Callable[[SessionKey], bool] | None = None
-    """Returns True if others than owners write to a session or to its ancestors; by default what the keys say."""
+    """Returns True if others than owners can write to a session or to its ancestors; by default what the configuration says."""
 
     def viewer(self, caller: SessionKey) -> Viewer:
         """Return what a session sees."""
-        heard = self.hears_others(caller) if self.hears_others is not None else is_shared(self.registry, caller)
-        return viewer_of(self.config(), caller, hears_others=heard)
+        if self.hears_others is not None:
+            return viewer_of(self.config(), caller, hears_others=self.hears_others(caller))
+        origin = origin_class_of(self.config(), caller, spawned_by=self._spawned_by)
+        return viewer_of(self.config(), caller, hears_others=origin != "owner")
+
+    def _spawned_by(self, key: str) -> str:
+        row = self.registry.sessions.get(key)
+        return "" if row is None else row.spawned_by
 
     def refusal(self, caller: SessionKey, target: str) -> str:
         """Return why a session does not see another one; empty if it does."""

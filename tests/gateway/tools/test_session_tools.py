@@ -228,6 +228,25 @@ def test_the_descent_of_a_person_narrows_what_is_seen() -> None:
     assert "others than owners" in view.refusal(child, str(main_key("main")))
 
 
+@pytest.mark.promise("A15-d")
+@pytest.mark.parametrize(("scope", "expected"), [("main", "tree"), ("owner-main", "all")])
+def test_a_main_session_that_people_share_sees_its_tree(scope: str, expected: str) -> None:
+    config = structured(
+        {
+            "session": {"dmScope": scope},
+            "tools": {"sessions": {"visibility": "all"}},
+            "channels": {"irc": {"host": "irc.example", "nick": "bot", "dmPolicy": "pairing"}},
+            "commands": {"ownerAllowFrom": ["irc:ann"]},
+        }
+    )
+    registry = Registry()
+    registry.fold(SessionMade(at_s=1.0, session=str(KEYS["child"]), session_id="c", spawned_by=str(main_key("main"))))
+    view = SessionView(config=lambda: config, registry=registry, lanes=None, ports=None, state=Path("/"))  # type: ignore[arg-type]
+
+    assert view.viewer(main_key("main")).scope == expected
+    assert view.viewer(KEYS["child"]).scope == expected
+
+
 def test_a_sandboxed_session_sees_its_tree() -> None:
     config = structured(
         {"agents": {"defaults": {"sandbox": {"mode": "all"}}}, "tools": {"sessions": {"visibility": "all"}}}
