@@ -396,6 +396,7 @@ PROMISES: Final = {
     ),
     "A9-b": Promise("An agent's own credentials come before those of the main agent.", "gateway"),
     "A9-e": Promise("No program of a session has a variable that holds a secret of the gateway.", "gateway"),
+    "A9-f": Promise("A confined command sees neither the state folder nor another agent's workspace.", "gateway"),
     "A21-d": Promise("The kind of a session plays no part in its credentials.", "gateway"),
     "A28-c": Promise("A snapshot of the gateway and the later events give the same state as all events.", "gateway"),
 }
@@ -607,7 +608,7 @@ NOT_IN_A_JOURNAL: Final = {
     **dict.fromkeys(
         ("A14-e", "A24-c", "A27-d", "A31-b"), Unseen(_GATEWAY, ("gateway/trust/test_people_of_a_gateway.py",))
     ),
-    **dict.fromkeys(("A9-b", "A9-e", "A21-d"), Unseen(_CONFIGURED, ("gateway/keepers/test_agent_setup.py",))),
+    **dict.fromkeys(("A9-b", "A9-e", "A9-f", "A21-d"), Unseen(_CONFIGURED, ("gateway/keepers/test_agent_setup.py",))),
     "A28-c": Unseen(_GATEWAY, ("gateway/record/test_registry.py",)),
     "A25-a": Unseen(
         "a request that was refused leaves no event in a journal",

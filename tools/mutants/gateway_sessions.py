@@ -57,6 +57,22 @@ GATEWAY_SESSIONS: Final = (
         tests=_SETUP_TESTS,
     ),
     Mutant(
+        "the state folder is seen in the sandbox",
+        ("A9-f",),
+        _SETUP,
+        '"unreadable": ["~", *map(str, self.unreadable)]',
+        '"unreadable": ["~"]',
+        tests=_SETUP_TESTS,
+    ),
+    Mutant(
+        "a workspace is covered by the home that it is in",
+        ("A9-f",),
+        "greenroom.containment._sandbox",
+        "sorted(mounts, key=lambda mount: len(mount[0].parts))",
+        "reversed(mounts)",
+        tests=_SETUP_TESTS,
+    ),
+    Mutant(
         "off leaves thinking to the model",
         (),
         _SESSION_MODELS,

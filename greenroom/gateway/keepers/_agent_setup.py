@@ -59,6 +59,22 @@ def agent_of(config: GatewayConfig, agent_id: str) -> AgentConfig:
     return next(found, AgentConfig(id=agent_id))
 
 
+def workspace_of(config: GatewayConfig, agent: AgentConfig, agent_id: str, base: Path) -> Path:
+    """Return the folder that an agent works in; relative ones stand on `base`."""
+    if agent.workspace:
+        return base / Path(agent.workspace).expanduser()
+    folder = base / Path(config.agents.defaults.workspace or "workspace").expanduser()
+    return folder / agent_id if len(config.agents.list) > 1 else folder
+
+
+def other_workspaces(config: GatewayConfig, agent_id: str, base: Path) -> tuple[Path, ...]:
+    """Return the folders of the other agents that are not this one's too."""
+    ids = {normal_agent_id(agent.id): agent for agent in config.agents.list}
+    folders = {id_: workspace_of(config, agent, id_, base) for id_, agent in ids.items()}
+    own = workspace_of(config, agent_of(config, agent_id), agent_id, base)
+    return tuple(dict.fromkeys(folder for folder in folders.values() if folder != own))
+
+
 def room_of(config: GatewayConfig, key: SessionKey) -> ToolRules | None:
     """Return the rules of a group's tools; None if the session is not a group's, or the configuration does not name it."""
     if not isinstance(key.rest, RoomSession):
@@ -79,6 +95,8 @@ class AgentSetup:
     agent: AgentConfig
     row: SessionRow
     key: SessionKey
+    unreadable: tuple[Path, ...] = ()
+    """Folders that commands in its sandbox do not see."""
     secret_variables: tuple[str, ...] = ()
     """Variables that the credentials of its agent name."""
 
@@ -117,10 +135,7 @@ class AgentSetup:
         Args:
             base: The folder of the configuration file, on which relative paths stand.
         """
-        if self.agent.workspace:
-            return base / Path(self.agent.workspace).expanduser()
-        folder = base / Path(self.defaults.workspace or "workspace").expanduser()
-        return folder / self.key.agent if len(self.config.agents.list) > 1 else folder
+        return workspace_of(self.config, self.agent, self.key.agent, base)
 
     def definition(self, prompt: str, tools: Iterable[Tool], sessions: Mapping[str, SessionRow]) -> AgentDefinition:
         """Return the definition of its main agent.
@@ -169,10 +184,18 @@ class AgentSetup:
         return tuple(dict.fromkeys((*named, *self.secret_variables)))
 
     def sandbox(self) -> dict[str, Any]:
-        """Return the sandbox of its sessions' commands, with the keys of the shell tool."""
+        """Return the sandbox of its sessions' commands, with the keys of the shell tool: no home, no state folder, no other workspace."""
         own, others = self.agent.sandbox, self.defaults.sandbox
         mode = own.mode or others.mode or "off"
         kind = own.exec or others.exec or "none"
-        is_confined = kind == "bwrap" and (mode == "all" or (mode == "children" and self.key.is_child))
+        if kind != "bwrap" or not (mode == "all" or (mode == "children" and self.key.is_child)):
+            return {"enabled": False}
         network = own.network if own.network is not None else others.network
-        return {"enabled": is_confined, "network": bool(network)} if is_confined else {"enabled": False}
+        return {"enabled": True, "network": bool(network), "unreadable": ["~", *map(str, self.unreadable)]}
+
+
+def asks_for_sandbox(config: GatewayConfig) -> bool:
+    """True if commands of an agent are to run in bubblewrap."""
+    others = config.agents.defaults.sandbox
+    own = [agent.sandbox for agent in config.agents.list] or [others]
+    return any((each.exec or others.exec) == "bwrap" and (each.mode or others.mode or "off") != "off" for each in own)

@@ -12,7 +12,14 @@ import attrs
 from greenroom.core.ports import Ports
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._agent_setup import AgentSetup, OpenModel, ToolsFor, agent_of, sessions_folder
+from greenroom.gateway.keepers._agent_setup import (
+    AgentSetup,
+    OpenModel,
+    ToolsFor,
+    agent_of,
+    other_workspaces,
+    sessions_folder,
+)
 from greenroom.gateway.keepers._box_items import MODE
 from greenroom.gateway.keepers._context_files import read_prompt
 from greenroom.gateway.keepers._credentials import credential_variables
@@ -76,6 +83,7 @@ async def open_order(
         agent=agent_of(config, key.agent),
         row=row,
         key=key,
+        unreadable=(parts.state_folder, *other_workspaces(config, key.agent, parts.base)),
         secret_variables=await parts.ports.blocking.run(named),
     )
     workspace = setup.workspace(parts.base)

@@ -16,6 +16,7 @@ from typing import Final, final
 import trio
 
 from greenroom._version import __version__
+from greenroom.containment import Sandbox, SandboxSettings
 from greenroom.core import JournalError, UsageError, open_bare_nursery
 from greenroom.gateway.channels._accounts import ChannelAccounts, ChannelUses
 from greenroom.gateway.channels._channel import Channel
@@ -25,6 +26,7 @@ from greenroom.gateway.commands._chat_commands import ChatCommands
 from greenroom.gateway.config._channels import AccountConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import ConfigReading
+from greenroom.gateway.keepers._agent_setup import asks_for_sandbox
 from greenroom.gateway.keepers._keepers import open_keepers
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
@@ -106,6 +108,7 @@ class GatewayOpening:
         self._secrets.know(token)
         tokens = Tokens(token, await named_tokens(self._config(), self._secrets))
         await self._check_port()
+        await self._check_sandbox()
         async with open_log(
             folder.logs,
             ports=self._ports,
@@ -315,6 +318,13 @@ class GatewayOpening:
         port = int(url.rpartition(":")[2])
         self._held.publish(url=url, port=port, version=__version__, started_s=self._started_s)
         return url
+
+    async def _check_sandbox(self) -> None:
+        """Refuse to start without a sandbox that was asked for."""
+        if asks_for_sandbox(self._config()):
+            why = await self._ports.blocking.run(Sandbox(SandboxSettings(enabled=True)).why_not)
+            if why:
+                raise UsageError(f"agents.*.sandbox asks for bubblewrap, which cannot work here: {why}")
 
     async def _check_port(self) -> None:
         """Refuse a port that is taken before anything is written."""

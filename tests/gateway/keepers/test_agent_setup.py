@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
-from greenroom.containment import ChildKind, child_environment
+from greenroom.containment import ChildKind, Sandbox, SandboxSettings, child_environment
 from greenroom.core import UsageError
 from greenroom.core.ports import InlineBlocking
 from greenroom.core.validation import read_settings
+from greenroom.gateway._gateway import open_gateway
 from greenroom.gateway.config._agents import AgentConfig, AgentsConfig, DefaultAgent, SandboxConfig
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.config._sections import CostConfig, ModelsConfig, ProviderConfig, ProviderModel
 from greenroom.gateway.config._values import ModelSetting, Secret
-from greenroom.gateway.keepers._agent_setup import AgentSetup, agent_of, lane_of
+from greenroom.gateway.keepers._agent_setup import AgentSetup, agent_of, lane_of, other_workspaces
 from greenroom.gateway.keepers._context_files import MAX_CHARS, OF_ALL, read_prompt, shortened
 from greenroom.gateway.keepers._credentials import credential_variables, find_credential, read_profiles
 from greenroom.gateway.process._gateway_models import GatewayModels
+from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.process._secret_reader import SecretReader
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
@@ -325,6 +330,51 @@ def test_a_sandbox_confines_only_the_sessions_it_was_asked_for(
 
     assert setup.sandbox()["enabled"] == asked
     assert setup.sandbox().get("network", False) == (asked and bool(network))
+
+
+@pytest.mark.promise("A9-f")
+def test_a_confined_command_sees_no_state_folder_and_no_other_workspace(tmp_path: Path) -> None:
+    config = GatewayConfig(
+        agents=AgentsConfig(
+            defaults=DefaultAgent(sandbox=SandboxConfig(mode="all", exec="bwrap")),
+            list=(AgentConfig(id="main"), AgentConfig(id="research"), AgentConfig(id="notes", workspace="notes")),
+        )
+    )
+    state, home = tmp_path / "state", tmp_path / "home"
+    folders = other_workspaces(config, "research", home)
+    assert folders == (home / "workspace/main", home / "notes")
+    setup = AgentSetup(
+        config=config, agent=agent_of(config, "research"), row=row(MAIN), key=MAIN, unreadable=(state, *folders)
+    )
+    for folder in (own := setup.workspace(home), state, *folders):
+        folder.mkdir(parents=True)
+        (folder / "secret").write_text(folder.name)
+    settings = read_settings(SandboxSettings, setup.sandbox(), source="gateway")
+
+    sandbox = Sandbox(attrs.evolve(settings, unreadable=(str(home), *settings.unreadable)))
+    looks = " ".join(f"{folder}/secret" for folder in (state, *folders))
+    command = sandbox.command(["/bin/sh", "-c", f"cat {own}/secret; cat {looks}"], cwd=own, roots=[own])
+
+    assert all(command[command.index(str(folder)) - 1] == "--tmpfs" for folder in (state, *folders))
+    places = [command.index(str(each)) for each in (home, own)]
+    assert places == sorted(places)  # the workspace is there, inside a home that is not
+    assert "--unshare-net" in command
+    if why := sandbox.why_not():
+        pytest.skip(f"the rest needs bubblewrap: {why}")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert done.stdout == "research"
+
+
+async def test_a_gateway_without_the_sandbox_that_it_is_to_have_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "gateway.json5").write_text("{agents: {defaults: {sandbox: {mode: 'children', exec: 'bwrap'}}}}")
+    options = GatewayOptions(environ={}, listens=False, looks_around=False)
+
+    with pytest.raises(UsageError, match="bubblewrap"):
+        async with open_gateway(read_config(tmp_path / "gateway.json5", {}), tmp_path / "state", options):
+            pass
 
 
 def test_an_agent_is_found_by_the_one_form_of_its_id() -> None:
