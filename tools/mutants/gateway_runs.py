@@ -113,7 +113,7 @@ GATEWAY_RUNS: Final = (
     ),
     Mutant(
         "the defaults come before the target agent",
-        ("A4-a",),
+        ("A4-a", "A4-b", "A4-c", "A4-d", "A19-e"),
         _MODELS,
         "for setting in (agent_settings(config, target).subagents.model, config.agents.defaults.subagents.model):",
         "for setting in (config.agents.defaults.subagents.model, agent_settings(config, target).subagents.model):",
@@ -209,7 +209,7 @@ GATEWAY_RUNS: Final = (
     ),
     Mutant(
         "a limit of time is not watched",
-        ("A11-a",),
+        ("A11-a", "A11-b"),
         _STOPS,
         "                await time_out(run)\n",
         "                pass\n",
@@ -388,7 +388,7 @@ GATEWAY_RUNS: Final = (
         ("A16-e",),
         _RECALL,
         "    start = max(0, total - skip) - len(chosen)\n",
-        "    start = max(0, total - skip) - len(chosen) - 1\n",
+        "    start = max(0, max(0, total - skip) - len(chosen) - 1)\n",
         tests=_TOOL_TESTS,
     ),
     Mutant(

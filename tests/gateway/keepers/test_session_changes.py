@@ -10,16 +10,20 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from greenroom.actors import TurnBegan, TurnEnded
+from greenroom.agents import load_conversation
+from greenroom.agents._repair import faults_of
 from greenroom.core import ProviderError, UsageError
 from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
 from greenroom.gateway.keepers._session_models import TurnWish
-from greenroom.gateway.record._machines import SessionState
+from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.models import Model, ModelRequest, PlaybookModel, ScriptedModel
+from greenroom.models import Call, Model, ModelRequest, PlaybookModel, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.tasks import TaskState
+from greenroom.tools import tool
 from tests.gateway.keepers.keeping import MAIN, Gateway, opened, uuid
 
 CHILD = SessionKey.parse(f"agent:main:subagent:{uuid(99)}")
@@ -192,3 +196,62 @@ async def test_names_of_archives_do_not_collide(tmp_path: Path, autojump_clock: 
         assert name == "main.jsonl.deleted.2026-01-01T00-00-00.000Z-2"
         assert (folder / "main.jsonl.deleted.2026-01-01T00-00-00.000Z").read_text() == "other"
         assert (folder / name).exists()
+
+
+# --- turns of one session -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("A10-e", "A7-f")
+async def test_turns_of_a_session_never_run_together_and_each_request_is_counted_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    asked: list[str] = []
+
+    def play(request: ModelRequest) -> WrittenAnswer:
+        asked.append(request.agent)
+        return WrittenAnswer((Say("Done."),), usage=Usage(10, len(asked)))
+
+    async with opened(tmp_path, play, wait_s=10) as gateway:
+        for number, session in enumerate((MAIN, MAIN, CHILD, MAIN), 1):
+            await gateway.say("Work.", uuid(number), session, queue="followup")
+        await gateway.watcher.wait_ends(4)
+
+        spent = [request.usage for end in gateway.watcher.ends for request in end.requests]
+        assert sorted(usage.output_tokens for usage in spent if usage is not None) == [1, 2, 3, 4]
+        mine = [end.session for end in gateway.watcher.ends if end.session == str(MAIN)]
+        assert len(mine) == 3
+        open_turns = 0
+        for key, event in gateway.events:
+            if key == str(MAIN) and isinstance(event, TurnBegan | TurnEnded):
+                open_turns += 1 if isinstance(event, TurnBegan) else -1
+                assert open_turns <= 1
+
+
+@pytest.mark.promise("A11-e")
+async def test_a_timeout_in_a_call_cancels_it_and_leaves_a_valid_conversation(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    ends: list[str] = []
+
+    @tool(name="linger")
+    async def linger() -> str:
+        """Take very long."""
+        try:
+            await trio.sleep_forever()
+        finally:
+            ends.append("cancelled")
+
+    async with opened(tmp_path, [[Call("linger", {})], "Back again."], tools=[linger]) as gateway:
+        await gateway.say("Work.", uuid(1), CHILD)
+        await trio.sleep(5)
+        assert await gateway.keepers.stop_turn(str(CHILD), who="gateway", cause=EndCause.TIMEOUT)
+        assert ends == ["cancelled"]
+        await gateway.say("And now?", uuid(2), CHILD)
+        await gateway.watcher.wait_ends(2)
+
+        assert [(end.cause, end.reply) for end in gateway.watcher.ends] == [
+            (EndCause.TIMEOUT, ""),
+            (EndCause.ITSELF, "Back again."),
+        ]
+        (path,) = gateway.state.glob("agents/main/sessions/*/transcripts/main.jsonl")
+        assert faults_of(load_conversation(path).messages) == []

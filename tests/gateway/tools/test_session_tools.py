@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.core.ports import InlineBlocking
+from greenroom.gateway.config._agents import AgentConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import config_converter
 from greenroom.gateway.keepers._session_history import MAX_BYTES, read_page
+from greenroom.gateway.policy._tool_policy import tools_of
 from greenroom.gateway.record._gateway_events import SessionArchived, SessionMade
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.routing._session_key import SessionKey, child_key, direct_key, main_key, room_key
@@ -112,6 +114,7 @@ async def test_the_new_name_of_the_limit_wins(autojump_clock: MockClock, given: 
         assert tools.gateway.registry.runs[answer["runId"]].limit_s == limit
 
 
+@pytest.mark.promise("A3-e")
 async def test_a_spawn_goes_to_the_agent_that_is_named(autojump_clock: MockClock) -> None:
     values = {"agents": {"list": [{"id": "main", "default": True, "subagents": {"allowAgents": ["Research"]}}]}}
     async with opened(values) as tools:
@@ -141,7 +144,7 @@ async def test_a_sub_agent_is_refused_what_it_is_not_offered(autojump_clock: Moc
 # --- sessions_list ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("A15-a", "A15-g")
+@pytest.mark.promise("A15-a", "A15-c", "A15-f", "A15-g")
 async def test_sessions_are_listed_by_kind_and_by_use(autojump_clock: MockClock) -> None:
     async with opened() as tools:
         old = await tools.make(room_key("main", "irc", "group", "#old"))
@@ -347,6 +350,38 @@ def test_a_message_of_many_blocks_is_replaced_by_a_marker(tmp_path: Path) -> Non
 
     assert "bytes left out" in page.messages[0].as_row()["omitted"]
     assert read_page(tmp_path / "missing", limit=5).messages == ()
+
+
+@pytest.mark.promise("A15-b", "A16-g")
+async def test_a_list_shows_at_most_twenty_messages_and_reading_settles_nothing(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with opened(state=tmp_path) as tools:
+        run = await tools.call("sessions_spawn", task="count")
+        row = tools.gateway.registry.sessions[run["childSessionKey"]]
+        write_transcript(tools.view.transcript(row), lines_of(30))
+        before = dict(tools.gateway.registry.completions)
+
+        listed = await tools.call("sessions_list", kinds=["other"], messageLimit=99)
+        await tools.call("sessions_history", sessionKey=row.key, includeTools=True)
+
+        (shown,) = listed["sessions"]
+        assert len(shown["messages"]) == 20
+        assert "toolResult" not in json.dumps(shown["messages"])
+        assert tools.gateway.registry.completions == before
+
+
+@pytest.mark.promise("A3-f")
+@pytest.mark.parametrize("deny", [[], ["agents_list"]])
+def test_a_sub_agent_may_look_at_agents_unless_that_is_denied(deny: list[str]) -> None:
+    config = structured({"tools": {"subagents": {"tools": {"deny": deny}}}})
+    view = SessionView(config=lambda: config, registry=Registry(), lanes=None, ports=None, state=Path("/"))  # type: ignore[arg-type]
+    names = [tool.name for tool in session_tools(KEYS["child"], None, view)]  # type: ignore[arg-type]
+
+    offered = tools_of(config, AgentConfig(id="main"), names, is_child=True)
+
+    assert ("agents_list" in offered.names) is not bool(deny)
+    assert "sessions_spawn" not in offered.names
 
 
 # --- sessions_send ------------------------------------------------------------------------------------------------------
