@@ -181,7 +181,9 @@ class SessionKeeper:
     async def _open(self) -> None:
         self.is_closing = False
         try:
-            order = await open_order(self.parts, self.key, self._turn_place, self._find_wish)
+            order = await open_order(
+                self.parts, self.key, self._turn_place, find_wish=self._find_wish, find_turn=self._find_turn
+            )
             if not await self._get_place():
                 return
             self.opening = trio.Event()
@@ -196,6 +198,7 @@ class SessionKeeper:
             await self._give_place()  # noqa: ASYNC102 - it gives back a place, and waits for nothing
             self._finish()
             self._note_closed()
+            self.parts.budgets.forget(self.name)
             self.leave_room(self)
 
     async def _keep(self, session: KeptSession) -> None:
@@ -344,6 +347,9 @@ class SessionKeeper:
             if route.get(MODEL) or route.get(THINKING):
                 return TurnWish(model=route.get(MODEL, ""), thinking=route.get(THINKING, ""))
         return TurnWish()
+
+    def _find_turn(self) -> int:
+        return 0 if self.reporter is None else self.reporter.ends
 
     async def _watch_place(self, session: KeptSession) -> None:
         """Give back the place with which the session was opened, if no turn takes it."""

@@ -12,6 +12,7 @@ import attrs
 from greenroom.core.ports import Ports
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_budgets import AgentBudgets
 from greenroom.gateway.keepers._agent_setup import (
     AgentSetup,
     OpenModel,
@@ -25,7 +26,7 @@ from greenroom.gateway.keepers._context_files import read_prompt
 from greenroom.gateway.keepers._credentials import credential_variables
 from greenroom.gateway.keepers._kept_session import Opener, OpenOrder, TurnPlace
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
-from greenroom.gateway.keepers._session_models import NamedModels, TurnModels, TurnWish
+from greenroom.gateway.keepers._session_models import NamedModels, TurnModels, TurnUses, TurnWish
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -34,6 +35,7 @@ from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
 from greenroom.mailbox import Lane
 from greenroom.models import Model
+from greenroom.models.budgets import Budget
 from greenroom.store import new_uuid
 
 
@@ -57,6 +59,7 @@ class KeeperParts:
     opener: Opener
     on_broken: Callable[[str, str], object] | None = None
     look_up: LookUp = look_up
+    budgets: AgentBudgets
     secrets: Callable[[], Collection[str]] = tuple
     """Returns the secrets that the gateway has read."""
 
@@ -66,7 +69,12 @@ class KeeperParts:
 
 
 async def open_order(
-    parts: KeeperParts, key: SessionKey, turn_place: TurnPlace, find_wish: Callable[[], Awaitable[TurnWish]]
+    parts: KeeperParts,
+    key: SessionKey,
+    turn_place: TurnPlace,
+    *,
+    find_wish: Callable[[], Awaitable[TurnWish]],
+    find_turn: Callable[[], int],
 ) -> OpenOrder:
     """Return what a session is opened as.
 
@@ -75,6 +83,7 @@ async def open_order(
         key: The session.
         turn_place: What each of its turns enters.
         find_wish: Returns what the turn that runs asks for.
+        find_turn: Returns the number of the turn that runs.
     """
     row, config = parts.record.registry.sessions[str(key)], parts.config()
     named = partial(credential_variables, config, key.agent, state_folder=parts.state_folder, base=parts.base)
@@ -93,10 +102,15 @@ async def open_order(
         chosen = setup.model
         model = parts.open_model(key.agent, chosen.primary)
         others = {name: parts.open_model(key.agent, name) for name in chosen.fallbacks}
-        return TurnModels(NamedModels(model, others) if others else model, find_wish, open_other)
+        return TurnModels(NamedModels(model, others) if others else model, uses)
 
     async def open_other(reference: str) -> Model:
         return await parts.ports.blocking.run(parts.open_model, key.agent, reference)
+
+    async def find_budgets() -> tuple[Budget, ...]:
+        return await parts.budgets.of_turn(key.agent, str(key), find_turn())
+
+    uses = TurnUses(find_wish=find_wish, open_model=open_other, find_budgets=find_budgets)
 
     tools = tuple(parts.tools_for(key))
     return OpenOrder(

@@ -21,6 +21,7 @@ from greenroom.core import UsageError
 from greenroom.core.ports import Ports
 from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_budgets import AgentBudgets
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import stored_item, waiting_item
 from greenroom.gateway.keepers._input_store import PEOPLE, check_room, record_input, store_input
@@ -240,9 +241,7 @@ class KeeperSet:
         return await ask_aside(keeper, aside, within_s=within_s)
 
     async def compact(self, key: str, *, within_s: float) -> bool:
-        """Replace the conversation of a session by a summary, once no turn of it runs; False if that takes longer than `within_s`.
-
-        Cancelled, or later than that, it is carried out all the same.
+        """Replace a conversation by a summary, once no turn runs; False if that takes longer, and then it is done all the same.
 
         Raises:
             NotFound, Conflict: There is no such session, or it is archived.
@@ -434,6 +433,7 @@ async def open_keepers(
         opener=opener,
         look_up=find_fate,
         on_broken=on_broken,
+        budgets=AgentBudgets(config, state_folder, ports),
         secrets=secrets,
     )
     async with (

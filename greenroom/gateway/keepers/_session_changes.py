@@ -7,7 +7,7 @@ conversation is over is decided when a person writes, and only what people say c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from greenroom.core import JournalError, UsageError
 from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.config._sections import SessionConfig
+from greenroom.gateway.keepers._agent_budgets import last_time
 from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
@@ -80,23 +81,6 @@ def reset_reason(config: SessionConfig, row: SessionRow, now_s: float) -> str:
     if reset.mode == "idle":
         return "idle" if now_s - max(row.person_s, row.began_s) > reset.idle_minutes * 60 else ""
     return ""
-
-
-def last_time(now_s: float, hour: int, zone: tzinfo | None) -> float:
-    """Return the last time at which it was an hour of the day, in seconds since 1970.
-
-    Args:
-        now_s: The wall clock.
-        hour: The hour.
-        zone: The time zone; None for that of the machine.
-    """
-    now = datetime.fromtimestamp(now_s, UTC).astimezone(zone)
-    for days in (0, 1):
-        day = now.date() - timedelta(days=days)
-        local = datetime(day.year, day.month, day.day, hour, tzinfo=zone or now.tzinfo)
-        if local.timestamp() <= now_s:
-            return local.timestamp()
-    return now_s - 86_400
 
 
 async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], label: str | None) -> None:

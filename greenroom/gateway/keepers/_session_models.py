@@ -12,7 +12,7 @@ from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
 from greenroom.models import AnswerStream, Model, ModelRequest, ModelResponse, ModelStream, Thinking, Usage
 from greenroom.models._types import Delta
-from greenroom.models.budgets import Pricing
+from greenroom.models.budgets import Budget, Pricing, budgeted
 from greenroom.models.budgets._pricing import Price
 from greenroom.models.choice import ModelNames, read_effort
 
@@ -86,24 +86,30 @@ class TurnWish:
 
 
 @final
+@attrs.frozen(kw_only=True)
+class TurnUses:
+    """The services that requests of a session's turns use."""
+
+    find_wish: Callable[[], Awaitable[TurnWish]]
+    """Returns what the turn that runs asks for."""
+    open_model: Callable[[str], Awaitable[Model]]
+    """Returns the model of a reference."""
+    find_budgets: Callable[[], Awaitable[tuple[Budget, ...]]]
+    """Returns the budgets of the turn that runs."""
+
+
+@final
 class TurnModels:
-    """A model in whose place a turn may ask another one, or think more or less.
+    """A model in whose place a turn may ask another one, or think more or less, within budgets.
 
     Args:
         model: The model of turns that ask for none.
-        find_wish: Returns what the turn that runs asks for.
-        open_model: Returns the model of a reference.
+        uses: The services.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        find_wish: Callable[[], Awaitable[TurnWish]],
-        open_model: Callable[[str], Awaitable[Model]],
-    ) -> None:
+    def __init__(self, model: Model, uses: TurnUses) -> None:
         self._model = model
-        self._find_wish = find_wish
-        self._open_model = open_model
+        self._uses = uses
 
     def __repr__(self) -> str:
         return f"<TurnModels {self._model!r}>"
@@ -119,22 +125,15 @@ class TurnModels:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         """Stream an answer for the turn that runs."""
-        return AnswerStream(_WishedSource(self._model, request, self._find_wish, self._open_model))
+        return AnswerStream(_WishedSource(self._model, request, self._uses))
 
 
 @final
 class _WishedSource:
-    def __init__(
-        self,
-        model: Model,
-        request: ModelRequest,
-        find_wish: Callable[[], Awaitable[TurnWish]],
-        open_model: Callable[[str], Awaitable[Model]],
-    ) -> None:
+    def __init__(self, model: Model, request: ModelRequest, uses: TurnUses) -> None:
         self._model = model
         self._request = request
-        self._find_wish = find_wish
-        self._open_model = open_model
+        self._uses = uses
         self._entered = AsyncExitStack()
         self._stream: ModelStream | None = None
         self._part = ModelResponse((), None, Usage(), request.model or model.name)
@@ -156,9 +155,9 @@ class _WishedSource:
         return await anext(self._stream, None)
 
     async def _start(self) -> ModelStream:
-        wish, model, request = await self._find_wish(), self._model, self._request
+        wish, model, request = await self._uses.find_wish(), self._model, self._request
         if wish.model:
-            model, request = await self._open_model(wish.model), attrs.evolve(request, model="")
+            model, request = await self._uses.open_model(wish.model), attrs.evolve(request, model="")
             await self._entered.enter_async_context(model.open())
         if wish.thinking:
             name = wish.model or request.model or model.name
@@ -169,6 +168,8 @@ class _WishedSource:
                 thinking=None if mode is None else Thinking(mode),
                 effort=None if effort is None else read_effort(effort),
             )
+        for budget in await self._uses.find_budgets():
+            model = budgeted(model, budget)
         return await self._entered.enter_async_context(model.stream(request))
 
     async def close(self) -> None:

@@ -10,7 +10,8 @@ from greenroom.gateway.commands import _chat_state as steps
 from greenroom.gateway.commands._chat_commands import CommandHost
 from greenroom.gateway.commands._command_texts import SEND_WAIT_S, SendOutcome, StopOutcome
 from greenroom.gateway.commands._subagent_texts import LogMessage
-from greenroom.gateway.keepers._agent_setup import lane_of
+from greenroom.gateway.keepers._agent_setup import lane_of, sessions_folder
+from greenroom.gateway.keepers._session_models import gateway_pricing
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import Pairing
@@ -22,6 +23,8 @@ from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, 
 from greenroom.gateway.trust._pairing import PairingResult
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.inbox import HUMAN
+from greenroom.models.budgets import Spent
+from greenroom.session.assembly._model_layers import read_spent
 
 COMPACT_WAIT_S: Final = 30.0
 """Seconds that `/compact` waits for the summary."""
@@ -40,6 +43,7 @@ def command_host(find_parts: Callable[[], GatewayParts]) -> CommandHost:
         stop_runs=wired.stop_runs,
         reset=wired.reset,
         patch=wired.patch,
+        spent=wired.spent,
         compact=wired.compact,
         send=wired.send,
         log=wired.log,
@@ -124,6 +128,14 @@ class _Wired:
     async def patch(self, key: str, settings: Mapping[str, Any]) -> object:
         await self._find().keepers.patch(key, settings)
         return None
+
+    async def spent(self, key: str) -> Spent:
+        parts = self._find()
+        row = parts.registry.sessions.get(key)
+        if row is None:
+            return Spent()
+        folder = sessions_folder(parts.folder.path, SessionKey.parse(key)) / row.session_id
+        return await parts.ports.blocking.run(read_spent, folder, gateway_pricing(parts.settings))
 
     async def compact(self, key: str, who: str) -> bool:
         parts = self._find()

@@ -18,7 +18,8 @@ from greenroom.core import ProviderError, UsageError
 from greenroom.gateway._gateway_errors import NotFound
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import ResetConfig, SessionConfig
-from greenroom.gateway.keepers._session_changes import last_time, reset_reason
+from greenroom.gateway.keepers._agent_budgets import last_time
+from greenroom.gateway.keepers._session_changes import reset_reason
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey, child_key, cron_key, direct_key, main_key, room_key
 from greenroom.inbox import AUTO_CONTINUATION

@@ -16,6 +16,8 @@ from greenroom.gateway.record._rows import Run
 from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey, main_key
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
+from greenroom.gateway.trust._reception import CommandCaller
+from greenroom.gateway.trust._senders import SenderKind
 from greenroom.inbox import HUMAN
 from greenroom.models import ModelRequest
 from greenroom.store import read_transcript
@@ -93,6 +95,11 @@ async def test_a_child_is_a_session_of_its_own_and_is_read_when_it_is_archived(
         assert "count delete" in lines
         assert "a word of the requester" not in lines
         assert "count delete" in await texts_of(gateway, gone.session)
+
+        answer = await gateway.parts.commands.run(
+            MAIN, "/status", CommandCaller(kind=SenderKind.OWNER, who="plain:ann")
+        )
+        assert re.search(r"^Tokens: [1-9]\S* in, [1-9]\S* out$", answer, re.MULTILINE)
 
         await trio.sleep(25 * 60)
         rows = [registry.sessions[run.session] for run in (kept, gone)]
