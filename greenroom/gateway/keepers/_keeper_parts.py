@@ -35,7 +35,6 @@ from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
 from greenroom.mailbox import Lane
 from greenroom.models import Model
-from greenroom.models.budgets import Budget
 from greenroom.store import new_uuid
 
 
@@ -97,21 +96,11 @@ async def open_order(
     )
     workspace = setup.workspace(parts.base)
     prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
-
-    def open_model() -> Model:
-        chosen = setup.model
-        model = parts.open_model(key.agent, chosen.primary)
-        others = {name: parts.open_model(key.agent, name) for name in chosen.fallbacks}
-        return TurnModels(NamedModels(model, others) if others else model, uses)
-
-    async def open_other(reference: str) -> Model:
-        return await parts.ports.blocking.run(parts.open_model, key.agent, reference)
-
-    async def find_budgets() -> tuple[Budget, ...]:
-        return await parts.budgets.of_turn(key.agent, str(key), find_turn())
-
-    uses = TurnUses(find_wish=find_wish, open_model=open_other, find_budgets=find_budgets)
-
+    uses = TurnUses(
+        find_wish=find_wish,
+        open_model=partial(parts.ports.blocking.run, parts.open_model, key.agent),
+        find_budgets=lambda: parts.budgets.of_turn(key.agent, str(key), find_turn()),
+    )
     tools = tuple(parts.tools_for(key))
     return OpenOrder(
         key=str(key),
@@ -123,12 +112,20 @@ async def open_order(
         settings=setup.settings(),
         sources=setup.sources,
         permission_mode=setup.permission_mode,
-        model=open_model,
+        model=partial(session_model, parts, setup, uses),
         store=parts.store,
         turn_place=turn_place,
         secrets=parts.secrets,
         ports=parts.ports,
     )
+
+
+def session_model(parts: KeeperParts, setup: AgentSetup, uses: TurnUses) -> Model:
+    """Return the model of a session, with its fallbacks. It blocks."""
+    agent, chosen = setup.key.agent, setup.model
+    model = parts.open_model(agent, chosen.primary)
+    others = {name: parts.open_model(agent, name) for name in chosen.fallbacks}
+    return TurnModels(NamedModels(model, others) if others else model, uses)
 
 
 async def put_summary(parts: KeeperParts, key: str, plan: HandIn) -> None:

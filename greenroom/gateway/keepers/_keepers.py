@@ -415,8 +415,7 @@ async def open_keepers(
         ports, state_folder: Time, ids, disk and threads; the folder of the run folders.
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
         opener, find_fate: Open a session, and tell what became of an item; for tests.
-        on_broken: Called with the key of a session that cannot be kept, and the reason.
-        secrets: Returns the secrets that the gateway has read, which sessions mask in what they record.
+        on_broken, secrets: Called with a session that cannot be kept, and the reason; returns what sessions mask in their records.
     """
     parts = KeeperParts(
         config=config,
