@@ -98,7 +98,7 @@ async def open_order(
     prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
     uses = TurnUses(
         find_wish=find_wish,
-        open_model=partial(parts.ports.blocking.run, parts.open_model, key.agent),
+        open_model=lambda reference: parts.ports.blocking.run(parts.open_model, key.agent, reference),
         find_budgets=lambda: parts.budgets.of_turn(key.agent, str(key), find_turn()),
     )
     tools = tuple(parts.tools_for(key))
