@@ -20,7 +20,7 @@ from greenroom.gateway.config._checks import placed_secrets
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
 from greenroom.gateway.keepers._session_models import effort_for, model_settings
-from greenroom.gateway.policy._tool_policy import tools_of
+from greenroom.gateway.policy._tool_policy import AGENT_TOOLS, tools_of
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
 from greenroom.gateway.runs._child_models import find_model, own_model
@@ -150,7 +150,7 @@ class AgentSetup:
             row = sessions.get(key)
             return "" if row is None else row.spawned_by
 
-        names = [tool.name for tool in tools]
+        names = [*(tool.name for tool in tools), *AGENT_TOOLS]  # a session may bring some of these by itself
         offered = tools_of(
             self.config,
             self.agent,
@@ -174,6 +174,7 @@ class AgentSetup:
             "models": model_settings(self.config, self.model, self.thinking),
             "recovery": {"cut_turns": "leave"},
             "schedules": {"enabled": False},
+            "peers": {"inbound": "refuse", "socket": "", "sockets": []},
             "sandbox": self.sandbox(),
         }
 

@@ -8,6 +8,7 @@ from typing import final
 
 import trio
 
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import open_bare_nursery
 from greenroom.core.ports import Ports
 from greenroom.gateway.commands._chat_commands import CommandHost
@@ -84,7 +85,8 @@ class HostWiring:
     def tools_for(self, key: SessionKey) -> Iterable[Tool]:
         """Return the tools that there are for a session."""
         parts = self._parts
-        return (*STANDARD_TOOLS, *session_tools(key, parts.runs, parts.view))
+        crew = AGENT_TOOLS if parts.settings.tools.vocabulary == "agent" else ()
+        return (*STANDARD_TOOLS, *crew, *session_tools(key, parts.runs, parts.view))
 
     def command_host(self) -> CommandHost:
         """Return the parts as commands of chats use them."""

@@ -13,10 +13,12 @@ from trio.testing import MockClock
 from greenroom.actors import TurnBegan, TurnEnded
 from greenroom.agents import load_conversation
 from greenroom.agents._repair import faults_of
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import ProviderError, UsageError
 from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._sections import ToolsConfig
 from greenroom.gateway.config._values import ModelSetting
 from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.record._machines import EndCause, SessionState
@@ -255,3 +257,31 @@ async def test_a_timeout_in_a_call_cancels_it_and_leaves_a_valid_conversation(
         ]
         (path,) = gateway.state.glob("agents/main/sessions/*/transcripts/main.jsonl")
         assert faults_of(load_conversation(path).messages) == []
+
+
+@pytest.mark.promise("A17-h")
+async def test_a_letter_to_another_session_is_refused_and_kept_nowhere(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    said = "a word for another chat"
+
+    def play(request: ModelRequest) -> object:
+        if request.messages[-1].text != "Write.":
+            results.append(str(request.messages[-1].content))
+            return "Done."
+        to = f"session:{gateway.record.registry.sessions[str(CHILD)].session_id}"
+        return Call("SendMessage", {"to": to, "message": said, "summary": "a word"})
+
+    results: list[str] = []
+    config = GatewayConfig(tools=ToolsConfig(vocabulary="agent"))
+    async with opened(tmp_path, play, config=config, tools=AGENT_TOOLS) as gateway:  # type: ignore[arg-type]
+        await gateway.say("Hello.", uuid(1), CHILD)
+        await gateway.watcher.wait_ends(1)
+        await gateway.say("Write.", uuid(2))
+        await gateway.watcher.wait_ends(2)
+
+        assert "takes no letters" in results[-1]
+        assert await gateway.store.boxes() == ()
+        other = gateway.record.registry.sessions[str(CHILD)].session_id
+        kept = [path for path in gateway.state.glob(f"agents/main/sessions/{other}/**/*") if path.is_file()]
+        assert all(said.encode() not in path.read_bytes() for path in kept)

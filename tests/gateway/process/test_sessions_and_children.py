@@ -126,3 +126,28 @@ async def test_children_of_a_session_that_is_reset_announce_to_its_successor_onc
         assert [told.count(f'"task {number}"') for number in range(3)] == [1, 1, 1]
         assert "task" not in "\n".join(text for _, text in town.conversation(former))
         assert len({child.session for child in children}) == 3
+
+
+@pytest.mark.promise("A8-g")
+@pytest.mark.parametrize(
+    ("vocabulary", "own"), [("sessions", {"sessions_spawn", "sessions_send"}), ("agent", {"Agent", "SendMessage"})]
+)
+async def test_a_session_speaks_one_vocabulary_and_its_child_none(
+    town: Town, autojump_clock: MockClock, vocabulary: str, own: set[str]
+) -> None:
+    offered: list[set[str]] = []
+
+    def look(request: ModelRequest) -> Any:
+        offered.append({tool.name for tool in request.tools})
+        return play(request)
+
+    town.play = look
+    (town.folder / "gateway.json5").write_text(CONFIG.replace("{", f"{{ tools: {{vocabulary: '{vocabulary}'}},", 1))
+    every = {"sessions_spawn", "sessions_send", "Agent", "SendMessage"}
+    async with living(town) as gateway:
+        await said(gateway, MAIN, "hello")
+        run = await spawned(gateway, "look around")
+        await gateway.parts.runs.wait(run.id, 60)
+
+    assert offered[0] & every == own
+    assert offered[1] & every == set()
