@@ -274,7 +274,7 @@ async def test_a_letter_to_another_session_is_refused_and_kept_nowhere(
 
     results: list[str] = []
     config = GatewayConfig(tools=ToolsConfig(vocabulary="agent"))
-    async with opened(tmp_path, play, config=config, tools=AGENT_TOOLS) as gateway:  # type: ignore[arg-type]
+    async with opened(tmp_path, play, config=config, tools=AGENT_TOOLS) as gateway:
         await gateway.say("Hello.", uuid(1), CHILD)
         await gateway.watcher.wait_ends(1)
         await gateway.say("Write.", uuid(2))
