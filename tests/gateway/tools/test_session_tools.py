@@ -352,15 +352,24 @@ def test_a_message_of_many_blocks_is_replaced_by_a_marker(tmp_path: Path) -> Non
     assert read_page(tmp_path / "missing", limit=5).messages == ()
 
 
+async def never(session: str, text: str) -> str:
+    """Take for ever with the summary."""
+    await trio.sleep_forever()
+    raise AssertionError
+
+
 @pytest.mark.promise("A15-b", "A16-g")
 async def test_a_list_shows_at_most_twenty_messages_and_reading_settles_nothing(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with opened(state=tmp_path) as tools:
+        tools.gateway.keepers.aside = never
         run = await tools.call("sessions_spawn", task="count")
+        await tools.gateway.runs.wait(run["runId"], timeout_s=60)
         row = tools.gateway.registry.sessions[run["childSessionKey"]]
         write_transcript(tools.view.transcript(row), lines_of(30))
         before = dict(tools.gateway.registry.completions)
+        assert len(before) == 1
 
         listed = await tools.call("sessions_list", kinds=["other"], messageLimit=99)
         await tools.call("sessions_history", sessionKey=row.key, includeTools=True)
