@@ -86,6 +86,11 @@ def names_secret_value(name: str) -> bool:
     return upper not in HARMLESS and (upper == "AWS_ACCESS_KEY_ID" or _SECRET.search(upper) is not None)
 
 
+def withheld_names(passed: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, without their `!`, that a list of names to pass on withholds."""
+    return tuple(name.removeprefix("!") for name in passed if name.startswith("!"))
+
+
 def child_environment(
     kind: ChildKind,
     environ: Mapping[str, str] | None = None,
@@ -99,11 +104,15 @@ def child_environment(
         kind: The kind of program.
         environ: The base environment; by default that of the process.
         named: Variables given with their values, such as `env` of the settings; all are included.
-        passed: Names of variables of `environ` that are passed on in any case; `*` stands for any characters.
+        passed: Names of variables of `environ` that are passed on in any case; `*` stands for any characters. With `!` in
+            front of it, a name is passed on in no case.
     """
     patterns = tuple(passed)
+    withheld = withheld_names(patterns)
 
     def is_wanted(name: str) -> bool:
+        if any(fnmatchcase(name, pattern) for pattern in withheld):
+            return False
         if any(fnmatchcase(name, pattern) for pattern in patterns):
             return True
         if kind is ChildKind.SERVER:

@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -48,7 +48,7 @@ class SandboxSettings:
     writable: tuple[str, ...] = ()
     """Writable folders besides the agent's working folders; `~` is the home folder."""
     unreadable: tuple[str, ...] = ()
-    """Files and folders that appear empty in it; `~` is the home folder."""
+    """Files and folders that appear empty in it, but for writable folders inside of them; `~` is the home folder."""
 
 
 @final
@@ -93,22 +93,31 @@ class Sandbox:
         ]
 
     def _mounts(self, roots: Sequence[Path]) -> Iterator[str]:
-        # Later mounts cover earlier ones: read-only parts come after the folder that contains them.
+        # Later mounts cover earlier ones: what is inside a folder comes after it, read-only parts and hidden ones included.
         writable = [*roots, *filter(None, map(_repository_of, roots))]
         writable += [_expanded(path) for path in self._settings.writable]
-        for root in sorted(dict.fromkeys(writable), key=lambda path: len(path.parts)):
-            if root.exists():
-                yield from ("--bind", str(root), str(root))
-                kept = [root / name for name in _KEPT]
-                kept += [root / "hooks", root / "config"] if root.name == ".git" else []
-                for path in kept:
-                    if path.exists():
-                        yield from ("--ro-bind", os.path.realpath(path), str(path))
-        for path in map(_expanded, self._settings.unreadable):
-            if path.is_dir():
-                yield from ("--tmpfs", str(path))
-            elif path.exists():
-                yield from ("--ro-bind", os.devnull, str(path))
+        hidden = [_expanded(path) for path in self._settings.unreadable]
+        mounts: list[tuple[Path, Callable[[Path], Iterator[str]]]] = [(path, self._hidden) for path in hidden]
+        mounts += [(path, self._bound) for path in dict.fromkeys(writable) if path not in hidden]
+        for path, mounted in sorted(mounts, key=lambda mount: len(mount[0].parts)):
+            yield from mounted(path)
+
+    @staticmethod
+    def _bound(root: Path) -> Iterator[str]:
+        if root.exists():
+            yield from ("--bind", str(root), str(root))
+            kept = [root / name for name in _KEPT]
+            kept += [root / "hooks", root / "config"] if root.name == ".git" else []
+            for path in kept:
+                if path.exists():
+                    yield from ("--ro-bind", os.path.realpath(path), str(path))
+
+    @staticmethod
+    def _hidden(path: Path) -> Iterator[str]:
+        if path.is_dir():
+            yield from ("--tmpfs", str(path))
+        elif path.exists():
+            yield from ("--ro-bind", os.devnull, str(path))
 
     def _try(self) -> str:
         if shutil.which(PROGRAM) is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -38,10 +38,13 @@ class Secrets:
 
     Args:
         environments: Variables, such as those of the process and of the settings.
+        values: Values that are secrets whatever holds them.
     """
 
-    def __init__(self, *environments: Mapping[str, str]) -> None:
-        held = {value for each in environments for name, value in each.items() if names_secret_value(name)}
+    def __init__(self, *environments: Mapping[str, str], values: Iterable[str] = ()) -> None:
+        held = set(values) | {
+            value for each in environments for name, value in each.items() if names_secret_value(name)
+        }
         values = {value for value in held if _is_telling(value)}
         escaped = {json.dumps(value)[1:-1] for value in values} | {
             json.dumps(value, ensure_ascii=False)[1:-1] for value in values

@@ -11,6 +11,7 @@ from greenroom.core.ports import Chance
 from greenroom.core.validation import checked
 from greenroom.models._continuation import ContinuationPolicy
 from greenroom.models._deadlines import Deadlines, with_deadlines
+from greenroom.models._fallbacks import with_fallbacks
 from greenroom.models._model import Model
 from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
 from greenroom.models._types import Effort, Thinking, read_effort
@@ -36,6 +37,10 @@ class ModelSettings:
     """Names of your own for exact names."""
     available: tuple[str, ...] | None = None
     """The allowed models: exact names, and families for all of their models; empty: all."""
+    fallbacks: tuple[str, ...] = ()
+    """Exact names of models that are asked in this order when the first request of a turn fails for good, before anything of an
+    answer is there; for agents on the model of the session.
+    """
     effort: str | int | None = attrs.field(default=None, validator=_check_effort)
     """Effort of models: `low`, `medium`, `high`, `xhigh`, `max` or a number from 0 to 100; empty: the model's default.
     """
@@ -79,7 +84,7 @@ def with_settings(
     retry_budget: RetryBudget | None = None,
     write: Callable[[bytes], object] | None = None,
 ) -> Model:
-    """Return a model with deadlines around each attempt, a budget around these, retries around both, and a recorder.
+    """Return a model with deadlines around each attempt, a budget around these, retries around both, fallbacks, a recorder.
 
     Args:
         budget: The budget of calls, see `budgeted`; None for none.
@@ -91,4 +96,6 @@ def with_settings(
     if budget is not None:
         model = budgeted(model, budget)
     model = retrying(model, settings.retries, chance=chance, budget=retry_budget)
+    if settings.fallbacks:
+        model = with_fallbacks(model, settings.fallbacks)
     return model if write is None else recording(model, write)

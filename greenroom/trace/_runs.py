@@ -16,6 +16,8 @@ from greenroom.core import JournalError, UsageError, is_session_id, is_uuid, who
 from greenroom.core.ports import SystemDisk
 from greenroom.trace._journal_reader import JOURNAL, read_header
 
+TRANSCRIPTS: Final = "transcripts"
+"""The folder of the transcripts of a run."""
 LAST: Final = "last"
 VARIABLE: Final = "GREENROOM_RUNS"
 PROJECT_MARKS: Final = (".greenroom", ".git")
@@ -81,7 +83,7 @@ def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: T
     """Return the journal file of a run.
 
     Args:
-        run: A run folder, a journal file, the id of a run, or `last`.
+        run: A run folder, a journal file, a transcript of a run, the id of a run, or `last`.
         runs: The folder of runs.
         fits: Returns True for a run folder that `last` may select.
 
@@ -91,6 +93,8 @@ def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: T
     if run == LAST:
         return _last(runs, fits)
     for place in (whole_path(run), whole_path(runs / run)):
+        if place.parent.name == TRANSCRIPTS and (place.parents[1] / JOURNAL).is_file():
+            return place.parents[1] / JOURNAL  # of a transcript, by a former name too
         if place.is_file():
             return place
         if (place / JOURNAL).is_file():

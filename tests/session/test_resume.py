@@ -21,7 +21,7 @@ from greenroom.session.record._resume import Beginning
 from greenroom.store._transcript_reader import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
-from greenroom.trace import JOURNAL, check_journal, read_journal
+from greenroom.trace import JOURNAL, check_journal, find_run, read_journal
 from tests.session.small_team import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
 
@@ -215,3 +215,24 @@ async def test_the_last_session_is_the_last_that_has_a_conversation(tmp_path: Pa
     async with open_session(model=model, cwd=tmp_path, runs=runs, resume="last", ports=virtual_ports(2)) as third:
         assert third.id == first.id
         await third.run("Second.")
+
+
+async def test_an_archived_conversation_is_forked_and_not_resumed(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"cwd": tmp_path, "runs": tmp_path / "runs"}
+    async with open_session(model=ScriptedModel(["One."]), **options) as first:
+        await first.run("First.")
+    transcripts = first.run_folder / "transcripts"
+    archived = transcripts / "main.jsonl.deleted.2026-11-22T07-31-05.123Z"
+    (transcripts / "main.jsonl").rename(archived)
+
+    with pytest.raises(UsageError, match="archived"):
+        async with open_session(model=ScriptedModel([]), resume=first.id, **options):
+            pass
+    model = ScriptedModel(["Two."], keeps_requests=True)
+    async with open_session(model=model, resume=Fork(first.run_folder), **options) as second:
+        await second.run("Second.")
+
+    assert [message.text for message in model.requests[0].messages] == ["First.", "One.", "Second."]
+    assert [path.name for path in transcripts.iterdir()] == [archived.name]
+    assert find_run(str(archived), tmp_path) == first.run_folder / JOURNAL
+    assert find_run(str(transcripts / "main.jsonl"), tmp_path) == first.run_folder / JOURNAL

@@ -12,6 +12,7 @@ from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
 from tools.mutants.gateway_process import GATEWAY_PROCESS
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
+from tools.mutants.gateway_sessions import GATEWAY_SESSIONS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
@@ -27,6 +28,7 @@ MUTANTS: Final = (
     *GATEWAY_PROCESS,
     *GATEWAY_PROTOCOL,
     *GATEWAY_RUNS,
+    *GATEWAY_SESSIONS,
     *GATEWAY_TRUST,
     *MONITORS,
     *RECOVERY,

@@ -16,7 +16,7 @@ _LOOKING: Final = "greenroom.gateway.tools._looking_tools"
 _MODELS: Final = "greenroom.gateway.runs._child_models"
 _PLAN: Final = "greenroom.gateway.runs._spawn_plan"
 _PLAN_TESTS: Final = ("tests/gateway/runs/test_spawn_plan.py",)
-_RECALL: Final = "greenroom.gateway.tools._recall"
+_RECALL: Final = "greenroom.gateway.keepers._session_history"
 _RECOVERY: Final = "greenroom.gateway.runs._run_recovery"
 _RUNS: Final = "greenroom.gateway.runs._run_service"
 _RUN_TESTS: Final = ("tests/gateway/runs/test_spawned_runs.py",)
@@ -113,7 +113,7 @@ GATEWAY_RUNS: Final = (
     ),
     Mutant(
         "the defaults come before the target agent",
-        ("A4-a",),
+        ("A4-a", "A4-b", "A4-c", "A4-d", "A19-e"),
         _MODELS,
         "for setting in (agent_settings(config, target).subagents.model, config.agents.defaults.subagents.model):",
         "for setting in (config.agents.defaults.subagents.model, agent_settings(config, target).subagents.model):",
@@ -209,7 +209,7 @@ GATEWAY_RUNS: Final = (
     ),
     Mutant(
         "a limit of time is not watched",
-        ("A11-a",),
+        ("A11-a", "A11-b"),
         _STOPS,
         "                await time_out(run)\n",
         "                pass\n",
@@ -387,16 +387,16 @@ GATEWAY_RUNS: Final = (
         "pages leave messages out",
         ("A16-e",),
         _RECALL,
-        "next_offset=offset + len(found) if is_more else None",
-        "next_offset=offset + len(found) + 1 if is_more else None",
+        "    start = max(0, total - skip) - len(chosen)\n",
+        "    start = max(0, max(0, total - skip) - len(chosen) - 1)\n",
         tests=_TOOL_TESTS,
     ),
     Mutant(
         "secrets are recalled",
         ("A16-f",),
         _RECALL,
-        '_short(mask(str(block.get("text", ""))))',
-        '_short(str(block.get("text", "")))',
+        "_cut(kind, mask(printable_text(text)), name)",
+        "_cut(kind, printable_text(text), name)",
         tests=_TOOL_TESTS,
     ),
     Mutant(

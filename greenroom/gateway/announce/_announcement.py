@@ -93,6 +93,8 @@ class SpentRequest:
     model: str
     usage: Usage | None
     """None if its stream was cut before it told, or its provider gave none."""
+    is_fallback: bool = False
+    """True if another model than that of the agent answered."""
 
 
 def stats_line(
@@ -104,7 +106,7 @@ def stats_line(
     session_id: str,
     transcript: str,
 ) -> str:
-    """Return the last line of an announcement.
+    """Return the last line of an announcement; it names the model that answered in the place of the agent's.
 
     Args:
         runtime_s: The working time of the run; None if unknown.
@@ -114,8 +116,8 @@ def stats_line(
         session_id: Id of its run folder.
         transcript: Where its transcript is, or will be if it is archived at once.
     """
-    known, is_partial = [], False
-    for request in requests:
+    known, is_partial, asked = [], False, tuple(requests)
+    for request in asked:
         if request.usage is None:
             is_partial = True
         else:
@@ -126,6 +128,8 @@ def stats_line(
     priced = [cost for cost in costs if cost is not None]
     if priced:
         parts.append(f"est {cost_text(sum(priced, Decimal()))}{mark or ('+' if len(priced) < len(costs) else '')}")
+    fallbacks = [request.model for request in asked if request.is_fallback]
+    parts += [f"model {one_line(fallbacks[-1], MAX_LISTED)}"] if fallbacks else []
     parts += [f"sessionKey {session}", f"sessionId {session_id}", f"transcript {transcript}"]
     return f"Stats: {' • '.join(parts)}"
 

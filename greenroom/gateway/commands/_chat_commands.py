@@ -29,8 +29,10 @@ from greenroom.gateway.commands._subagent_texts import LogMessage, log_text
 from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, QuestionEnd
+from greenroom.gateway.trust._chat_admission import command_name
 from greenroom.gateway.trust._pairing import PairingResult
 from greenroom.gateway.trust._reception import CommandCaller
+from greenroom.models.budgets import Spent
 
 
 @final
@@ -48,8 +50,10 @@ class CommandHost:
     """Begins a new conversation; called with the key and who asks."""
     patch: Callable[[str, Mapping[str, Any]], Awaitable[object]]
     """Changes settings of a session."""
-    compact: Callable[[str, str], Awaitable[object]]
-    """Compacts a conversation; called with the key and who asks."""
+    spent: Callable[[str], Awaitable[Spent]]
+    """Returns what the conversation of a session has used."""
+    compact: Callable[[str, str], Awaitable[bool]]
+    """Compacts a conversation; called with the key and who asks. Returns False if that goes on behind the answer."""
     send: Callable[[str, str, CommandCaller], Awaitable[SendOutcome]]
     """Gives a text to the session of a sub-agent as a run of its own, and waits at most 30 s for the reply."""
     log: Callable[[str, int, bool], Awaitable[Sequence[LogMessage]]]
@@ -60,6 +64,16 @@ class CommandHost:
     """Answers a question; called with its id, the answer, and who answers."""
     change_pairing: Callable[[steps.ChangePairing, str], Awaitable[tuple[PairingResult, Pairing | None]]]
     """Approves or rejects a code, or removes a person; called with the step and who asks."""
+
+
+def with_spent(facts: steps.StatusFacts, spent: Spent) -> steps.StatusFacts:
+    """Return the figures of a session with what it has used; the cost is known only if each model has a price."""
+    return attrs.evolve(
+        facts,
+        sent_tokens=spent.usage.total - spent.usage.output_tokens,
+        received_tokens=spent.usage.output_tokens,
+        cost=spent.usd if spent.calls and not spent.unpriced_calls else None,
+    )
 
 
 @final
@@ -89,7 +103,10 @@ class ChatCommands:
         Raises:
             JournalError: What it does cannot be recorded.
         """
-        step = plan_command(self._host.state(key, caller), text)
+        state = self._host.state(key, caller)
+        if command_name(text) == "status":
+            state = attrs.evolve(state, facts=with_spent(state.facts, await self._host.spent(str(key))))
+        step = plan_command(state, text)
         try:
             return await self.carry_out(step, str(key), caller)
         except JournalError:
@@ -123,8 +140,9 @@ class ChatCommands:
         return step.said
 
     async def _compact(self, step: steps.CompactChat, key: str, caller: CommandCaller) -> str:
-        await self._host.compact(key, caller.who)
-        return "The conversation is compacted."
+        if await self._host.compact(key, caller.who):
+            return "The conversation is compacted."
+        return "The conversation will be compacted when its turn has ended; that takes a while."
 
     async def _send(self, step: steps.SendToRun, key: str, caller: CommandCaller) -> str:
         return send_text(await self._host.send(step.session, step.text, caller))

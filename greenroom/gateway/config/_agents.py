@@ -159,9 +159,9 @@ class BudgetConfig:
     """What an agent may use."""
 
     per_day: Amount = Amount()
-    """In a day, all its sessions together."""
+    """In a day of `session.timezone`, all its sessions together."""
     per_run: Amount = Amount()
-    """In a run, with what it starts."""
+    """In a turn of a session; its sub-agents have as much each."""
 
 
 @final

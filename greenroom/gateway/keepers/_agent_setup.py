@@ -16,29 +16,22 @@ import attrs
 from greenroom.agents import AgentDefinition
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import AgentConfig, DefaultAgent, ToolRules
+from greenroom.gateway.config._checks import placed_secrets
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.policy._tool_policy import tools_of
+from greenroom.gateway.config._values import ModelSetting
+from greenroom.gateway.keepers._session_models import effort_for, model_settings
+from greenroom.gateway.policy._tool_policy import AGENT_TOOLS, tools_of
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
+from greenroom.gateway.runs._child_models import find_model, own_model
 from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.models import Model
+from greenroom.models.choice import ModelNames
 from greenroom.tools import Tool
 
 MAIN_LANE: Final = "main"
 CHILD_LANE: Final = "subagent"
 CRON_LANE: Final = "cron"
-DEFAULT_MODEL: Final = "sonnet"
-EFFORTS: Final[Mapping[str, str | None]] = {
-    "off": None,
-    "minimal": "low",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "xhigh",
-    "max": "max",
-}
-"""The effort of a level of thinking."""
-
 OpenModel = Callable[[str, str], Model]
 """Returns the model for an agent id and a reference."""
 ToolsFor = Callable[[SessionKey], Iterable[Tool]]
@@ -66,6 +59,22 @@ def agent_of(config: GatewayConfig, agent_id: str) -> AgentConfig:
     return next(found, AgentConfig(id=agent_id))
 
 
+def workspace_of(config: GatewayConfig, agent: AgentConfig, agent_id: str, base: Path) -> Path:
+    """Return the folder that an agent works in; relative ones stand on `base`."""
+    if agent.workspace:
+        return base / Path(agent.workspace).expanduser()
+    folder = base / Path(config.agents.defaults.workspace or "workspace").expanduser()
+    return folder / agent_id if len(config.agents.list) > 1 else folder
+
+
+def other_workspaces(config: GatewayConfig, agent_id: str, base: Path) -> tuple[Path, ...]:
+    """Return the folders of the other agents that are not this one's too."""
+    ids = {normal_agent_id(agent.id): agent for agent in config.agents.list}
+    folders = {id_: workspace_of(config, agent, id_, base) for id_, agent in ids.items()}
+    own = workspace_of(config, agent_of(config, agent_id), agent_id, base)
+    return tuple(dict.fromkeys(folder for folder in folders.values() if folder != own))
+
+
 def room_of(config: GatewayConfig, key: SessionKey) -> ToolRules | None:
     """Return the rules of a group's tools; None if the session is not a group's, or the configuration does not name it."""
     if not isinstance(key.rest, RoomSession):
@@ -86,6 +95,10 @@ class AgentSetup:
     agent: AgentConfig
     row: SessionRow
     key: SessionKey
+    unreadable: tuple[Path, ...] = ()
+    """Folders that commands in its sandbox do not see."""
+    secret_variables: tuple[str, ...] = ()
+    """Variables that the credentials of its agent name."""
 
     @property
     def defaults(self) -> DefaultAgent:
@@ -93,13 +106,12 @@ class AgentSetup:
         return self.config.agents.defaults
 
     @property
-    def model(self) -> str:
-        """The reference of its model."""
-        said = self.row.settings.get("model")
-        if said:
-            return str(said)
-        setting = self.agent.model or self.defaults.model
-        return DEFAULT_MODEL if setting is None else setting.primary
+    def model(self) -> ModelSetting:
+        """Its model, and what is asked in its place; a reference that no provider has any more is left out of the latter."""
+        setting = own_model(self.config, self.key.agent, self.row.settings)
+        known = (find_model(self.config, each) for each in setting.fallbacks)
+        names = dict.fromkeys(ModelNames().exact(each) for each in known if each is not None)
+        return ModelSetting(primary=setting.primary, fallbacks=tuple(names))
 
     @property
     def thinking(self) -> str | None:
@@ -123,10 +135,7 @@ class AgentSetup:
         Args:
             base: The folder of the configuration file, on which relative paths stand.
         """
-        if self.agent.workspace:
-            return base / Path(self.agent.workspace).expanduser()
-        folder = base / Path(self.defaults.workspace or "workspace").expanduser()
-        return folder / self.key.agent if len(self.config.agents.list) > 1 else folder
+        return workspace_of(self.config, self.agent, self.key.agent, base)
 
     def definition(self, prompt: str, tools: Iterable[Tool], sessions: Mapping[str, SessionRow]) -> AgentDefinition:
         """Return the definition of its main agent.
@@ -141,7 +150,7 @@ class AgentSetup:
             row = sessions.get(key)
             return "" if row is None else row.spawned_by
 
-        names = [tool.name for tool in tools]
+        names = [*(tool.name for tool in tools), *AGENT_TOOLS]  # a session may bring some of these by itself
         offered = tools_of(
             self.config,
             self.agent,
@@ -150,28 +159,44 @@ class AgentSetup:
             origin_class=origin_class_of(self.config, self.key, spawned_by=spawned_by),
             room=room_of(self.config, self.key),
         )
-        thinking = self.thinking
         return AgentDefinition(
             name=self.key.agent,
             system_prompt=prompt,
             disallowed_tools=tuple(offered.why),
-            effort=None if thinking is None else EFFORTS.get(thinking),
+            effort=effort_for(self.model.primary, self.thinking),
         )
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of its sessions."""
         return {
             "env": {**self.defaults.env, **self.agent.env},
+            "pass_env": [f"!{name}" for name in self.withheld],
+            "models": model_settings(self.config, self.model, self.thinking),
             "recovery": {"cut_turns": "leave"},
             "schedules": {"enabled": False},
+            "peers": {"inbound": "refuse", "socket": "", "sockets": []},
             "sandbox": self.sandbox(),
         }
 
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The variables of the gateway that no program of its sessions gets: those that references to secrets name."""
+        named = (secret.reference[0] for _, secret in placed_secrets(self.config) if secret.kind == "env")
+        return tuple(dict.fromkeys((*named, *self.secret_variables)))
+
     def sandbox(self) -> dict[str, Any]:
-        """Return the sandbox of its sessions' commands, with the keys of the shell tool."""
+        """Return the sandbox of its sessions' commands, with the keys of the shell tool: no home, no state folder, no other workspace."""
         own, others = self.agent.sandbox, self.defaults.sandbox
         mode = own.mode or others.mode or "off"
         kind = own.exec or others.exec or "none"
-        is_confined = kind == "bwrap" and (mode == "all" or (mode == "children" and self.key.is_child))
+        if kind != "bwrap" or not (mode == "all" or (mode == "children" and self.key.is_child)):
+            return {"enabled": False}
         network = own.network if own.network is not None else others.network
-        return {"enabled": is_confined, "network": bool(network)} if is_confined else {"enabled": False}
+        return {"enabled": True, "network": bool(network), "unreadable": ["~", *map(str, self.unreadable)]}
+
+
+def asks_for_sandbox(config: GatewayConfig) -> bool:
+    """True if commands of an agent are to run in bubblewrap."""
+    others = config.agents.defaults.sandbox
+    own = [agent.sandbox for agent in config.agents.list] or [others]
+    return any((each.exec or others.exec) == "bwrap" and (each.mode or others.mode or "off") != "off" for each in own)

@@ -10,12 +10,16 @@ from typing import Any, Final
 
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.keepers._seams import NewInput
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.keepers._waiting_items import WaitingItem
 from greenroom.inbox import EntryKind, StoredItem, make_item
 
 RUN: Final = "run"
 MODE: Final = "mode"
 WAITS: Final = "waits"
+MODEL: Final = "model"
+THINKING: Final = "thinking"
+_OF_GATEWAY: Final = frozenset((RUN, MODE, WAITS, MODEL, THINKING))
 
 
 def stored_item(key: str, new: NewInput, mode: QueueMode, *, is_held: bool, now_s: float) -> StoredItem:
@@ -36,6 +40,8 @@ def stored_item(key: str, new: NewInput, mode: QueueMode, *, is_held: bool, now_
     route: dict[str, Any] = {} if new.route is None else new.route.to_json()
     route |= {RUN: new.run} if new.run else {}
     route |= {MODE: mode.value} | ({} if new.begins_turn else {WAITS: True})
+    wish = new.wish or TurnWish()
+    route |= {name: said for name, said in ((MODEL, wish.model), (THINKING, wish.thinking)) if said}
     return StoredItem(
         id=new.id,
         box=key,
@@ -65,7 +71,7 @@ def waiting_item(item: StoredItem) -> WaitingItem:
 
 def route_of(item: StoredItem) -> dict[str, Any]:
     """Return where the answer to an item goes, as events name it."""
-    return {name: value for name, value in item.route.items() if name not in {RUN, MODE, WAITS}}
+    return {name: value for name, value in item.route.items() if name not in _OF_GATEWAY}
 
 
 def mode_of(said: object, default: QueueMode = QueueMode.STEER) -> QueueMode:

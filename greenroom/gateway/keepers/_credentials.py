@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,13 +48,30 @@ def find_credential(
     Raises:
         UsageError: A file of profiles cannot be used.
     """
-    for each in dict.fromkeys((agent_id, MAIN_AGENT)):
-        profiles = read_profiles(agent_folder(config, each, state_folder=state_folder, base=base) / PROFILES)
+    for profiles in _profiles_of(config, agent_id, state_folder=state_folder, base=base):
         found = next((key for name, key in profiles.items() if name.partition(":")[0] == provider), None)
         if found is not None:
             return found
     settings = config.models.providers.get(provider)
     return None if settings is None else settings.api_key
+
+
+def credential_variables(config: GatewayConfig, agent_id: str, *, state_folder: Path, base: Path) -> tuple[str, ...]:
+    """Return the variables that the profiles of an agent name, which its programs do not get. It blocks.
+
+    Raises:
+        UsageError: A file of profiles cannot be used.
+    """
+    files = _profiles_of(config, agent_id, state_folder=state_folder, base=base)
+    return tuple(key.reference[0] for profiles in files for key in profiles.values() if key.kind == "env")
+
+
+def _profiles_of(
+    config: GatewayConfig, agent_id: str, *, state_folder: Path, base: Path
+) -> Iterator[dict[str, Secret]]:
+    """Yield the profiles of an agent, then those of the main agent."""
+    for each in dict.fromkeys((agent_id, MAIN_AGENT)):
+        yield read_profiles(agent_folder(config, each, state_folder=state_folder, base=base) / PROFILES)
 
 
 def read_profiles(path: Path) -> dict[str, Secret]:

@@ -9,10 +9,12 @@ from greenroom.gateway.keepers._box_items import route_of, run_of
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.record._run_events import InboundAccepted
-from greenroom.inbox import BoxFull, StoredItem
+from greenroom.inbox import BoxFull, OriginKind, StoredItem
 
 MAX_HELD: Final = 90
 """Items of one session that are kept back; more are refused. The store itself would drop the oldest ones from 100 on."""
+PEOPLE: Final = frozenset((OriginKind.HUMAN, OriginKind.CHANNEL))
+"""Kinds of origins of what people say."""
 
 
 def check_room(keeper: SessionKeeper, new: NewInput) -> None:
@@ -57,6 +59,7 @@ async def record_input(keeper: SessionKeeper, item: StoredItem, why: str) -> Non
                 route=route_of(item),
                 run=run_of(item.route),
                 why=why,
+                is_person=item.origin.kind in PEOPLE,
             )
         )
     del keeper.unrecorded[item.id]

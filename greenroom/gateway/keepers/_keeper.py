@@ -6,6 +6,7 @@ back however that ends. Rule 3: leaving the block of the session ends it, so wha
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,9 +18,10 @@ import trio
 from greenroom.core import UsageError
 from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
 from greenroom.gateway.keepers._agent_setup import CRON_LANE, lane_of
-from greenroom.gateway.keepers._box_items import mode_of
+from greenroom.gateway.keepers._box_items import MODEL, THINKING, mode_of
 from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary
 from greenroom.gateway.keepers._kept_session import KeptSession
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnReporter, TurnStop, failed_end, unread_end
 from greenroom.gateway.keepers._waiting_items import HandIn, WaitingItems
 from greenroom.gateway.lanes._places import Rank, TurnClaim
@@ -179,7 +181,9 @@ class SessionKeeper:
     async def _open(self) -> None:
         self.is_closing = False
         try:
-            order = await open_order(self.parts, self.key, self._turn_place)
+            order = await open_order(
+                self.parts, self.key, self._turn_place, find_wish=self._find_wish, find_turn=self._find_turn
+            )
             if not await self._get_place():
                 return
             self.opening = trio.Event()
@@ -194,6 +198,7 @@ class SessionKeeper:
             await self._give_place()  # noqa: ASYNC102 - it gives back a place, and waits for nothing
             self._finish()
             self._note_closed()
+            self.parts.budgets.forget(self.name)
             self.leave_room(self)
 
     async def _keep(self, session: KeptSession) -> None:
@@ -333,6 +338,19 @@ class SessionKeeper:
             self.claim = None
             await place.aclose()  # noqa: ASYNC102 - it gives back a place, and waits for nothing
 
+    async def _find_wish(self) -> TurnWish:
+        """Return what the turn that runs asks for: its items say it."""
+        if self.reporter is not None:
+            await self.reporter.wait_caught_up()
+        for item in self.items.taken:
+            route = json.loads(self.items.handed.get(item) or "{}")
+            if route.get(MODEL) or route.get(THINKING):
+                return TurnWish(model=route.get(MODEL, ""), thinking=route.get(THINKING, ""))
+        return TurnWish()
+
+    def _find_turn(self) -> int:
+        return 0 if self.reporter is None else self.reporter.ends
+
     async def _watch_place(self, session: KeptSession) -> None:
         """Give back the place with which the session was opened, if no turn takes it."""
         while self._place is not None:
@@ -386,7 +404,11 @@ class SessionKeeper:
         if self.is_busy:
             return
         self.items.is_shut = True
-        reporter.aside = aside = self.asides[0]
+        aside = self.asides[0]
+        if aside.is_compaction:
+            reporter.begin_compaction(aside)
+            return
+        reporter.aside = aside
         aside.item = session.send_aside(aside.text, reporter.refuses_tools)
 
     def end_asides(self) -> None:

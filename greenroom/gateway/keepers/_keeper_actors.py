@@ -19,6 +19,8 @@ from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._left_items import settle_taken
+from greenroom.gateway.keepers._turn_reporter import Aside
+from greenroom.gateway.keepers._turn_requests import compact
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, Supervisor, SupervisorSpec
@@ -69,6 +71,16 @@ class _KeeperRun:
 
 
 @final
+@attrs.define(eq=False)
+class Compaction:
+    """A compaction of a conversation."""
+
+    error: str = ""
+    """Why it was not possible; empty if it was, and before its end."""
+    ended: trio.Event = attrs.field(factory=trio.Event)
+
+
+@final
 class KeeperActors:
     """The actors of all keepers.
 
@@ -102,6 +114,20 @@ class KeeperActors:
     def reopen_soon(self, keeper: SessionKeeper) -> None:
         """Close the session of a keeper whose `pauses` count this, and open it again for what waits then."""
         self._nursery.start_soon(self._reopen, keeper)
+
+    def compact_soon(self, keeper: SessionKeeper) -> Compaction:
+        """Compact the conversation of a keeper's session once no turn of it runs."""
+        compaction = Compaction()
+        aside = Aside("", 0)
+        keeper.asides.append(aside)
+        self.wake(keeper)
+
+        async def carry_out() -> None:
+            compaction.error = await compact(keeper, aside)
+            compaction.ended.set()
+
+        self._nursery.start_soon(carry_out)
+        return compaction
 
     async def _reopen(self, keeper: SessionKeeper) -> None:
         async with self.at_rest(keeper.name):

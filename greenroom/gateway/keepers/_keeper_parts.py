@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -11,11 +12,21 @@ import attrs
 from greenroom.core.ports import Ports
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._agent_setup import AgentSetup, OpenModel, ToolsFor, agent_of, sessions_folder
+from greenroom.gateway.keepers._agent_budgets import AgentBudgets
+from greenroom.gateway.keepers._agent_setup import (
+    AgentSetup,
+    OpenModel,
+    ToolsFor,
+    agent_of,
+    other_workspaces,
+    sessions_folder,
+)
 from greenroom.gateway.keepers._box_items import MODE
 from greenroom.gateway.keepers._context_files import read_prompt
+from greenroom.gateway.keepers._credentials import credential_variables
 from greenroom.gateway.keepers._kept_session import Opener, OpenOrder, TurnPlace
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._session_models import NamedModels, TurnModels, TurnUses, TurnWish
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -23,6 +34,7 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
 from greenroom.mailbox import Lane
+from greenroom.models import Model
 from greenroom.store import new_uuid
 
 
@@ -46,26 +58,49 @@ class KeeperParts:
     opener: Opener
     on_broken: Callable[[str, str], object] | None = None
     look_up: LookUp = look_up
-    mask: Callable[[str], str] = str
-    """Hides secrets in texts that are shown."""
+    budgets: AgentBudgets
+    secrets: Callable[[], Collection[str]] = tuple
+    """Returns the secrets that the gateway has read."""
 
     def now(self) -> float:
         """Return the wall clock, in seconds since 1970."""
         return self.ports.clock.wall().timestamp()
 
 
-async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace) -> OpenOrder:
+async def open_order(
+    parts: KeeperParts,
+    key: SessionKey,
+    turn_place: TurnPlace,
+    *,
+    find_wish: Callable[[], Awaitable[TurnWish]],
+    find_turn: Callable[[], int],
+) -> OpenOrder:
     """Return what a session is opened as.
 
     Args:
         parts: What all keepers share.
         key: The session.
         turn_place: What each of its turns enters.
+        find_wish: Returns what the turn that runs asks for.
+        find_turn: Returns the number of the turn that runs.
     """
     row, config = parts.record.registry.sessions[str(key)], parts.config()
-    setup = AgentSetup(config=config, agent=agent_of(config, key.agent), row=row, key=key)
+    named = partial(credential_variables, config, key.agent, state_folder=parts.state_folder, base=parts.base)
+    setup = AgentSetup(
+        config=config,
+        agent=agent_of(config, key.agent),
+        row=row,
+        key=key,
+        unreadable=(parts.state_folder, *other_workspaces(config, key.agent, parts.base)),
+        secret_variables=await parts.ports.blocking.run(named),
+    )
     workspace = setup.workspace(parts.base)
     prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
+    uses = TurnUses(
+        find_wish=find_wish,
+        open_model=lambda reference: parts.ports.blocking.run(parts.open_model, key.agent, reference),
+        find_budgets=lambda: parts.budgets.of_turn(key.agent, str(key), find_turn()),
+    )
     tools = tuple(parts.tools_for(key))
     return OpenOrder(
         key=str(key),
@@ -77,11 +112,20 @@ async def open_order(parts: KeeperParts, key: SessionKey, turn_place: TurnPlace)
         settings=setup.settings(),
         sources=setup.sources,
         permission_mode=setup.permission_mode,
-        model=lambda: parts.open_model(key.agent, setup.model),
+        model=partial(session_model, parts, setup, uses),
         store=parts.store,
         turn_place=turn_place,
+        secrets=parts.secrets,
         ports=parts.ports,
     )
+
+
+def session_model(parts: KeeperParts, setup: AgentSetup, uses: TurnUses) -> Model:
+    """Return the model of a session, with its fallbacks. It blocks."""
+    agent, chosen = setup.key.agent, setup.model
+    model = parts.open_model(agent, chosen.primary)
+    others = {name: parts.open_model(agent, name) for name in chosen.fallbacks}
+    return TurnModels(NamedModels(model, others) if others else model, uses)
 
 
 async def put_summary(parts: KeeperParts, key: str, plan: HandIn) -> None:

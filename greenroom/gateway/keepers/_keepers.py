@@ -9,23 +9,22 @@ crashes too often is broken, and no other one notices.
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import attrs
 import trio
 
-from greenroom.containment import Secrets
+from greenroom.core import UsageError
 from greenroom.core.ports import Ports
-from greenroom.gateway._gateway_errors import Conflict, NotFound
+from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_budgets import AgentBudgets
 from greenroom.gateway.keepers._agent_setup import OpenModel, ToolsFor
 from greenroom.gateway.keepers._box_items import stored_item, waiting_item
-from greenroom.gateway.keepers._input_store import check_room, record_input, store_input
+from greenroom.gateway.keepers._input_store import PEOPLE, check_room, record_input, store_input
 from greenroom.gateway.keepers._keeper_actors import KeeperActors
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
@@ -37,10 +36,9 @@ from greenroom.gateway.keepers._session_changes import (
     finish_archives,
     needs_reopening,
     patch_session,
+    reset_reason,
     reset_session,
-    run_folder,
 )
-from greenroom.gateway.keepers._session_history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop
 from greenroom.gateway.keepers._turn_requests import ask_aside, stop_turn
@@ -98,35 +96,6 @@ class KeeperSet:
     def open_count(self) -> int:
         """Number of sessions in memory."""
         return len(self._actors.open)
-
-    async def read_history(
-        self, session: str, *, limit: int = DEFAULT_LIMIT, include_tools: bool = False, before: int | None = None
-    ) -> History:
-        """Return the newest messages of a session, without opening it; secrets are masked, and long texts cut.
-
-        Args:
-            session: A session key, or the id of a session.
-            limit: Number of messages, from 1 to 200.
-            include_tools: True for calls and results of tools as well.
-            before: `next_offset` of a former answer, for older messages.
-
-        Raises:
-            NotFound: There is no such session.
-        """
-        sessions = self._parts.record.registry.sessions
-        row = sessions.get(session) or next((row for row in sessions.values() if row.session_id == session), None)
-        if row is None:
-            raise NotFound(f"unknown session {session!r}")
-        read = partial(
-            read_messages,
-            run_folder(self._parts, row),
-            limit=limit,
-            include_tools=include_tools,
-            before=before,
-            mask=self._parts.mask,
-        )
-        messages, next_offset = await self._parts.ports.blocking.run(read)
-        return History(session=row.key, session_id=row.session_id, messages=messages, next_offset=next_offset)
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -190,6 +159,8 @@ class KeeperSet:
         """
         self._parts.record.journal.check_open()
         await self.make(key)
+        if new.origin.kind in PEOPLE:
+            await self._begin_anew(str(key))
         keeper = self._actors.keeper(key)
         if keeper.row.state is SessionState.ARCHIVED:
             raise Conflict(f"session {keeper.name!r} is archived; it takes no messages")
@@ -219,6 +190,18 @@ class KeeperSet:
             keeper.items.remove(new.id)
         self._actors.wake(keeper)
         return is_new
+
+    async def _begin_anew(self, key: str) -> None:
+        """Reset a session whose conversation is over by the configuration, unless something is under way in it."""
+        row = self._parts.record.registry.sessions[key]
+        why = reset_reason(self._parts.config().session, row, self._parts.now())
+        keeper = self._actors.keepers.get(key)
+        if (
+            why
+            and row.state is not SessionState.ARCHIVED
+            and (keeper is None or (keeper.is_idle and not keeper.is_paused))
+        ):
+            await self.reset(key, who=f"session.reset ({why})")
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
@@ -256,6 +239,25 @@ class KeeperSet:
         keeper.asides.append(aside)
         self._actors.wake(keeper)
         return await ask_aside(keeper, aside, within_s=within_s)
+
+    async def compact(self, key: str, *, within_s: float) -> bool:
+        """Replace a conversation by a summary, once no turn runs; False if that takes longer, and then it is done all the same.
+
+        Raises:
+            NotFound, Conflict: There is no such session, or it is archived.
+            UsageError: Nothing was said in it, or the model wrote no summary.
+        """
+        keeper = self._actors.known(key)
+        if keeper.row.state is SessionState.ARCHIVED:
+            raise Conflict(f"session {key!r} is archived")
+        if not keeper.row.person_s and keeper.row.used_s <= keeper.row.began_s:
+            raise UsageError("there is nothing to compact: the conversation has not begun")
+        compaction = self._actors.compact_soon(keeper)
+        with trio.move_on_after(within_s):
+            await compaction.ended.wait()
+        if compaction.error:
+            raise UsageError(f"cannot compact the conversation: {compaction.error}")
+        return compaction.ended.is_set()
 
     def resume_cut(self, key: str) -> None:
         """Resume the turn of a session that an earlier process did not finish, behind what people have said since.
@@ -401,7 +403,7 @@ async def open_keepers(
     opener: Opener = open_kept,
     find_fate: LookUp = look_up,
     on_broken: Callable[[str, str], object] | None = None,
-    mask: Mask | None = None,
+    secrets: Callable[[], Collection[str]] = tuple,
 ) -> AsyncIterator[KeeperSet]:
     """Open the sessions of a gateway; leaving the block ends what runs, and leaves turns to be resumed.
 
@@ -413,8 +415,7 @@ async def open_keepers(
         ports, state_folder: Time, ids, disk and threads; the folder of the run folders.
         base: The folder on which relative paths of the configuration stand; by default the state folder's parent.
         opener, find_fate: Open a session, and tell what became of an item; for tests.
-        on_broken: Called with the key of a session that cannot be kept, and the reason.
-        mask: Hides secrets in what `read_history` returns; by default those of the environment.
+        on_broken, secrets: Called with a session that cannot be kept, and the reason; returns what sessions mask in their records.
     """
     parts = KeeperParts(
         config=config,
@@ -431,7 +432,8 @@ async def open_keepers(
         opener=opener,
         look_up=find_fate,
         on_broken=on_broken,
-        mask=mask or Secrets(os.environ).mask,
+        budgets=AgentBudgets(config, state_folder, ports),
+        secrets=secrets,
     )
     async with (
         open_runtime(ports=ports, recorder=record.journal.recorder, check_open=record.journal.check_open) as runtime,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, final
@@ -12,7 +12,7 @@ import attrs
 
 from greenroom.actors import AbortStatus
 from greenroom.agents import AgentDefinition
-from greenroom.core import ActorEnded, TurnFailed, TurnKilled
+from greenroom.core import ActorEnded, JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.core.ports import Ports
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.inbox import AUTO_CONTINUATION, InboxStore
@@ -77,6 +77,9 @@ class KeptSession(Protocol):
     def send_aside(self, text: str, refuses_tools: RefusesTools) -> str:
         """Send a text, and return its id; each call is asked about, from then on."""
 
+    async def compact(self) -> str:
+        """Replace the conversation by a summary; return why that was not possible, empty if it was."""
+
     async def wait_handed(self) -> None:
         """Wait until everything that was handed in so far is with the main agent."""
 
@@ -106,9 +109,12 @@ class OpenOrder:
     sources: tuple[str, ...] = ()
     permission_mode: str
     model: Callable[[], Model]
+    """Returns its model; it blocks."""
     store: InboxStore
     turn_place: TurnPlace
     ports: Ports
+    secrets: Callable[[], Collection[str]] = attrs.field(default=tuple, repr=False)
+    """Returns the secrets of the gateway that are known once the model is there."""
 
 
 Opener: TypeAlias = Callable[[OpenOrder], AbstractAsyncContextManager[KeptSession]]
@@ -177,6 +183,13 @@ class GreenroomSession:
         self._refuses_tools = refuses_tools
         return self.session.send(text, origin=AUTO_CONTINUATION)
 
+    async def compact(self) -> str:
+        try:
+            await self.session.compact()
+        except (TurnFailed, TurnKilled, ActorEnded, UsageError, JournalError) as error:
+            return str(error)
+        return ""
+
     async def wait_handed(self) -> None:
         if self.session.inbox.is_behind:
             await self.session.inbox.wait_passed(Lane.LATER)
@@ -209,7 +222,7 @@ async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
     folder = order.runs / order.session_id
     has_any = await order.ports.blocking.run(_has_conversation, folder)
     async with open_session(
-        model=lambda *_: order.model(),
+        model=await order.ports.blocking.run(order.model),
         cwd=order.workspace,
         runs=order.runs,
         main=order.main,
@@ -226,5 +239,6 @@ async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
         trusts_store=True,
         box=order.key,
         turn_place=order.turn_place,
+        secrets=order.secrets(),
     ) as session:
         yield GreenroomSession(session)

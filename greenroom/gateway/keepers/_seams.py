@@ -13,6 +13,7 @@ import attrs
 
 from greenroom.core import Event
 from greenroom.gateway.announce._announcement import SpentRequest
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import GatewayEvent
@@ -41,6 +42,8 @@ class NewInput:
     """True if `/name` and `!` at its start count as for a text of the user's own terminal."""
     queue: str = ""
     """Queue mode; empty for that of the session."""
+    wish: TurnWish | None = None
+    """The model and the thinking of its turn, which it shares with no input that says others; None for those of the session."""
     reason: str = ""
     """The reason for which its sender may write, for the record."""
 

@@ -1,6 +1,7 @@
 """Changes of sessions: reset, settings, archive.
 
-Rule 1: the event is durable before files are renamed; a start finishes what was not. Rule 2: a session that is reset or archived is closed.
+Rule 1: the event is durable before files are renamed; a start finishes what was not. Rule 2: a session that is reset or archived is closed. Rule 3: whether a
+conversation is over is decided when a person writes, and only what people say counts as use.
 """
 
 from __future__ import annotations
@@ -9,20 +10,24 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from greenroom.core import JournalError, UsageError
 from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.announce._queue_plan import QueueMode
-from greenroom.gateway.keepers._agent_setup import EFFORTS, sessions_folder
+from greenroom.gateway.config._sections import SessionConfig
+from greenroom.gateway.keepers._agent_budgets import last_time
+from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
+from greenroom.gateway.keepers._session_models import EFFORTS
 from greenroom.gateway.keepers._turn_lookup import TRANSCRIPT
 from greenroom.gateway.keepers._turn_reporter import unread_end
 from greenroom.gateway.record._archive_names import archived_transcript
 from greenroom.gateway.record._gateway_events import SessionArchived, SessionPatched, SessionReset
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.record._rows import SessionRow
-from greenroom.gateway.routing._session_key import MainSession, SessionKey, read_label
+from greenroom.gateway.routing._session_key import DirectSession, MainSession, RoomSession, SessionKey, read_label
 from greenroom.permissions import parse_mode
 from greenroom.store import new_uuid
 
@@ -57,6 +62,27 @@ async def reset_session(keeper: SessionKeeper, who: str) -> str:
     return id_
 
 
+def reset_reason(config: SessionConfig, row: SessionRow, now_s: float) -> str:
+    """Return why a session begins anew with the next message of a person: `daily` or `idle`; empty if it does not.
+
+    Args:
+        config: The section `session` of the configuration.
+        row: The session.
+        now_s: The wall clock.
+    """
+    if row.used_s <= row.began_s:
+        return ""  # nothing was said in it
+    if not isinstance(SessionKey.parse(row.key).rest, MainSession | DirectSession | RoomSession):
+        return ""
+    reset = config.reset
+    if reset.mode == "daily":
+        zone = ZoneInfo(config.timezone) if config.timezone else None
+        return "daily" if row.began_s < last_time(now_s, reset.at_hour, zone) else ""
+    if reset.mode == "idle":
+        return "idle" if now_s - max(row.person_s, row.began_s) > reset.idle_minutes * 60 else ""
+    return ""
+
+
 async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], label: str | None) -> None:
     """Record changed settings of a session.
 
@@ -69,9 +95,10 @@ async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], l
         _check(name, value)
     parts = keeper.parts
     label = None if label is None else read_label(label)
-    await parts.record.write(
-        SessionPatched(at_s=parts.now(), session=keeper.name, settings=dict(settings), label=label)
-    )
+    changed = dict(settings)
+    if "model" in changed and keeper.row.settings.get("fallbacks"):
+        changed["fallbacks"] = None  # those of the former model
+    await parts.record.write(SessionPatched(at_s=parts.now(), session=keeper.name, settings=changed, label=label))
 
 
 def needs_reopening(settings: Mapping[str, object]) -> bool:

@@ -1,31 +1,68 @@
-"""The history of a session as tools and clients read it: from its transcript, bounded, with secrets masked.
+"""The history of a session as tools, commands and clients read it: from its transcript, bounded, with secrets masked.
 
-Rule 1: nothing is opened or changed by reading. Rule 2: an answer has at most `MAX_BYTES`; `next_offset` leads to every older message.
+Rule 1: nothing is opened or changed by reading. Rule 2: an answer has at most `MAX_BYTES`, a block at most `MAX_BLOCK`; a message that
+is too large is replaced by a marker. Rule 3: the pages lead to every older message.
+Must not know: Trio, registry.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
 
-from greenroom.gateway.keepers._turn_lookup import transcript_lines
+from greenroom.core import UsageError
+from greenroom.core.texts import printable_text
+from greenroom.store import read_transcript
 
 MAX_BLOCK: Final = 4_000
-"""Characters of a block of text; a longer one is cut."""
+"""Characters of a block; the rest of a longer one is left out."""
 MAX_BYTES: Final = 80_000
-"""Size of an answer as JSON; a message that alone is larger is replaced by a marker."""
-MAX_LIMIT: Final = 200
-DEFAULT_LIMIT: Final = 20
-TOO_LARGE: Final = "[a message of {size} bytes is left out here]"
-CUT: Final = "[... cut: {left} characters more]"
+"""Size of an answer as JSON, what stands around its messages included."""
+MAX_MESSAGES: Final = 1_000
+"""Messages of an answer."""
+_AROUND_BYTES: Final = 2_000
+_MAX_SHOWN_BYTES: Final = 64_000
+"""Size of a message as it is shown; a larger one is replaced by a marker."""
+_MAX_SAID_BYTES: Final = 500_000
+"""Size of a message as it was said; of a larger one nothing is shown but the marker."""
 
-Mask = Callable[[str], str]
+TOOL_RESULT: Final = "toolResult"
+"""The role of calls of tools and their results, for clients."""
+Mask: TypeAlias = Callable[[str], str]
 """Hides secrets in a text."""
+HistoryDetail: TypeAlias = Literal["texts", "calls", "results"]
+"""The blocks that are read: texts; also calls of tools; also their results."""
+BlockKind: TypeAlias = Literal["text", "call", "result"]
+_KINDS: Final[Mapping[HistoryDetail, frozenset[BlockKind]]] = {
+    "texts": frozenset(("text",)),
+    "calls": frozenset(("text", "call")),
+    "results": frozenset(("text", "call", "result")),
+}
+
+
+@final
+@attrs.frozen
+class HistoryBlock:
+    """A part of a message."""
+
+    kind: BlockKind
+    text: str
+    """The text, the result, or the input of a call as JSON."""
+    name: str = ""
+    """The tool of a call."""
+    left_out: int = 0
+    """Characters that were left out at its end."""
+
+    @property
+    def shown(self) -> str:
+        """The text, with a line about what was left out."""
+        return f"{self.text}… [{self.left_out:,} characters left out]" if self.left_out else self.text
 
 
 @final
@@ -34,144 +71,193 @@ class HistoryMessage:
     """A message of a conversation."""
 
     role: str
-    """`user`, `assistant` or `toolResult`."""
-    text: str
-    at_s: float = 0.0
+    """`user` or `assistant`."""
+    blocks: tuple[HistoryBlock, ...] = ()
+    at: str = ""
+    """When it was said, as the transcript has it."""
     id: str = ""
-    """Id of its line in the transcript; empty if it has none."""
-    origin: Mapping[str, Any] = attrs.field(factory=dict)
-    """Who said it, unless it was the user."""
+    """Id of its line in the transcript."""
+    omitted: str = ""
+    """The marker in the place of its blocks, if it is too large."""
+    origin: Mapping[str, Any] | None = None
+    """Where it comes from, as its line says; None if it does not."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as tools and clients read it."""
-        values = attrs.asdict(self)
-        return {name: value for name, value in values.items() if value}
+    def as_row(self) -> dict[str, Any]:
+        """Return it as the session tools show it, with its blocks."""
+        row: dict[str, Any] = {"role": self.role}
+        if self.omitted:
+            return row | {"omitted": self.omitted}
+        row["content"] = [_as_content(block) for block in self.blocks]
+        return row | ({"timestamp": self.at} if self.at else {})
+
+    def as_text(self) -> dict[str, Any]:
+        """Return it as chats show it, in one text."""
+        return self._shown(self.role, self.blocks)
+
+    def as_texts(self) -> list[dict[str, Any]]:
+        """Return it as clients show it: what was said, then the calls or results, which have a role of their own."""
+        said = [block for block in self.blocks if block.kind == "text"]
+        work = [block for block in self.blocks if block.kind != "text"]
+        shown = [self._shown(self.role, said)] if said or not work else []
+        return [*shown, self._shown(TOOL_RESULT, work)] if work else shown
+
+    def _shown(self, role: str, blocks: Sequence[HistoryBlock]) -> dict[str, Any]:
+        texts = [f"[calls {block.name}]" if block.kind == "call" else block.text for block in blocks]
+        shown: dict[str, Any] = {"role": role, "text": self.omitted or "\n".join(texts)}
+        if any(block.left_out for block in blocks):
+            shown["truncated"] = True
+        if self.origin is not None:
+            shown["origin"] = dict(self.origin)
+        return shown | {"at": self.at, "id": self.id}
 
 
 @final
 @attrs.frozen(kw_only=True)
-class History:
+class HistoryPage:
     """A part of a conversation, the oldest message first."""
 
-    session: str
-    session_id: str
     messages: tuple[HistoryMessage, ...] = ()
-    next_offset: int | None = None
-    """What to pass as `before` for older messages; None if there are none."""
+    start: int = 0
+    """Number of messages before it."""
+    total: int = 0
+    """Number of messages up to the newest one that was asked about."""
+
+    @property
+    def before(self) -> int | None:
+        """The value of `before` for older messages; None if there are none."""
+        return self.start or None
+
+    @property
+    def skip(self) -> int | None:
+        """The value of `skip` for older messages; None if there are none."""
+        return self.total - self.start if self.start else None
 
 
-def read_messages(
-    run_folder: Path,
+def read_page(
+    transcript: Path,
     *,
-    limit: int = DEFAULT_LIMIT,
-    include_tools: bool = False,
+    limit: int,
     before: int | None = None,
+    skip: int = 0,
+    detail: HistoryDetail = "texts",
     mask: Mask = lambda text: text,
-) -> tuple[tuple[HistoryMessage, ...], int | None]:
-    """Return the newest messages of a session and the offset of older ones. It blocks.
+) -> HistoryPage:
+    """Return the newest messages of a transcript, or older ones. It blocks.
 
     Args:
-        run_folder: The folder of the session; a session that is archived is read as well.
-        limit: Number of messages, from 1 to 200.
-        include_tools: True for calls and results of tools as well.
-        before: Number of messages, from the oldest one, of which the newest are returned; None for all.
+        transcript: The file; one that is not there has no messages.
+        limit: Number of messages, from 1 to 1,000.
+        before: Only messages before this number, counted from the oldest one; None for all.
+        skip: Number of newest messages that are left out.
+        detail: The blocks that count; a message without any is no message.
         mask: Hides secrets.
     """
-    limit = min(max(1, limit), MAX_LIMIT)
-    kept = [message for message in _messages(run_folder) if include_tools or message.role != TOOL_RESULT]
-    end = len(kept) if before is None else min(max(0, before), len(kept))
+    limit, skip = min(max(1, limit), MAX_MESSAGES), max(0, skip)
+    kinds = _KINDS[detail]
+    window: deque[Mapping[str, Any]] = deque(maxlen=limit + skip)
+    total = 0
+    for line in islice(_lines(transcript, kinds), None if before is None else max(0, before)):
+        window.append(line)
+        total += 1
     chosen: list[HistoryMessage] = []
-    size = 2
-    for message in reversed(kept[max(0, end - limit) : end]):
-        shown = _bounded(message, mask)
-        size += _size(shown)
+    size = _AROUND_BYTES
+    candidates = list(window)[: len(window) - skip] if skip else list(window)
+    for line in reversed(candidates):
+        message = _bounded(line, kinds, mask)
+        size += max(_size(message.as_row()), sum(_size(row) + 2 for row in message.as_texts())) + 2
         if chosen and size > MAX_BYTES:
             break
-        chosen.append(shown)
-    start = end - len(chosen)
-    return tuple(reversed(chosen)), start or None
+        chosen.append(message)
+    start = max(0, total - skip) - len(chosen)
+    return HistoryPage(messages=tuple(reversed(chosen)), start=start, total=total)
 
 
-TOOL_RESULT: Final = "toolResult"
+def _lines(transcript: Path, kinds: frozenset[BlockKind]) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines that are messages with blocks of some kinds."""
+    try:
+        for line in read_transcript(transcript):
+            if line.get("type") not in {"user", "assistant"} or line.get("isMeta") or line.get("isSidechain"):
+                continue
+            if any(_kind(block) in kinds and _is_said(block) for block in _content(line)):
+                yield line
+    except UsageError:
+        return  # a session that was never opened has no file
 
 
-def _bounded(message: HistoryMessage, mask: Mask) -> HistoryMessage:
-    masked = mask(message.text)  # before it is cut, or half a secret would be shown
-    text = "\n".join(_cut(block) for block in masked.split(_BLOCK_END))
-    shown = attrs.evolve(message, text=text)
-    size = _size(shown)
-    return shown if size <= MAX_BYTES - 2 else attrs.evolve(message, text=TOO_LARGE.format(size=size))
+def _bounded(line: Mapping[str, Any], kinds: frozenset[BlockKind], mask: Mask) -> HistoryMessage:
+    origin = line.get("origin")
+    message = HistoryMessage(
+        role=str(line["type"]),
+        at=str(line.get("timestamp") or ""),
+        id=str(line.get("uuid") or ""),
+        origin=origin if isinstance(origin, Mapping) else None,
+    )
+    texts = [(_kind(block), _text(block), str(block.get("name") or "")) for block in _content(line)]
+    said = [(kind, text, name) for kind, text, name in texts if kind in kinds]
+    size = sum(len(text.encode("utf-8", "replace")) for _, text, _ in said)
+    if size <= _MAX_SAID_BYTES:
+        # Masked before it is cut, or half a secret would be shown.
+        blocks = tuple(_cut(kind, mask(printable_text(text)), name) for kind, text, name in said)
+        whole = attrs.evolve(message, blocks=blocks)
+        size = _size(whole.as_row())
+        if size <= _MAX_SHOWN_BYTES:
+            return whole
+    return attrs.evolve(message, omitted=f"[message of {size:,} bytes left out]")
 
 
-def _cut(block: str) -> str:
-    if len(block) <= MAX_BLOCK:
-        return block
-    return block[:MAX_BLOCK] + CUT.format(left=len(block) - MAX_BLOCK)
+def _cut(kind: BlockKind, text: str, name: str) -> HistoryBlock:
+    if len(text) <= MAX_BLOCK:
+        return HistoryBlock(kind, text, name)
+    kept = MAX_BLOCK - 60
+    return HistoryBlock(kind, text[:kept], name, left_out=len(text) - kept)
 
 
-def _size(message: HistoryMessage) -> int:
-    return len(json.dumps(message.to_json(), ensure_ascii=False).encode("utf-8", "replace")) + 2
+def _as_content(block: HistoryBlock) -> dict[str, Any]:
+    match block.kind:
+        case "call":
+            return {"type": "toolCall", "name": block.name, "input": block.shown}
+        case "result":
+            return {"type": "toolResult", "text": block.shown}
+    return {"type": "text", "text": block.shown}
 
 
-_BLOCK_END: Final = "\x00"
+def _size(shown: Mapping[str, Any]) -> int:
+    return len(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def _messages(run_folder: Path) -> Iterator[HistoryMessage]:
-    for values in transcript_lines(run_folder):
-        if values.get("type") not in {"user", "assistant"}:
-            continue
-        blocks = content_blocks(values)
-        if values.get("isMeta") and not _is_result(blocks):
-            continue
-        results = [block for block in blocks if _kind(block) == "tool_result"]
-        said = [str(block.get("text", "")) for block in blocks if _kind(block) == "text"]
-        calls = [f"[calls {block.get('name')}]" for block in blocks if _kind(block) == "tool_use"]
-        if results:
-            yield _made(values, TOOL_RESULT, [_result_text(block) for block in results])
-        if any(text.strip() for text in said):
-            yield _made(values, str(values["type"]), said)
-        elif calls:
-            yield _made(values, TOOL_RESULT, calls)
-
-
-def content_blocks(line: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the content blocks of a line of a transcript; a text alone is one block."""
+def _content(line: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the blocks of a line of a transcript; a text alone is one block."""
     message = line.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     if isinstance(content, str):
-        return ({"type": "text", "text": content},) if content else ()
+        return ({"type": "text", "text": content},)
     return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else ()
 
 
-def _is_result(blocks: Sequence[Any]) -> bool:
-    return any(_kind(block) == "tool_result" for block in blocks)
+def _kind(block: Mapping[str, Any]) -> BlockKind | None:
+    match block.get("type"):
+        case "text":
+            return "text"
+        case "tool_use":
+            return "call"
+        case "tool_result":
+            return "result"
+    return None
 
 
-def _kind(block: Any) -> str:
-    return str(block.get("type")) if isinstance(block, Mapping) else ""
+def _is_said(block: Mapping[str, Any]) -> bool:
+    return _kind(block) != "text" or bool(str(block.get("text") or "").strip())
 
 
-def _result_text(block: Mapping[str, Any]) -> str:
-    content = block.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(str(part.get("text", "")) for part in parts if _kind(part) == "text")
-
-
-def _made(values: Mapping[str, Any], role: str, texts: Sequence[str]) -> HistoryMessage:
-    origin = values.get("origin")
-    return HistoryMessage(
-        role=role,
-        text=_BLOCK_END.join(text.replace(_BLOCK_END, "") for text in texts),
-        at_s=_seconds(values.get("timestamp")),
-        id=str(values.get("uuid", "")),
-        origin=origin if isinstance(origin, Mapping) else {},
-    )
-
-
-def _seconds(stamp: object) -> float:
-    try:
-        return datetime.fromisoformat(str(stamp)).timestamp()
-    except ValueError:
-        return 0.0
+def _text(block: Mapping[str, Any]) -> str:
+    match _kind(block):
+        case "text":
+            return str(block.get("text") or "")
+        case "call":
+            return json.dumps(block.get("input"), ensure_ascii=False, default=str)
+        case "result":
+            content = block.get("content")
+            parts = content if isinstance(content, list) else []
+            joined = "\n".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))
+            return content if isinstance(content, str) else joined
+    return ""

@@ -109,9 +109,16 @@ class TurnFold:
             case MessageAppended() if event.appended.agent == self.main and event.appended.response is not None:
                 text = "\n".join(block.text for block in event.appended.message.content if isinstance(block, TextBlock))
                 self._line, self._said = event.appended.uuid, text or self._said
+                self._note_answer(event.appended.response.model)
             case TurnEnded(actor=self.main):
                 return self._end(event)
         return None
+
+    def _note_answer(self, model: str) -> None:
+        """Note which model answered the last request, if it was a fallback."""
+        own = self._models.get(self.main, "")
+        if self._requests and own and model and model != own and not model.startswith(f"{own}-"):
+            self._requests[-1] = attrs.evolve(self._requests[-1], model=model, is_fallback=True)
 
     def _begin(self) -> None:
         self.is_open, self._asked = True, 0

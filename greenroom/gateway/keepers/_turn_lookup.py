@@ -17,8 +17,8 @@ from greenroom.agents import load_conversation
 from greenroom.agents.events import AgentDefined
 from greenroom.core import JournalError, UsageError
 from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnFold, TurnOutcome
-from greenroom.gateway.record._archive_names import DELETED
 from greenroom.session import EVENTS, SessionBegan
+from greenroom.session.record._resume import conversation_file
 from greenroom.trace import JOURNAL, read_journal
 
 TRANSCRIPT: Final = "main.jsonl"
@@ -37,23 +37,9 @@ class ItemFate:
     """Why it was read by no turn; empty if it was, or waits."""
 
 
-def transcript_path(run_folder: Path) -> Path:
-    """Return the transcript of a session, archived or not. It blocks."""
-    path = run_folder / "transcripts" / TRANSCRIPT
-    if path.exists():
-        return path
-    archived = sorted(path.parent.glob(f"{TRANSCRIPT}{DELETED}*"))
-    return archived[-1] if archived else path
-
-
-def transcript_lines(run_folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the transcript of a session, archived or not; a torn one is left out. It blocks."""
-    return _lines(transcript_path(run_folder))
-
-
 def look_up(run_folder: Path, item: str) -> ItemFate:
     """Return what became of an item of a session. It blocks."""
-    path = transcript_path(run_folder)
+    path = conversation_file(run_folder)
     line, said, is_read = _final_message(path, item)
     over, was_last, gone = _end_in_journal(run_folder / JOURNAL, item)
     if not is_read and over is None:

@@ -58,6 +58,7 @@ class Aside:
     """A turn that is run beside the others, and reported to nobody but the one who asked."""
 
     text: str
+    """The message that it begins with; empty for a compaction, which begins without one."""
     max_requests: int
     item: str = ""
     """Id of its message; empty until that is sent."""
@@ -65,6 +66,11 @@ class Aside:
     """Its end; None before that, and if its session ended first."""
     began: trio.Event = attrs.field(factory=trio.Event)
     ended: trio.Event = attrs.field(factory=trio.Event)
+
+    @property
+    def is_compaction(self) -> bool:
+        """True if it replaces the conversation by a summary."""
+        return not self.text
 
     def end(self, over: TurnOutcome | None = None) -> None:
         """Tell the one who waits that it has ended."""
@@ -156,6 +162,15 @@ class TurnReporter:
             await self._moved.wait()
         return item not in self.items.handed
 
+    def begin_compaction(self, aside: Aside) -> None:
+        """Note that the next turn is a compaction."""
+        self.aside, self._is_aside = aside, True
+        aside.began.set()
+
+    def drop_compaction(self) -> None:
+        """Note that no compaction began."""
+        self.aside, self._is_aside = None, False
+
     async def refuses_tools(self) -> bool:
         """Return True if the turn that runs may use no tools."""
         await self.wait_caught_up()
@@ -242,7 +257,7 @@ class TurnReporter:
     async def _asks(self, fact: TurnAsks) -> None:
         if self._is_aside:
             assert self.aside is not None
-            if fact.number > self.aside.max_requests:
+            if not self.aside.is_compaction and fact.number > self.aside.max_requests:
                 self.session.interrupt("it has used the requests that it may make")
         elif not self._is_begun:
             resumed, self.resumed = self.resumed or (), None

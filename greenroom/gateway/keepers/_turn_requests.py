@@ -30,12 +30,30 @@ async def ask_aside(keeper: SessionKeeper, aside: Aside, *, within_s: float) -> 
     return over.said if over is not None and over.state is State.COMPLETED else ""
 
 
+async def compact(keeper: SessionKeeper, aside: Aside) -> str:
+    """Replace the conversation of a session by a summary; return why that was not possible, empty if it was.
+
+    Args:
+        aside: The compaction; it was added to `asides`.
+    """
+    try:
+        await aside.began.wait()
+        reporter, session = keeper.reporter, keeper.session
+        if session is None or reporter is None or reporter.aside is not aside:
+            return "its session has ended"
+        return await session.compact()
+    finally:
+        _leave_aside(keeper, aside)
+
+
 def _leave_aside(keeper: SessionKeeper, aside: Aside) -> None:
     """Forget a turn aside, and end it if nobody waits for it any more."""
     keeper.asides.remove(aside)
     reporter, session = keeper.reporter, keeper.session
     if reporter is not None and session is not None and reporter.aside is aside:
-        if session.withdraw(aside.item):
+        if aside.is_compaction and not reporter.has_turn:
+            reporter.drop_compaction()
+        elif session.withdraw(aside.item):
             reporter.aside = None
         else:
             session.interrupt("nobody waits for it any more")

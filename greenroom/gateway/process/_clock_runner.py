@@ -11,6 +11,7 @@ from greenroom.gateway.config._checks import default_agent
 from greenroom.gateway.config._clock_and_limits import CronJob, DeliverTo
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._keepers import KeeperSet
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey, cron_key, main_key
@@ -45,15 +46,18 @@ class ClockRunner:
             GreenroomError: It cannot begin.
         """
         key = self._key(job, run)
-        settings = {}
-        if job.model is not None:
-            settings["model"] = job.model.primary
-        if job.thinking is not None:
-            settings["thinking"] = job.thinking
-        if settings and job.session == "isolated":
+        wish = TurnWish(model="" if job.model is None else job.model.primary, thinking=job.thinking or "")
+        if job.session == "isolated":
+            settings = {name: said for name, said in (("model", wish.model), ("thinking", wish.thinking)) if said}
             await self._keepers.make(key, settings=settings, label=job.name or job.id)
         await self._runs.begin(
-            key, job.message, SCHEDULE, self._route(job, key), cron_run_id(run), label=job.name or job.id
+            key,
+            job.message,
+            SCHEDULE,
+            self._route(job, key),
+            cron_run_id(run),
+            label=job.name or job.id,
+            wish=wish,
         )
 
     async def wait(self, run: str) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, Final, Literal, final
 
 from greenroom.core import UsageError
 from greenroom.gateway.commands import _chat_state as steps
 from greenroom.gateway.commands._chat_commands import CommandHost
 from greenroom.gateway.commands._command_texts import SEND_WAIT_S, SendOutcome, StopOutcome
 from greenroom.gateway.commands._subagent_texts import LogMessage
-from greenroom.gateway.keepers._agent_setup import lane_of
+from greenroom.gateway.keepers._agent_setup import lane_of, sessions_folder
+from greenroom.gateway.keepers._session_models import gateway_pricing
 from greenroom.gateway.process._gateway_parts import GatewayParts
-from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._session_key import SessionKey
@@ -23,6 +23,11 @@ from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, 
 from greenroom.gateway.trust._pairing import PairingResult
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.inbox import HUMAN
+from greenroom.models.budgets import Spent
+from greenroom.session.assembly._model_layers import read_spent
+
+COMPACT_WAIT_S: Final = 30.0
+"""Seconds that `/compact` waits for the summary."""
 
 
 def command_host(find_parts: Callable[[], GatewayParts]) -> CommandHost:
@@ -38,6 +43,7 @@ def command_host(find_parts: Callable[[], GatewayParts]) -> CommandHost:
         stop_runs=wired.stop_runs,
         reset=wired.reset,
         patch=wired.patch,
+        spent=wired.spent,
         compact=wired.compact,
         send=wired.send,
         log=wired.log,
@@ -123,10 +129,19 @@ class _Wired:
         await self._find().keepers.patch(key, settings)
         return None
 
-    async def compact(self, key: str, who: str) -> object:
-        raise UsageError(
-            "compacting on request is not available; a conversation is compacted by itself when it is long"
-        )
+    async def spent(self, key: str) -> Spent:
+        parts = self._find()
+        row = parts.registry.sessions.get(key)
+        if row is None:
+            return Spent()
+        folder = sessions_folder(parts.folder.path, SessionKey.parse(key)) / row.session_id
+        return await parts.ports.blocking.run(read_spent, folder, gateway_pricing(parts.settings))
+
+    async def compact(self, key: str, who: str) -> bool:
+        parts = self._find()
+        if key not in parts.registry.sessions:
+            raise UsageError("there is nothing to compact: the conversation has not begun")
+        return await parts.keepers.compact(key, within_s=COMPACT_WAIT_S)
 
     async def send(self, session: str, text: str, caller: CommandCaller) -> SendOutcome:
         runs = self._find().runs
@@ -140,15 +155,16 @@ class _Wired:
 
     async def log(self, session: str, limit: int, with_tools: bool) -> Sequence[LogMessage]:  # noqa: FBT001 - likewise
         parts = self._find()
-        history = await read_history(
-            parts.folder.path,
-            parts.registry.sessions[session],
-            blocking=parts.ports.blocking,
-            mask=parts.secrets.mask,
-            limit=limit,
-            has_tools=with_tools,
-        )
-        return [LogMessage(is_user=each["role"] == "user", text=each["text"]) for each in history["messages"]]
+        row = parts.registry.sessions[session]
+        page = await parts.view.read_page(row, limit=limit, detail="results" if with_tools else "texts")
+        return [
+            LogMessage(
+                is_user=each.role == "user",
+                text=each.as_text()["text"],
+                is_tool=bool(each.blocks) and all(block.kind != "text" for block in each.blocks),
+            )
+            for each in page.messages
+        ]
 
     async def answer(self, id_: str, answer: ApprovalWord, who: str) -> tuple[AnswerReceipt, QuestionEnd | None]:
         desk = self._find().approvals

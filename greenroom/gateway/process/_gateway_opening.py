@@ -16,6 +16,7 @@ from typing import Final, final
 import trio
 
 from greenroom._version import __version__
+from greenroom.containment import Sandbox, SandboxSettings
 from greenroom.core import JournalError, UsageError, open_bare_nursery
 from greenroom.gateway.channels._accounts import ChannelAccounts, ChannelUses
 from greenroom.gateway.channels._channel import Channel
@@ -25,6 +26,7 @@ from greenroom.gateway.commands._chat_commands import ChatCommands
 from greenroom.gateway.config._channels import AccountConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import ConfigReading
+from greenroom.gateway.keepers._agent_setup import asks_for_sandbox
 from greenroom.gateway.keepers._keepers import open_keepers
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
@@ -53,6 +55,7 @@ from greenroom.gateway.rpc._rpc import Rpc, open_rpc
 from greenroom.gateway.rpc._rpc_tokens import Tokens
 from greenroom.gateway.runs._deliveries import open_deliveries, route_name
 from greenroom.gateway.runs._run_service import Runs
+from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._group_context import GroupContext
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception
@@ -106,6 +109,7 @@ class GatewayOpening:
         self._secrets.know(token)
         tokens = Tokens(token, await named_tokens(self._config(), self._secrets))
         await self._check_port()
+        await self._check_sandbox()
         async with open_log(
             folder.logs,
             ports=self._ports,
@@ -159,12 +163,13 @@ class GatewayOpening:
                         lanes=lanes,
                         watcher=TurnWatch(runs, feed, record.registry),
                         on_event=feed.hear_session,
-                        open_model=self._options.open_model or GatewayModels(self._config, self._secrets).open_model,
+                        open_model=self._options.open_model or self._models().open_model,
                         tools_for=wiring.tools_for,
                         ports=self._ports,
                         state_folder=self._held.folder.path,
                         base=self._config.reading.path.parent,
                         opener=wiring.open_asking,
+                        secrets=self._secrets.known,
                     ) as keepers,
                     runs.serve(keepers),
                     open_bare_nursery() as nursery,
@@ -185,6 +190,15 @@ class GatewayOpening:
         finally:
             with trio.CancelScope(shield=True):
                 await store.aclose()
+
+    def _models(self) -> GatewayModels:
+        return GatewayModels(
+            self._config,
+            self._secrets,
+            state_folder=self._held.folder.path,
+            base=self._config.reading.path.parent,
+            environ=self._options.environ,
+        )
 
     async def _assemble(self, below: PartsBelow, wiring: HostWiring, log: GatewayLog, tokens: Tokens) -> GatewayParts:
         record, ports = below.record, self._ports
@@ -221,6 +235,14 @@ class GatewayOpening:
             approvals=wiring.questions.desk,
             commands=ChatCommands(wiring.command_host()),
             reception=reception,
+            view=SessionView(
+                config=self._config,
+                registry=record.registry,
+                lanes=below.lanes,
+                ports=ports,
+                state=self._held.folder.path,
+                mask=self._secrets.mask,
+            ),
             jobs=ClockJobs(record, self._config, ports.clock, runner),
             stop=self._stop,
             started_s=self._started_s,
@@ -298,6 +320,13 @@ class GatewayOpening:
         port = int(url.rpartition(":")[2])
         self._held.publish(url=url, port=port, version=__version__, started_s=self._started_s)
         return url
+
+    async def _check_sandbox(self) -> None:
+        """Refuse to start without a sandbox that was asked for."""
+        if asks_for_sandbox(self._config()):
+            why = await self._ports.blocking.run(Sandbox(SandboxSettings(enabled=True)).why_not)
+            if why:
+                raise UsageError(f"agents.*.sandbox asks for bubblewrap, which cannot work here: {why}")
 
     async def _check_port(self) -> None:
         """Refuse a port that is taken before anything is written."""

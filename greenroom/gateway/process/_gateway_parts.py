@@ -26,6 +26,7 @@ from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.rpc._rpc_tokens import Tokens
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._run_service import Runs
+from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._approval_desk import ApprovalDesk
 from greenroom.gateway.trust._pairing import PairingDesk
 from greenroom.gateway.trust._reception import Reception
@@ -78,6 +79,7 @@ class GatewayParts:
     approvals: ApprovalDesk
     commands: ChatCommands
     reception: Reception
+    view: SessionView
     jobs: ClockJobs
     stop: StopRequest
     started_s: float

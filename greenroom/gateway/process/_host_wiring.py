@@ -8,6 +8,7 @@ from typing import final
 
 import trio
 
+from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import open_bare_nursery
 from greenroom.core.ports import Ports
 from greenroom.gateway.commands._chat_commands import CommandHost
@@ -18,12 +19,10 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._chat_messages import Inbound
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.tools._session_tools import session_tools
-from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.trust._approval_desk import ApprovalDesk, QuestionEnd, ToolQuestion, question_text
 from greenroom.gateway.trust._chat_admission import may_invite
 from greenroom.gateway.trust._question_relay import QuestionRelay
 from greenroom.gateway.trust._reception import CommandCaller
-from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -86,28 +85,8 @@ class HostWiring:
     def tools_for(self, key: SessionKey) -> Iterable[Tool]:
         """Return the tools that there are for a session."""
         parts = self._parts
-        return (*STANDARD_TOOLS, *session_tools(key, parts.runs, self._view(parts)))
-
-    def _view(self, parts: GatewayParts) -> SessionView:
-        return SessionView(
-            config=parts.config,
-            registry=parts.registry,
-            lanes=parts.lanes,
-            ports=parts.ports,
-            state=parts.folder.path,
-            mask=parts.secrets.mask,
-            hears_others=lambda key: self._hears_others(parts, key),
-        )
-
-    @staticmethod
-    def _hears_others(parts: GatewayParts, key: SessionKey) -> bool:
-        """Return True if others than owners can write to a session, or to one that it descends from."""
-
-        def spawned_by(child: str) -> str:
-            row = parts.registry.sessions.get(child)
-            return "" if row is None else row.spawned_by
-
-        return origin_class_of(parts.config(), key, spawned_by=spawned_by) != "owner"
+        crew = AGENT_TOOLS if parts.settings.tools.vocabulary == "agent" else ()
+        return (*STANDARD_TOOLS, *crew, *session_tools(key, parts.runs, parts.view))
 
     def command_host(self) -> CommandHost:
         """Return the parts as commands of chats use them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 from greenroom.containment import Secrets
 from greenroom.core import UsageError
@@ -13,9 +13,6 @@ from greenroom.core.ports import Blocking
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import Secret
 from greenroom.gateway.process._config_in_force import texts_of_secrets
-
-_NAME: Final = "GATEWAY_SECRET_{}"
-"""Names under which values are handed to the masker, which goes by names of variables."""
 
 
 @final
@@ -42,8 +39,11 @@ class SecretReader:
     def know(self, *values: str) -> None:
         """Mask these values from now on, and those that stand in the configuration."""
         self._values |= dict.fromkeys((*values, *texts_of_secrets(self._config())))
-        named = {_NAME.format(number): value for number, value in enumerate(self._values)}
-        self._secrets = Secrets(self._environ, {f"{name}_TOKEN": value for name, value in named.items()})
+        self._secrets = Secrets(self._environ, values=self._values)
+
+    def known(self) -> tuple[str, ...]:
+        """Return all that it has read, for sessions, which mask it in what they record."""
+        return tuple(self._values)
 
     def mask(self, text: str) -> str:
         """Return a text with each character of a secret replaced by a star."""

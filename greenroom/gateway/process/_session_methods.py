@@ -8,10 +8,10 @@ from greenroom.gateway._gateway_errors import Conflict, Forbidden, NotFound
 from greenroom.gateway.commands._command_table import TABLE
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import agents_of, default_agent
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.process._clock_runner import last_route
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.process._shown_rows import shown_run, shown_session
-from greenroom.gateway.process._transcript_pages import read_history
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import Run, SessionRow
 from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Sender
@@ -19,7 +19,7 @@ from greenroom.gateway.routing._message_routing import route_key
 from greenroom.gateway.routing._session_key import SessionKey, is_listed, main_key
 from greenroom.gateway.rpc import _params as params
 from greenroom.gateway.rpc._methods import Answer, Handler, RpcCall
-from greenroom.gateway.runs._child_models import own_model
+from greenroom.gateway.runs._child_models import find_model, own_model
 from greenroom.gateway.runs._run_ids import run_item
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.gateway.tools._session_view import kind_of
@@ -91,10 +91,8 @@ class SessionMethods:
     async def begin_run(self, call: RpcCall, asked: params.AgentParams) -> Answer:
         """Begin a run on a session, and answer when it is on record."""
         key, route = self._target(asked)
-        settings = {name: value for name, value in (("model", asked.model), ("thinking", asked.thinking)) if value}
-        if settings:
-            await self._parts.keepers.make(key, settings=settings)
-            await self._parts.keepers.patch(str(key), settings)
+        if asked.model is not None and find_model(self._parts.settings, asked.model) is None:
+            raise NotFound(f"unknown model {asked.model!r}")
         is_busy = self._parts.keepers.is_busy(str(key))
         if asked.deliver and route is None:
             route = last_route(self._parts.registry, str(key))
@@ -105,6 +103,7 @@ class SessionMethods:
             route if asked.deliver else None,
             call.id,
             limit_s=asked.timeout_seconds,
+            wish=TurnWish(model=asked.model or "", thinking=asked.thinking or ""),
         )
         return {"runId": run, "sessionKey": str(key), "status": "accepted", "queued": int(is_busy)}
 
@@ -185,16 +184,12 @@ class SessionMethods:
     async def _history(
         self, row: SessionRow, limit: int, *, has_tools: bool, before: int | None = None
     ) -> dict[str, Any]:
-        parts = self._parts
-        return await read_history(
-            parts.folder.path,
-            row,
-            blocking=parts.ports.blocking,
-            mask=parts.secrets.mask,
-            limit=limit,
-            before=before,
-            has_tools=has_tools,
+        page = await self._parts.view.read_page(
+            row, limit=limit, before=before, detail="results" if has_tools else "texts"
         )
+        more = {} if page.before is None else {"nextOffset": page.before}
+        messages = [row for message in page.messages for row in message.as_texts()]
+        return {"sessionKey": row.key, "sessionId": row.session_id, "messages": messages, **more}
 
     async def list_sessions(self, call: RpcCall, asked: params.SessionsListParams) -> Answer:
         """Return the sessions, those that were used last first; no session is opened for that."""

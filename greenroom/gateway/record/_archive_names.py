@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Final
 
-DELETED: Final = ".deleted."
+from greenroom.session.record._resume import DELETED
+
 KEPT: Final = timedelta(days=7)
 """How long a former journal is kept."""
 JOURNAL_FILE: Final = "journal.jsonl"

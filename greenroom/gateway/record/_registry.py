@@ -173,6 +173,7 @@ class Registry:
             session_id=event.session_id,
             made_s=event.at_s,
             used_s=event.at_s,
+            began_s=event.at_s,
             spawned_by=event.spawned_by,
             label=event.label,
             settings=dict(event.settings),
@@ -190,7 +191,12 @@ class Registry:
 
     def _reset(self, event: gateway.SessionReset) -> None:
         row = self._living(event.session, event)
-        self.sessions[event.session] = attrs.evolve(row, session_id=event.session_id, used_s=event.at_s)
+        self.sessions[event.session] = attrs.evolve(
+            row, session_id=event.session_id, used_s=event.at_s, began_s=event.at_s
+        )
+        for run in self.runs.values():
+            if run.session == event.session and run.state is TaskState.PENDING:  # the new conversation reads it
+                self.runs[run.id] = attrs.evolve(run, session_id=event.session_id)
 
     def _patch(self, event: gateway.SessionPatched) -> None:
         row = self._living(event.session, event)
@@ -239,6 +245,9 @@ class Registry:
             item=event.item, session=event.session, route=event.route, run=event.run, accepted_s=event.at_s
         )
         self._use(event.session, event.at_s)
+        row = self.sessions[event.session]
+        if event.is_person:
+            self.sessions[event.session] = attrs.evolve(row, person_s=event.at_s)
 
     def _take(self, event: work.InboundTaken) -> None:
         row = found_row(self.inbound, event.item, event)

@@ -39,6 +39,10 @@ class SessionRow:
     made_s: float
     used_s: float
     """When it last accepted an item, or a run of it began or ended."""
+    began_s: float = 0.0
+    """When its conversation began: it was made, or reset."""
+    person_s: float = 0.0
+    """When a person last said something in it; 0 for never."""
     spawned_by: str = ""
     label: str = ""
     settings: Mapping[str, Any] = attrs.field(factory=dict)

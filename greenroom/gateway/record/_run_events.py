@@ -48,6 +48,8 @@ class InboundAccepted(_InboundEvent):
     """The run that it begins; empty for none."""
     why: str = ""
     """The reason for which its sender may write; empty for items of the gateway's own."""
+    is_person: bool = False
+    """True if a person said it."""
 
 
 @final

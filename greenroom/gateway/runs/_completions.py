@@ -30,6 +30,7 @@ from greenroom.gateway.announce._announcement import (
 )
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
+from greenroom.gateway.keepers._session_models import gateway_pricing
 from greenroom.gateway.record._archive_names import archived_transcript
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import DeliveryState, SendResult
@@ -50,8 +51,6 @@ from greenroom.gateway.runs._end_events import reply_routes, reply_text
 from greenroom.gateway.runs._run_ids import announce_item
 from greenroom.gateway.runs._spawn_plan import agent_of, announce_settings
 from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.models.budgets import Pricing
-from greenroom.models.budgets._pricing import Price
 from greenroom.tasks import TaskState
 
 ANNOUNCE_S: Final = 60.0
@@ -76,20 +75,6 @@ def transcript_place(state: Path, session: str, session_id: str, name: str = TRA
 def archived_name(run: Run) -> str:
     """Return the name that the transcript of a run gets that is archived with its delivery."""
     return archived_transcript(TRANSCRIPT, datetime.fromtimestamp(run.ended_s, UTC))
-
-
-def gateway_pricing(config: GatewayConfig) -> Pricing:
-    """Return the prices that the configuration names, and no others."""
-    prices: dict[str, Price] = {}
-    for provider, settings in config.models.providers.items():
-        for model in settings.models:
-            if model.cost is not None:
-                cost = model.cost
-                price = Price(
-                    input=cost.input, output=cost.output, cache_write=cost.cache_write, cache_read=cost.cache_read
-                )
-                prices |= {model.id: price, f"{provider}/{model.id}": price}
-    return Pricing(prices)
 
 
 @final

@@ -26,6 +26,7 @@ from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
+from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
@@ -175,6 +176,7 @@ class Runs:
         label: str = "",
         is_command: bool = False,
         queue: str = "",
+        wish: TurnWish | None = None,
     ) -> str:
         """Begin a run on a session, which is made if it is new, and return the run's id; then it is durable.
 
@@ -188,7 +190,7 @@ class Runs:
             requester: Key of the session that asks; empty for a person or the clock.
             limit_s: Limit of its working time, in seconds; 0 for none.
             label: Its label.
-            is_command, queue: As in `NewInput`.
+            is_command, queue, wish: As in `NewInput`.
 
         Raises:
             NotFound, Conflict, BoxFull, JournalError: As for `Keepers.put`.
@@ -212,9 +214,8 @@ class Runs:
             announce=announce,
             limit_s=limit_s,
         )
-        new = NewInput(
-            id=run_item(run), text=text, origin=origin, route=route, run=run, is_command=is_command, queue=queue
-        )
+        new = NewInput(id=run_item(run), text=text, origin=origin, route=route, run=run)
+        new = attrs.evolve(new, is_command=is_command, queue=queue, wish=wish)
         try:
             await self._begin(key, new, (*made, registered))
         except GreenroomError:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
+from greenroom.gateway.keepers._session_history import MAX_BYTES
 from greenroom.gateway.record._machines import UNFINISHED_WORDS
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.tools._gateway_tool import GatewayTool, answer, refused
-from greenroom.gateway.tools._recall import MAX_ANSWER
 from greenroom.gateway.tools._session_view import SessionView, kind_of
 from greenroom.tools import Arg, tool
 
@@ -51,10 +51,10 @@ def list_tool(caller: SessionKey, view: SessionView) -> GatewayTool:
         size = 0
         for row in rows[: int(limit or MAX_ROWS)]:
             described = view.described(row)
-            if count and size < MAX_ANSWER:
-                page = await view.recall(row, limit=count)
-                described["messages"] = list(page.messages)
-                size += len(str(page.messages))
+            if count and size < MAX_BYTES:
+                page = await view.read_page(row, limit=count, detail="calls")
+                described["messages"] = [message.as_row() for message in page.messages]
+                size += len(str(described["messages"]))
             found.append(described)
         return answer(count=len(found), sessions=found)
 
@@ -86,11 +86,14 @@ def history_tool(caller: SessionKey, view: SessionView) -> GatewayTool:
         why = view.refusal(caller, row.key)
         if why:
             return refused("forbidden", why)
-        page = await view.recall(
-            row, limit=int(limit or DEFAULT_HISTORY), offset=int(offset or 0), with_tools=includeTools
+        page = await view.read_page(
+            row,
+            limit=int(limit or DEFAULT_HISTORY),
+            skip=int(offset or 0),
+            detail="results" if includeTools else "calls",
         )
-        more = {} if page.next_offset is None else {"nextOffset": page.next_offset}
-        return answer(sessionKey=row.key, messages=list(page.messages), **more)
+        more = {} if page.skip is None else {"nextOffset": page.skip}
+        return answer(sessionKey=row.key, messages=[message.as_row() for message in page.messages], **more)
 
     return GatewayTool(sessions_history)
 

@@ -11,6 +11,7 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.core.ports import Ports
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._session_history import HistoryDetail, HistoryPage, Mask, read_page
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._registry import Registry
@@ -26,8 +27,8 @@ from greenroom.gateway.routing._session_key import (
 )
 from greenroom.gateway.runs._child_models import own_model, own_thinking
 from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
-from greenroom.gateway.tools._recall import Mask, RecalledPage, recall
-from greenroom.gateway.tools._visibility import Viewer, is_shared, refusal, viewer_of
+from greenroom.gateway.tools._visibility import Viewer, refusal, viewer_of
+from greenroom.gateway.trust._senders import origin_class_of
 
 KINDS: Final[Mapping[type, str]] = {
     MainSession: "main",
@@ -53,12 +54,18 @@ class SessionView:
     mask: Mask = lambda text: text
     """Masks known secrets in a text."""
     hears_others: Callable[[SessionKey], bool] | None = None
-    """Returns True if others than owners write to a session or to its ancestors; by default what the keys say."""
+    """Returns True if others than owners can write to a session or to its ancestors; by default what the configuration says."""
 
     def viewer(self, caller: SessionKey) -> Viewer:
         """Return what a session sees."""
-        heard = self.hears_others(caller) if self.hears_others is not None else is_shared(self.registry, caller)
-        return viewer_of(self.config(), caller, hears_others=heard)
+        if self.hears_others is not None:
+            return viewer_of(self.config(), caller, hears_others=self.hears_others(caller))
+        origin = origin_class_of(self.config(), caller, spawned_by=self._spawned_by)
+        return viewer_of(self.config(), caller, hears_others=origin != "owner")
+
+    def _spawned_by(self, key: str) -> str:
+        row = self.registry.sessions.get(key)
+        return "" if row is None else row.spawned_by
 
     def refusal(self, caller: SessionKey, target: str) -> str:
         """Return why a session does not see another one; empty if it does."""
@@ -88,11 +95,20 @@ class SessionView:
         """Return where the transcript of a session is."""
         return transcript_place(self.state, row.key, row.session_id, row.transcript or TRANSCRIPT)
 
-    async def recall(self, row: SessionRow, *, limit: int, offset: int = 0, with_tools: bool = False) -> RecalledPage:
-        """Return messages of a session, in a thread."""
+    async def read_page(
+        self,
+        row: SessionRow,
+        *,
+        limit: int,
+        before: int | None = None,
+        skip: int = 0,
+        detail: HistoryDetail = "texts",
+    ) -> HistoryPage:
+        """Return messages of a session, in a thread; the arguments are those of `read_page`."""
 
-        def read() -> RecalledPage:
-            return recall(self.transcript(row), limit=limit, offset=offset, with_tools=with_tools, mask=self.mask)
+        def read() -> HistoryPage:
+            place = self.transcript(row)
+            return read_page(place, limit=limit, before=before, skip=skip, detail=detail, mask=self.mask)
 
         return await self.ports.blocking.run(read)
 

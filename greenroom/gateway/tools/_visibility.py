@@ -14,8 +14,7 @@ import attrs
 
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.record._registry import Registry
-from greenroom.gateway.record._rows import SessionRow
-from greenroom.gateway.routing._session_key import DirectSession, RoomSession, SessionKey
+from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._child_models import agent_settings
 from greenroom.gateway.runs._spawn_plan import agent_of
 
@@ -86,22 +85,6 @@ def descends(registry: Registry, key: str, ancestor: str) -> bool:
         if key == ancestor:
             return True
     return False
-
-
-def root_of(registry: Registry, key: str) -> str:
-    """Return the session that a session descends from, through any number of others; itself if nobody spawned it."""
-    for _ in range(MAX_DEPTH):
-        row: SessionRow | None = registry.sessions.get(key)
-        if row is None or not row.spawned_by:
-            return key
-        key = row.spawned_by
-    return key
-
-
-def is_shared(registry: Registry, caller: SessionKey) -> bool:
-    """True if a session is a group's or a person's by its key, or descends from such a one."""
-    root = SessionKey.parse(root_of(registry, str(caller)))
-    return isinstance(root.rest, RoomSession | DirectSession)
 
 
 def _is_narrowed(config: GatewayConfig, caller: SessionKey) -> bool:

@@ -61,6 +61,8 @@ class HostArguments(TypedDict, total=False):
     turns of several sessions that may run at once. The wait can be aborted like the turn."""
     box: str
     """The box of that store; by default the id of the session, and `main` in the file of a run folder."""
+    secrets: Collection[str]
+    """Secrets of the program that are masked like those of the environment."""
     files: Mapping[str, bytes]
     """Files of the program for the run folder, by name: they are there before anything is recorded."""
 
@@ -79,6 +81,7 @@ class Hosted:
     store: InboxStore | None = None
     trusts_store: bool = False
     box: str = ""
+    secrets: Collection[str] = attrs.field(default=(), repr=False)
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
     watch: Watch = attrs.field(factory=Watch)

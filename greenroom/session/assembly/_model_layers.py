@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried
+from greenroom.core import JournalError
 from greenroom.core.ports import Ports
 from greenroom.models import Model, RetryBudget, Usage, with_settings
 from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent
 from greenroom.models.recordings import MODEL_FILE, recording
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.settings._session_settings import SessionSettings
-from greenroom.trace import JOURNAL, Journal
+from greenroom.trace import JOURNAL, Journal, read_header
 
 
 async def layered(
@@ -45,7 +47,7 @@ async def layered(
     return model if write is None else recording(model, write), budget
 
 
-def read_spent(run_folder: Path, pricing: Pricing) -> Spent:
+def read_spent(run_folder: Path, pricing: Pricing, *, since_s: float = 0.0) -> Spent:
     """Return what a run has used so far. It reads the disk: call it through `Blocking`.
 
     Each attempt at a request counts as a call. Wall time is not counted: a budget's seconds are those of one process.
@@ -53,7 +55,9 @@ def read_spent(run_folder: Path, pricing: Pricing) -> Spent:
     Args:
         run_folder: The folder of the run; one without a journal has used nothing.
         pricing: Today's prices, also for what was used earlier.
+        since_s: Only what was used from then on, in seconds since 1970.
     """
+    began_s = _began_s(run_folder / JOURNAL) if since_s else 0.0
     kinds = (AgentDefined.kind, ModelEnded.kind, ModelRetried.kind)
     models: dict[str, str] = {}
     spent = Spent()
@@ -62,6 +66,8 @@ def read_spent(run_folder: Path, pricing: Pricing) -> Spent:
         match values.get("ev"):
             case AgentDefined.kind:
                 models[actor] = str(values.get("model"))
+            case _ if since_s and began_s + float(values.get("t") or 0) < since_s:
+                pass
             case ModelRetried.kind:
                 spent += Spent(calls=1)
             case ModelEnded.kind if str(values.get("error")).startswith(BudgetExceeded.__name__):
@@ -76,6 +82,14 @@ def read_spent(run_folder: Path, pricing: Pricing) -> Spent:
                 usd = pricing.cost(models.get(actor, ""), usage)
                 spent += Spent(usage=usage, usd=usd or Decimal(0), calls=1, unpriced_calls=int(usd is None))
     return spent
+
+
+def _began_s(journal: Path) -> float:
+    """Return when a journal begins, from which its times count; 0 if it does not say."""
+    try:
+        return datetime.fromisoformat(read_header(journal).started or "").timestamp()
+    except (JournalError, ValueError):
+        return 0.0
 
 
 def _count(value: object) -> int:

@@ -11,7 +11,7 @@ from greenroom.core import UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.core.ports import Ports
 from greenroom.session.assembly._session_spec import SessionSpec
-from greenroom.session.record._resume import Beginning, Fork, find_session, read_beginning
+from greenroom.session.record._resume import Beginning, Fork, find_session, is_archived, read_beginning
 
 
 @final
@@ -38,6 +38,10 @@ async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
     is_fork = isinstance(spec.resume, Fork)
     wanted = spec.resume.run if isinstance(spec.resume, Fork) else spec.resume
     earlier = await ports.blocking.run(find_session, wanted, spec.runs)
+    if not is_fork and await ports.blocking.run(is_archived, earlier):
+        raise UsageError(
+            f"cannot resume {earlier.name}: it is archived; fork it, for its conversation in a new session"
+        )
     folder = await _folder_of(spec, None if is_fork else earlier, ports)
     return RunPlace(folder=folder, earlier=earlier, beginning=await ports.blocking.run(read_beginning, earlier))
 

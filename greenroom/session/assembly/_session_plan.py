@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import final
 
@@ -11,7 +12,7 @@ import attrs
 from greenroom.agents import AgentDefinition
 from greenroom.agents.compaction import CompactionSettings
 from greenroom.agents.definitions import DefinitionSource
-from greenroom.containment import GitCalls, MaskedDisk, Secrets
+from greenroom.containment import GitCalls, MaskedDisk, Secrets, withheld_names
 from greenroom.core.ports import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.mcp import FoundServers, McpSettings
@@ -64,7 +65,9 @@ class Plan:
 
     @secrets.default
     def _known_secrets(self) -> Secrets:
-        return Secrets(self.environ)
+        withheld = withheld_names(self.settings.scalars.pass_env)
+        named = [value for name, value in self.environ.items() if any(fnmatchcase(name, each) for each in withheld)]
+        return Secrets(self.environ, values=(*named, *self.spec.host.secrets))
 
     @property
     def cwd(self) -> Path:

@@ -20,6 +20,8 @@ from greenroom.trace import JOURNAL, find_run
 
 TRANSCRIPTS: Final = "transcripts"
 MAIN_FILE: Final = "main.jsonl"
+DELETED: Final = ".deleted."
+"""Behind the name of a transcript that a gateway has archived; the time is behind it."""
 
 
 def transcript_name(agent_id: str, *, is_main: bool) -> str:
@@ -48,7 +50,20 @@ def find_session(run: Path | str, runs: Path) -> Path:
 
 
 def _has_conversation(folder: Path) -> bool:
-    return (folder / TRANSCRIPTS / MAIN_FILE).is_file()
+    return conversation_file(folder).is_file()
+
+
+def conversation_file(run_folder: Path) -> Path:
+    """Return the transcript of a run's main agent: the last archived one if there is no other. It blocks, and may not be there."""
+    path = run_folder / TRANSCRIPTS / MAIN_FILE
+    if path.exists():
+        return path
+    return max(path.parent.glob(f"{MAIN_FILE}{DELETED}*"), default=path)
+
+
+def is_archived(run_folder: Path) -> bool:
+    """True if the conversation of a run is in the archive. It blocks."""
+    return conversation_file(run_folder).name != MAIN_FILE
 
 
 @final
@@ -97,7 +112,7 @@ def copy_conversation(old: Path, new: Path, disk: Disk) -> None:
     place = new / TRANSCRIPTS / MAIN_FILE
     disk.make_folder(place.parent)
     made = []
-    with (old / TRANSCRIPTS / MAIN_FILE).open("rb") as lines:
+    with conversation_file(old).open("rb") as lines:
         for line in lines:
             try:
                 values = json.loads(line)
@@ -117,6 +132,8 @@ async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking)
     """
     name = transcript_name(agent_id or "", is_main=agent_id is None)
     path = run_folder / TRANSCRIPTS / name
+    if agent_id is None:
+        path = await blocking.run(conversation_file, run_folder)
     if agent_id is not None and not agent_id.isalnum():
         raise UsageError(f"{agent_id!r} is not an agent id")
     if not await blocking.run(path.is_file):

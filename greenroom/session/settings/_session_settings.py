@@ -120,7 +120,8 @@ class SessionSettings:
     """Environment variables for the commands, hooks and MCP servers of the session; they may hold secrets."""
     pass_env: tuple[str, ...] = ()
     """Names of environment variables to pass on from the process, which are withheld otherwise: from commands, hooks
-    and MCP servers if the name suggests a secret, and from servers all but a few. `*` stands for any characters."""
+    and MCP servers if the name suggests a secret, and from servers all but a few. `*` stands for any characters; `!` in
+    front of a name withholds that variable from all of them, and masks its value in what is recorded."""
     sandbox: SandboxSettings = attrs.field(factory=SandboxSettings)
     """Sandbox for commands, in addition to permission rules: `enabled`, `network`, `writable`, `unreadable`."""
     permissions: dict[str, Any] = attrs.field(factory=dict)

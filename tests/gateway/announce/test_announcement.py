@@ -164,6 +164,9 @@ def test_small_costs_have_four_decimals() -> None:
 
 @pytest.mark.promise("A7-e")
 def test_a_cut_stream_marks_the_figures() -> None:
+    other = SpentRequest(model="spare", usage=Usage(1, 1), is_fallback=True)
+    assert "est" not in line(requests=[other], pricing=Pricing({"m": PRICE}))
+    assert " • model spare • sessionKey" in line(requests=[SpentRequest(model="m", usage=Usage(1, 1)), other])
     cut = SpentRequest(model="m", usage=None)
 
     assert "tokens 10+ in, 20+ out, 30+ total" in line(requests=[SpentRequest(model="m", usage=Usage(10, 20)), cut])

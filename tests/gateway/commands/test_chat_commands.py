@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from greenroom.core import JournalError, UsageError
 from greenroom.gateway.commands import _chat_state as steps
-from greenroom.gateway.commands._chat_commands import ChatCommands, CommandHost
+from greenroom.gateway.commands._chat_commands import ChatCommands, CommandHost, with_spent
 from greenroom.gateway.commands._command_table import TABLE, plan_command
 from greenroom.gateway.commands._command_texts import SendOutcome, StopOutcome
 from greenroom.gateway.commands._subagent_texts import LogMessage
@@ -26,6 +26,8 @@ from greenroom.gateway.trust._chat_admission import COMMANDS
 from greenroom.gateway.trust._pairing import PairingResult
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.gateway.trust._senders import SenderKind
+from greenroom.models import Usage
+from greenroom.models.budgets import Spent
 from tests.gateway.commands.states import MAIN, OWNER, RUNS, child, state
 
 PERSON: Final = CommandCaller(kind=SenderKind.PERSON, who="irc:eve")
@@ -62,8 +64,12 @@ class Host:
     async def patch(self, key: str, settings: Mapping[str, Any]) -> None:
         await self._note("patch", key, dict(settings))
 
-    async def compact(self, key: str, who: str) -> None:
+    async def spent(self, key: str) -> Spent:
+        return Spent(usage=Usage(12_000, 300), usd=Decimal("0.25"), calls=2)
+
+    async def compact(self, key: str, who: str) -> bool:
         await self._note("compact", key, who)
+        return True
 
     async def send(self, key: str, text: str, caller: CommandCaller) -> SendOutcome:
         await self._note("send", key, text, caller.who)
@@ -240,9 +246,6 @@ async def test_status_tells_a_person_only_whether_it_works(autojump_clock: MockC
     facts = steps.StatusFacts(
         model="opus",
         thinking="high",
-        sent_tokens=12_000,
-        received_tokens=300,
-        cost=Decimal("0.25"),
         queue="steer",
         waiting=2,
         lane="main",
@@ -263,6 +266,7 @@ async def test_status_tells_a_person_only_whether_it_works(autojump_clock: MockC
         "Questions: 1",
     ]
     assert person == "The agent is idle."
+    assert with_spent(facts, Spent(calls=1, unpriced_calls=1)).cost is None
 
 
 async def test_lists_are_of_the_newest(autojump_clock: MockClock) -> None:

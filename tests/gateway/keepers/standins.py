@@ -18,7 +18,7 @@ from greenroom.gateway.keepers._kept_session import KeptSession, OpenOrder, Refu
 from greenroom.gateway.keepers._turn_fold import TurnOutcome
 from greenroom.gateway.keepers._turn_lookup import ItemFate
 from greenroom.inbox import InboxAccepted, InboxTaken, InboxWithdrawn, StoredItem
-from greenroom.models import Message, TextBlock
+from greenroom.models import Message, ModelResponse, TextBlock, Usage
 from greenroom.session import EventStream, MessageAppended
 
 AGENT = "main-agent"
@@ -151,6 +151,9 @@ class StandIn:
     def send_aside(self, text: str, refuses_tools: RefusesTools) -> str:
         raise NotImplementedError
 
+    async def compact(self) -> str:
+        raise AssertionError("nobody compacts it")
+
     async def wait_handed(self) -> None:
         await trio.lowlevel.checkpoint()
 
@@ -248,7 +251,7 @@ class StandIn:
                 input_tokens=1, output_tokens=1, error="", **usage,
             )
         )  # fmt: skip
-        response: Any = attrs.evolve  # only its presence counts
+        response = ModelResponse((), None, Usage(), "")
         message = Message(role="assistant", content=(TextBlock("done"),))
         appended = Appended(agent=AGENT, message=message, uuid="line", is_hidden=False, response=response)
         self.emit(MessageAppended(actor=AGENT, appended=appended))

@@ -1,4 +1,4 @@
-"""The history of a session as tools read it: bounded, masked, by key and by id, open, closed or archived."""
+"""The history of a session as tools and clients read it: bounded, masked, open, closed or archived."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.gateway._gateway_errors import NotFound
-from greenroom.gateway.keepers._session_history import MAX_BYTES, HistoryMessage, read_messages
+from greenroom.gateway.keepers._session_history import MAX_BYTES, HistoryDetail, read_page
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.models import Call
+from greenroom.session.record._resume import conversation_file
 from greenroom.tools import tool
-from tests.gateway.keepers.keeping import MAIN, opened, uuid
+from tests.gateway.keepers.keeping import opened, uuid
 
 CHILD = SessionKey.parse(f"agent:main:subagent:{uuid(99)}")
 
 
-def folder_with(place: Path, texts: list[str]) -> Path:
-    (place / "transcripts").mkdir(parents=True, exist_ok=True)
+def transcript_of(place: Path, texts: list[str]) -> Path:
     lines = [
         {
             "type": "assistant" if at % 2 else "user",
@@ -31,8 +30,8 @@ def folder_with(place: Path, texts: list[str]) -> Path:
         }
         for at, text in enumerate(texts)
     ]
-    (place / "transcripts" / "main.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n{torn")
-    return place
+    (place / "main.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n{torn")
+    return place / "main.jsonl"
 
 
 TEXTS = st.lists(
@@ -44,31 +43,51 @@ TEXTS = st.lists(
 
 
 @settings(max_examples=40)
-@given(texts=TEXTS, limit=st.integers(-1, 500))
-def test_pages_reach_every_message_and_none_is_too_large(texts: list[str], limit: int) -> None:
+@given(texts=TEXTS, limit=st.integers(-1, 500), by_skip=st.booleans())
+def test_pages_reach_every_message_and_none_is_too_large(texts: list[str], limit: int, *, by_skip: bool) -> None:
     with TemporaryDirectory() as place:
-        folder = folder_with(Path(place), texts)
+        path = transcript_of(Path(place), texts)
         ids: list[str] = []
         before: int | None = None
+        skip: int | None = 0
         while True:
-            messages, before = read_messages(folder, limit=limit, before=before)
-            answer = [message.to_json() for message in messages]
+            page = (
+                read_page(path, limit=limit, skip=skip or 0) if by_skip else read_page(path, limit=limit, before=before)
+            )
+            answer = [message.as_text() for message in page.messages]
             assert len(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")) <= MAX_BYTES
-            ids = [message.id for message in messages] + ids
+            ids = [message.id for message in page.messages] + ids
+            before, skip = page.before, page.skip
             if before is None:
                 break
 
+    assert skip is None
     assert ids == [str(at) for at in range(len(texts))]
+
+
+@pytest.mark.promise("A16-e")
+def test_a_message_of_a_megabyte_is_replaced_by_a_marker(tmp_path: Path) -> None:
+    path = transcript_of(tmp_path, ["first", "x" * 1_000_000, "last"])
+
+    page = read_page(path, limit=10)
+
+    assert [message.as_text()["text"] for message in page.messages] == [
+        "first",
+        "[message of 1,000,000 bytes left out]",
+        "last",
+    ]
+    assert page.messages[1].as_row() == {"role": "assistant", "omitted": "[message of 1,000,000 bytes left out]"}
 
 
 def test_a_secret_is_masked_before_its_text_is_cut(tmp_path: Path) -> None:
     secret = "s3cret-value-0123456789"
-    folder = folder_with(tmp_path, ["x" * 3_990 + secret])
+    path = transcript_of(tmp_path, ["x" * 3_930 + secret + "y" * 1_000])
 
-    (message,), _ = read_messages(folder, mask=lambda text: text.replace(secret, "*" * len(secret)))
+    (message,) = read_page(path, limit=1, mask=lambda text: text.replace(secret, "*" * len(secret))).messages
 
-    assert "s3cret" not in message.text
-    assert secret in (folder / "transcripts" / "main.jsonl").read_text()
+    assert "s3cret" not in str(message)
+    assert message.as_text()["truncated"]
+    assert secret in path.read_text()
 
 
 @tool(name="look")
@@ -81,28 +100,23 @@ async def look(what: str) -> str:
     return f"saw {what}"
 
 
-async def test_history_is_the_same_by_key_and_id_and_when_archived(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_each_detail_shows_its_blocks_also_of_an_archived_session(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
     async with opened(tmp_path, [[Call("look", {"what": "x"})], "Found."], tools=[look]) as gateway:
         await gateway.say("Look.", uuid(1), CHILD)
         await gateway.watcher.wait_ends(1)
         row = gateway.record.registry.sessions[str(CHILD)]
+        folder = gateway.state / "agents/main/sessions" / row.session_id
 
-        by_key = await gateway.keepers.read_history(str(CHILD))
-        assert by_key == await gateway.keepers.read_history(row.session_id)
-        assert [(message.role, message.text) for message in by_key.messages] == [
-            ("user", "Look."),
-            ("assistant", "Found."),
-        ]
-        with_tools = await gateway.keepers.read_history(str(CHILD), include_tools=True)
-        assert [message.text for message in with_tools.messages] == ["Look.", "[calls look]", "saw x", "Found."]
+        def read(detail: HistoryDetail) -> list[tuple[str, str]]:
+            page = read_page(conversation_file(folder), limit=10, detail=detail)
+            return [(message.role, message.as_text()["text"]) for message in page.messages]
+
+        said, call = [("user", "Look."), ("assistant", "Found.")], ("assistant", "[calls look]")
+        assert read("texts") == said
+        assert read("calls") == [said[0], call, said[1]]
+        assert read("results") == [said[0], call, ("user", "saw x"), said[1]]
 
         await gateway.keepers.archive(str(CHILD), why="done")
-        assert await gateway.keepers.read_history(str(CHILD)) == by_key
-        with pytest.raises(NotFound, match="never"):
-            await gateway.keepers.read_history("never")
-        await gateway.keepers.make(MAIN)
-        assert (await gateway.keepers.read_history(str(MAIN))).messages == ()
-
-
-def test_a_message_as_json_leaves_out_what_is_empty() -> None:
-    assert HistoryMessage(role="user", text="Hi.").to_json() == {"role": "user", "text": "Hi."}
+        assert read("texts") == said

@@ -19,6 +19,7 @@ from greenroom.session import Session, open_session
 from greenroom.testing import virtual_ports
 
 
+@pytest.mark.promise("A10-a", "A10-b")
 async def test_turns_of_a_lane_never_exceed_its_width_and_begin_in_order(autojump_clock: MockClock) -> None:
     lanes, began, most = TurnLanes({"subagent": 8}), [], 0
 
@@ -39,6 +40,7 @@ async def test_turns_of_a_lane_never_exceed_its_width_and_begin_in_order(autojum
     assert lanes.statistics()["subagent"].active == 0
 
 
+@pytest.mark.promise("A10-f")
 async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: MockClock) -> None:
     lanes = TurnLanes({})
     async with lanes.place("a", "main"):
@@ -51,6 +53,7 @@ async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: 
         assert lanes.statistics()["main"].active == 1
 
 
+@pytest.mark.promise("A10-g")
 async def test_turns_that_fail_in_any_way_return_their_places(autojump_clock: MockClock) -> None:
     lanes = TurnLanes({"main": 3})
 

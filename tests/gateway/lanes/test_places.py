@@ -41,6 +41,7 @@ def test_width_below_one_is_refused(width: int) -> None:
         LaneModel({"main": width})
 
 
+@pytest.mark.promise("A10-d")
 def test_narrower_lane_gives_nothing_until_it_is_below_its_width() -> None:
     places = LaneModel({"main": 8})
     running = [places.ask(f"s{number}", "main")[0] for number in range(8)]
@@ -53,12 +54,14 @@ def test_narrower_lane_gives_nothing_until_it_is_below_its_width() -> None:
     assert places.leave(running[6]) == (waiting,)
 
 
+@pytest.mark.promise("A10-d")
 def test_wider_lane_gives_at_once() -> None:
     places = LaneModel({"main": 1})
     _, second = places.ask("a", "main")[0], places.ask("b", "main")[0]
     assert places.resize("main", 2) == (second,)
 
 
+@pytest.mark.promise("A10-c")
 def test_saturated_lane_delays_no_other() -> None:
     places = LaneModel({"main": 1, "subagent": 1})
     places.ask("a", "subagent")

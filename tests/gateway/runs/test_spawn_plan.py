@@ -138,7 +138,7 @@ STEPS: Final = ("explicit", "per agent", "defaults", "caller's session", "caller
 
 
 @pytest.mark.parametrize("first", range(len(STEPS) + 1))
-@pytest.mark.promise("A4-a")
+@pytest.mark.promise("A4-a", "A4-b", "A4-c", "A4-d", "A19-e")
 def test_the_first_step_that_names_a_model_decides(first: int) -> None:
     """Step by step, the earlier sources are taken away; a level of thinking takes the same steps."""
     has = dict.fromkeys(STEPS[first:], True)
@@ -263,6 +263,7 @@ def test_known_sessions_of_an_agent_are_limited() -> None:
     assert "limits.knownSessions: 2" in refused(configured(limits={"knownSessions": 2})).error
 
 
+@pytest.mark.promise("A4-f", "A19-f")
 def test_the_settings_are_copied_into_the_child() -> None:
     config = configured(**agents(subagents={"model": {"primary": "haiku", "fallbacks": ["opus", "gpt"]}}))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,12 +20,13 @@ from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.record._machines import DeliveryState, SendResult, SessionState
 from greenroom.gateway.record._recovery_plan import Resume
 from greenroom.gateway.routing._chat_messages import ChatRoute
-from greenroom.gateway.routing._session_key import child_key
+from greenroom.gateway.routing._session_key import child_key, direct_key
 from greenroom.gateway.runs._run_ids import announce_item
 from greenroom.gateway.runs._run_stops import Stopped
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.models import Usage
+from greenroom.tasks import TaskState
 from tests.gateway.runs.fakes import (
     CHAT,
     MAIN,
@@ -79,6 +81,49 @@ async def test_a_spawn_returns_while_its_run_works(autojump_clock: MockClock) ->
         assert gateway.registry.runs[shown["runId"]].session == shown["childSessionKey"]
         assert (shown["modelApplied"], shown["resolvedModel"]) == (False, "sonnet")
         assert "'gpt'" in shown["warning"]
+
+
+@pytest.mark.promise("A1-a", "A1-c")
+async def test_two_spawns_of_one_moment_share_no_name(autojump_clock: MockClock) -> None:
+    async with open_fake_gateway() as gateway:
+        runs = [gateway.registry.runs[await gateway.spawn()] for _ in range(2)]
+
+        assert all(re.fullmatch(r"agent:main:subagent:[0-9a-f-]{36}", run.session) for run in runs)
+        assert len({name for run in runs for name in (run.id, run.session, run.session_id)}) == 6
+
+
+@pytest.mark.promise("A21-c")
+async def test_a_requester_answers_at_once_while_its_child_works(autojump_clock: MockClock) -> None:
+    async with open_fake_gateway(turn=takes(3600)) as gateway:
+        await gateway.spawn()
+        await trio.sleep(60)
+        begin_s = trio.current_time()
+        run = await gateway.runs.begin(MAIN, "how is it going", HUMAN)
+        ended = await gateway.runs.wait(run, timeout_s=60)
+
+        assert ended.state is TaskState.COMPLETED
+        assert trio.current_time() - begin_s < 1
+
+
+@pytest.mark.promise("A21-f")
+async def test_children_of_all_requesters_share_one_width(autojump_clock: MockClock) -> None:
+    most = 0
+
+    async def turn(session: str, text: str) -> str:
+        nonlocal most
+        working = [key for key in gateway.keepers.taken if ":subagent:" in key]
+        most = max(most, len(working))
+        await trio.sleep(10 if ":subagent:" in session else 0)
+        return "NO_REPLY"
+
+    async with open_fake_gateway(config=configured(max_children_per_agent=6), turn=turn) as gateway:
+        other = direct_key("main", "bob", channel="irc")
+        await gateway.record.write(*gateway.keepers.events_for_new(other))
+        asked = [await gateway.runs.spawn(key, SpawnRequest(task="t"), CHAT) for key in (MAIN, other) for _ in range(6)]
+        await settle(gateway, *(answer.run for answer in asked))
+
+        assert [answer.status for answer in asked] == ["accepted"] * 12
+        assert most == 8
 
 
 @pytest.mark.promise("A2-g")
@@ -239,7 +284,7 @@ async def test_the_reply_to_a_message_goes_where_it_came_from_once(autojump_cloc
 # --- limits of time -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("A11-a")
+@pytest.mark.promise("A11-a", "A11-b")
 async def test_a_run_is_ended_at_its_limit_and_announced(autojump_clock: MockClock) -> None:
     async with open_fake_gateway(turn=takes(10), aside=summary) as gateway:
         run = await gateway.spawn(limit_s=5)
@@ -251,6 +296,8 @@ async def test_a_run_is_ended_at_its_limit_and_announced(autojump_clock: MockClo
         assert ended.spent_s == pytest.approx(5)
         assert gateway.shown() == [("count the files", "Status: timeout")]
         assert gateway.registry.sessions[ended.session].state is not SessionState.ARCHIVED
+        await trio.sleep(3700)
+        assert gateway.registry.sessions[ended.session].state is SessionState.ARCHIVED
 
 
 @pytest.mark.promise("A11-c")
@@ -438,7 +485,7 @@ async def test_a_turn_that_is_not_resumed_is_told_to_its_person(autojump_clock: 
 
 
 def test_prices_are_those_of_the_configuration_only() -> None:
-    from greenroom.gateway.runs._completions import gateway_pricing
+    from greenroom.gateway.keepers._session_models import gateway_pricing
 
     cost = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
     values = {"models": {"providers": {"anthropic": {"models": [{"id": "claude-a", "cost": cost}]}}}}

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.core.ports import InlineBlocking
+from greenroom.gateway.config._agents import AgentConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import config_converter
+from greenroom.gateway.keepers._session_history import MAX_BYTES, read_page
+from greenroom.gateway.policy._tool_policy import tools_of
 from greenroom.gateway.record._gateway_events import SessionArchived, SessionMade
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.routing._session_key import SessionKey, child_key, direct_key, main_key, room_key
-from greenroom.gateway.tools._recall import MAX_ANSWER, recall
 from greenroom.gateway.tools._session_tools import session_tools
 from greenroom.gateway.tools._session_view import SessionView
 from greenroom.gateway.tools._visibility import refusal
@@ -112,6 +114,7 @@ async def test_the_new_name_of_the_limit_wins(autojump_clock: MockClock, given: 
         assert tools.gateway.registry.runs[answer["runId"]].limit_s == limit
 
 
+@pytest.mark.promise("A3-e")
 async def test_a_spawn_goes_to_the_agent_that_is_named(autojump_clock: MockClock) -> None:
     values = {"agents": {"list": [{"id": "main", "default": True, "subagents": {"allowAgents": ["Research"]}}]}}
     async with opened(values) as tools:
@@ -141,7 +144,7 @@ async def test_a_sub_agent_is_refused_what_it_is_not_offered(autojump_clock: Moc
 # --- sessions_list ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("A15-a", "A15-g")
+@pytest.mark.promise("A15-a", "A15-c", "A15-f", "A15-g")
 async def test_sessions_are_listed_by_kind_and_by_use(autojump_clock: MockClock) -> None:
     async with opened() as tools:
         old = await tools.make(room_key("main", "irc", "group", "#old"))
@@ -228,6 +231,25 @@ def test_the_descent_of_a_person_narrows_what_is_seen() -> None:
     assert "others than owners" in view.refusal(child, str(main_key("main")))
 
 
+@pytest.mark.promise("A15-d")
+@pytest.mark.parametrize(("scope", "expected"), [("main", "tree"), ("owner-main", "all")])
+def test_a_main_session_that_people_share_sees_its_tree(scope: str, expected: str) -> None:
+    config = structured(
+        {
+            "session": {"dmScope": scope},
+            "tools": {"sessions": {"visibility": "all"}},
+            "channels": {"irc": {"host": "irc.example", "nick": "bot", "dmPolicy": "pairing"}},
+            "commands": {"ownerAllowFrom": ["irc:ann"]},
+        }
+    )
+    registry = Registry()
+    registry.fold(SessionMade(at_s=1.0, session=str(KEYS["child"]), session_id="c", spawned_by=str(main_key("main"))))
+    view = SessionView(config=lambda: config, registry=registry, lanes=None, ports=None, state=Path("/"))  # type: ignore[arg-type]
+
+    assert view.viewer(main_key("main")).scope == expected
+    assert view.viewer(KEYS["child"]).scope == expected
+
+
 def test_a_sandboxed_session_sees_its_tree() -> None:
     config = structured(
         {"agents": {"defaults": {"sandbox": {"mode": "all"}}}, "tools": {"sessions": {"visibility": "all"}}}
@@ -307,10 +329,11 @@ def test_pages_of_a_history_reach_every_message(tmp_path_factory: Any, sizes: li
     seen: list[Any] = []
     offset: int | None = 0
     while offset is not None:
-        page = recall(path, limit=limit, offset=offset, mask=lambda text: text.replace("hunter2", "***"))
-        assert len(json.dumps(page.messages).encode()) <= MAX_ANSWER
-        seen = [*page.messages, *seen]
-        offset = page.next_offset
+        page = read_page(path, limit=limit, skip=offset, mask=lambda text: text.replace("hunter2", "***"))
+        rows = [message.as_row() for message in page.messages]
+        assert len(json.dumps(rows).encode()) <= MAX_BYTES
+        seen = [*rows, *seen]
+        offset = page.skip
 
     assert len(seen) == len(sizes)
     assert "hunter2" not in json.dumps(seen)
@@ -323,10 +346,51 @@ def test_a_message_of_many_blocks_is_replaced_by_a_marker(tmp_path: Path) -> Non
     block = {"type": "text", "text": "x" * 4_000}
     write_transcript(path, [{"type": "user", "message": {"content": [block] * 300}}])
 
-    page = recall(path, limit=5)
+    page = read_page(path, limit=5)
 
-    assert "bytes left out" in page.messages[0]["omitted"]
-    assert recall(tmp_path / "missing", limit=5).messages == ()
+    assert "bytes left out" in page.messages[0].as_row()["omitted"]
+    assert read_page(tmp_path / "missing", limit=5).messages == ()
+
+
+async def never(session: str, text: str) -> str:
+    """Take for ever with the summary."""
+    await trio.sleep_forever()
+    raise AssertionError
+
+
+@pytest.mark.promise("A15-b", "A16-g")
+async def test_a_list_shows_at_most_twenty_messages_and_reading_settles_nothing(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with opened(state=tmp_path) as tools:
+        tools.gateway.keepers.aside = never
+        run = await tools.call("sessions_spawn", task="count")
+        await tools.gateway.runs.wait(run["runId"], timeout_s=60)
+        row = tools.gateway.registry.sessions[run["childSessionKey"]]
+        write_transcript(tools.view.transcript(row), lines_of(30))
+        before = dict(tools.gateway.registry.completions)
+        assert len(before) == 1
+
+        listed = await tools.call("sessions_list", kinds=["other"], messageLimit=99)
+        await tools.call("sessions_history", sessionKey=row.key, includeTools=True)
+
+        (shown,) = listed["sessions"]
+        assert len(shown["messages"]) == 20
+        assert "toolResult" not in json.dumps(shown["messages"])
+        assert tools.gateway.registry.completions == before
+
+
+@pytest.mark.promise("A3-f")
+@pytest.mark.parametrize("deny", [[], ["agents_list"]])
+def test_a_sub_agent_may_look_at_agents_unless_that_is_denied(deny: list[str]) -> None:
+    config = structured({"tools": {"subagents": {"tools": {"deny": deny}}}})
+    view = SessionView(config=lambda: config, registry=Registry(), lanes=None, ports=None, state=Path("/"))  # type: ignore[arg-type]
+    names = [tool.name for tool in session_tools(KEYS["child"], None, view)]  # type: ignore[arg-type]
+
+    offered = tools_of(config, AgentConfig(id="main"), names, is_child=True)
+
+    assert ("agents_list" in offered.names) is not bool(deny)
+    assert "sessions_spawn" not in offered.names
 
 
 # --- sessions_send ------------------------------------------------------------------------------------------------------
