@@ -355,6 +355,7 @@ PROMISES: Final = {
     "A28-a": Promise(
         "A kill of the gateway at an event of a day changes nothing that people see in the end.", "gateway"
     ),
+    "A28-d": Promise("A disk that is full for a while loses no message, reply or job of a gateway.", "gateway"),
     "A28-f": Promise("A gateway's journal can be replayed and checked.", "gateway"),
     "A30-a": Promise("Each time of a job comes once, in any zone and over changes of the clock.", "gateway"),
     "A30-b": Promise("A job has one run for each time, whenever it is killed and however long it was down.", "gateway"),
@@ -555,6 +556,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     **dict.fromkeys(("A18-a", "A18-b", "A28-a", "A28-f"), Unseen(_GATEWAY, ("gateway/process/test_day.py",))),
+    "A28-d": Unseen(_GATEWAY, ("gateway/process/test_full_disk.py",)),
     "A22-a": Unseen(_GATEWAY, ("gateway/process/test_running.py",)),
     "A22-b": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_state_folder.py")),
     "A22-d": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_config_in_force.py")),

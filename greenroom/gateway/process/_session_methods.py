@@ -126,10 +126,10 @@ class SessionMethods:
         if not call.reaches(self._parts.runs.info(asked.run_id).session):
             raise NotFound(f"unknown run {asked.run_id!r}")
         run = await self._parts.runs.wait(asked.run_id, asked.timeout_ms / 1000)
-        return {"status": "pending", **self._with_reply(run)}
+        return {"status": "pending", **await self._with_reply(run)}
 
-    def _with_reply(self, run: Run) -> dict[str, Any]:
-        reply = self._parts.runs.reply_of(run.id)
+    async def _with_reply(self, run: Run) -> dict[str, Any]:
+        reply = await self._parts.runs.reply_of(run.id)
         return shown_run(run) | ({"reply": reply} if reply else {})
 
     async def send_chat(self, call: RpcCall, asked: params.ChatSendParams) -> Answer:
@@ -235,7 +235,7 @@ class SessionMethods:
     async def _reply(self, run: str, timeout_s: float) -> dict[str, Any]:
         if not timeout_s:
             return {"runId": run, "status": "accepted"}
-        return {"status": "pending", **self._with_reply(await self._parts.runs.wait(run, timeout_s))}
+        return {"status": "pending", **await self._with_reply(await self._parts.runs.wait(run, timeout_s))}
 
     async def spawn(self, _: RpcCall, asked: params.SessionsSpawnParams) -> Answer:
         """Start a sub-agent of a session, in the name of a person."""
@@ -282,7 +282,7 @@ class SessionMethods:
 
     async def info_subagent(self, _: RpcCall, asked: params.SubagentParams) -> Answer:
         """Return one sub-agent."""
-        return self._with_reply(self._run(asked.session_key, asked.target))
+        return await self._with_reply(self._run(asked.session_key, asked.target))
 
     async def log_subagent(self, _: RpcCall, asked: params.SubagentsLogParams) -> Answer:
         """Return the last messages of a sub-agent."""

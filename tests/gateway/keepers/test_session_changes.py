@@ -104,6 +104,23 @@ async def test_a_turn_may_ask_another_model_and_the_next_one_does_not(
         assert gateway.record.registry.sessions[str(MAIN)].settings == {}
 
 
+async def test_a_reset_is_finished_by_the_next_process_and_changes_nothing_twice(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with opened(tmp_path, lambda _: "Said.") as gateway:
+        await gateway.say("First.", uuid(1))
+        await gateway.watcher.wait_ends(1)
+        id_ = await gateway.keepers.reset(str(MAIN), who="ada")
+        assert await gateway.keepers.reset(str(MAIN), who="ada") == id_
+    (place,) = gateway.state.glob("agents/main/sessions/*/transcripts/main.jsonl.deleted.*")
+    place.rename(place.with_name("main.jsonl"))  # as a kill before the renaming would leave it
+
+    async with opened(tmp_path) as gateway:
+        await gateway.keepers.recover()
+        assert await gateway.keepers.reset(str(MAIN), who="ada") == id_
+        assert transcripts(gateway) == [place.name]
+
+
 async def test_a_patch_counts_from_the_next_turn_and_survives_a_restart(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:

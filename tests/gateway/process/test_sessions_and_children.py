@@ -61,7 +61,7 @@ async def said(gateway: Gateway, key: SessionKey, text: str) -> str:
     runs = gateway.parts.runs
     run = await runs.begin(key, text, HUMAN)
     assert (await runs.wait(run, 600)).is_ended
-    return runs.reply_of(run)
+    return await runs.reply_of(run)
 
 
 async def texts_of(gateway: Gateway, key: str) -> list[str]:
