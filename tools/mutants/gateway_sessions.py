@@ -147,8 +147,8 @@ GATEWAY_SESSIONS: Final = (
         "each request is counted twice",
         ("A7-f", "A10-e"),
         "greenroom.gateway.keepers._turn_fold",
-        '                self._requests.append(_spent(event, self._models.get(event.actor, "")))\n',
-        '                self._requests += [_spent(event, self._models.get(event.actor, ""))] * 2\n',
+        '                self._requests.append(spent_request(event, self._models.get(event.actor, "")))\n',
+        '                self._requests += [spent_request(event, self._models.get(event.actor, ""))] * 2\n',
         tests=_CHANGES_TESTS,
     ),
     Mutant(
