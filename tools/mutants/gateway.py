@@ -227,9 +227,9 @@ GATEWAY: Final = (
     Mutant(
         "a run forgets its label",
         ("A5-d",),
-        _REGISTRY,
-        "            task=event.task,\n            label=event.label,\n",
-        "            task=event.task,\n",
+        "greenroom.gateway.record._rows",
+        "        task=event.task,\n        label=event.label,\n",
+        "        task=event.task,\n",
         tests=_REGISTRY_TESTS,
     ),
     Mutant(

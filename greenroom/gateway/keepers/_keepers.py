@@ -282,8 +282,7 @@ class KeeperSet:
     def drop_cut(self, key: str, why: str) -> tuple[str, ...]:
         """Settle the items of a turn that an earlier process did not finish and that is not resumed, and return them.
 
-        Raises:
-            NotFound: There is no such session.
+        Raises `NotFound` if there is no such session.
         """
         keeper = self._actors.known(key)
         items = () if keeper.session is not None else tuple(keeper.items.taken)

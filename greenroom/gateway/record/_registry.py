@@ -29,7 +29,15 @@ from greenroom.gateway.record._machines import (
     step_session,
     words_for,
 )
-from greenroom.gateway.record._rows import Completion, Delivery, InboundRow, Run, SessionRow, completion_delivery
+from greenroom.gateway.record._rows import (
+    Completion,
+    Delivery,
+    InboundRow,
+    Run,
+    SessionRow,
+    completion_delivery,
+    new_run,
+)
 from greenroom.gateway.record._service_state import ServiceState, found_row
 from greenroom.tasks import Edge, TaskState, step
 from greenroom.trace import UnknownEvent
@@ -246,9 +254,8 @@ class Registry:
             item=event.item, session=event.session, route=event.route, run=event.run, accepted_s=event.at_s
         )
         self._use(event.session, event.at_s)
-        row = self.sessions[event.session]
         if event.is_person:
-            self.sessions[event.session] = attrs.evolve(row, person_s=event.at_s)
+            self.sessions[event.session] = attrs.evolve(self.sessions[event.session], person_s=event.at_s)
 
     def _take(self, event: work.InboundTaken) -> None:
         row = found_row(self.inbound, event.item, event)
@@ -268,19 +275,7 @@ class Registry:
         if known is not None:
             raise IllegalTransition(state=known.state, event=event.kind)
         self._living(event.session, event)
-        self.runs[event.run] = Run(
-            id=event.run,
-            session=event.session,
-            session_id=event.session_id,
-            requester=event.requester,
-            route=event.route,
-            task=event.task,
-            label=event.label,
-            cleanup=event.cleanup,
-            announce=event.announce,
-            limit_s=event.limit_s,
-            created_s=event.at_s,
-        )
+        self.runs[event.run] = new_run(event)
 
     def _queue(self, event: work.RunQueued) -> None:
         row = found_row(self.runs, event.run, event)

@@ -21,6 +21,7 @@ from greenroom.gateway.record._machines import (
     SessionState,
     step_delivery,
 )
+from greenroom.gateway.record._run_events import RunRegistered
 from greenroom.tasks import TERMINAL, TaskState
 
 MAX_LISTED: Final = 72
@@ -261,3 +262,20 @@ class AnsweredCall:
 def completion_delivery(run: str) -> str:
     """Return the id of the delivery of a run's completion."""
     return COMPLETION + run
+
+
+def new_run(event: RunRegistered) -> Run:
+    """Return the run that an event registers."""
+    return Run(
+        id=event.run,
+        session=event.session,
+        session_id=event.session_id,
+        requester=event.requester,
+        route=event.route,
+        task=event.task,
+        label=event.label,
+        cleanup=event.cleanup,
+        announce=event.announce,
+        limit_s=event.limit_s,
+        created_s=event.at_s,
+    )

@@ -64,7 +64,7 @@ class ChatService:
     """Called behind each acknowledgement, and with each text that is shown: before the gateway knows."""
 
     def note(self, act: str) -> None:
-        """Tell whoever listens about an act."""
+        """Tell the listener about an act."""
         if self.on_act is not None:
             self.on_act(f"{self.name} {act}")
 
