@@ -75,7 +75,8 @@ async def open_journal(
 
     Args:
         folder: The run folder; created if missing. A relative path counts from the current folder.
-        ports: Time, disk and threads. The disk is closed at the end for all its users: do not share it.
+        ports: Time, disk and threads. The disk is closed at the end; others who share it
+            open their files again.
         catalog: The event classes that readers will have; classes that could not be read back are refused.
         recorder: Receives the events; by default a new one, available as `journal.recorder`. It must continue from the
             last event on disk.
