@@ -48,6 +48,8 @@ ENCODED_AT_ONCE: Final = 256
 """Number of events encoded before other tasks may run: half a millisecond."""
 GUESSED_BYTES: Final = 200
 """Assumed size of a line before the first was written."""
+RETRY_S: Final = 1.0
+"""Seconds between two tries to write what the disk refused, of a journal that tries again."""
 LINGER_S: Final = 0.005
 """Time to gather a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
 
@@ -88,6 +90,7 @@ class Journal:
         header: The journal's first line.
         recorder: Receives the events; pass it to the runtime.
         was_reopened: True if an earlier process began this journal.
+        retries: True if what the disk refused is tried again.
     """
 
     def __init__(
@@ -96,7 +99,7 @@ class Journal:
         self.folder = folder
         self.header = opened.header
         self.recorder = recorder
-        self.was_reopened = opened.was_reopened
+        self.was_reopened, self.retries = opened.was_reopened, False
         self._files: JournalFiles = opened.files
         self._blocking = ports.blocking
         self._is_power = durability == "power"
@@ -287,12 +290,15 @@ class Journal:
 
     @enable_ki_protection
     async def run(self) -> None:
-        """Write until the journal is closing or the disk refuses."""
+        """Write until the journal is closing or the disk refuses; one that tries again goes on when there is room."""
         syncing = self._syncing
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
-                while not self._is_closing and self._failure is None:
-                    if syncing.failure is not None:
+                while not self._is_closing and (self._failure is None or self._may_retry):
+                    if self._failure is not None:
+                        await self._sleep(RETRY_S, is_parked=False)
+                        await self._write_batch()
+                    elif syncing.failure is not None:
                         self._fail(syncing.failure)
                     elif syncing.is_due and not self._is_power:
                         syncing.begin(nursery)
@@ -305,6 +311,11 @@ class Journal:
             if self._failure is None and self._files.is_dirty and not self._is_power:
                 async with trio.open_nursery() as nursery:
                     syncing.begin(nursery)  # in parallel, before the rest is written and synced in one thread
+
+    @property
+    def _may_retry(self) -> bool:
+        """True if what the disk refused may be tried again: never what it could not sync."""
+        return self.retries and self._syncing.failure is None and not self._files.has_lost_a_sync
 
     async def _sleep(self, limit_s: float, *, is_parked: bool) -> None:
         """Sleep until woken: by any emitter if parked, else only by a caller that waits for the disk."""
@@ -339,7 +350,7 @@ class Journal:
         self._encode(len(self._records))
         lines, self._lines = self._lines, []
         contents, self._contents = self._contents, []
-        self._in_flight, self._held_bytes = self._held_bytes, 0
+        self._in_flight, self._held_bytes = self._held_bytes + self._files.queued_bytes, 0
         self._out = (contents, lines)
         files = self._files
 
@@ -353,7 +364,7 @@ class Journal:
         return write
 
     def _note_written(self, mark: tuple[int, int], *, is_synced: bool) -> None:
-        self._in_flight = 0
+        self._in_flight, self._failure = 0, None
         self._output.note(mark, self._files.lines_bytes)
         if is_synced or not self._is_power:
             self._durable = mark

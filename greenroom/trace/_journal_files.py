@@ -99,6 +99,11 @@ class JournalFiles:
         return bool(self._dirty)
 
     @property
+    def has_lost_a_sync(self) -> bool:
+        """True if the disk refused to sync: what it holds is unknown."""
+        return self._sync_error is not None
+
+    @property
     def queued_bytes(self) -> int:
         """Bytes that are not on disk yet."""
         return sum(len(content) for _, content in self.queued)

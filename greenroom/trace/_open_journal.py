@@ -66,6 +66,7 @@ async def open_journal(
     choices: str | None = None,
     about: Mapping[str, Any] | None = None,
     durability: Durability = "process",
+    retries: bool = False,
     lock: Callable[[Path], AbstractContextManager[None]] = hold_run,
     prepare: Callable[[Disk, Path, Header], None] | None = None,
 ) -> AsyncIterator[Journal]:
@@ -85,6 +86,8 @@ async def open_journal(
         choices: For the header.
         about: Further plain values for the header, by name.
         durability: `process` or `power`.
+        retries: True if a journal that the disk refused opens again when there is room; by default it stays shut. What could not be
+            synced is never tried again.
         lock: Locks the folder against other writers; a test kit whose disk is not a file system has its own.
         prepare: Called in a thread, with the lock held, before the journal is read: it may begin the journal anew.
 
@@ -107,6 +110,7 @@ async def open_journal(
         if own.seq != opened.last_seq:
             raise UsageError(f"recorder must continue from the journal's last event {opened.last_seq}, got {own.seq}")
         journal = Journal(folder, opened, own, ports, durability)
+        journal.retries = retries
         async with _written(journal):
             yield journal
 

@@ -24,7 +24,7 @@ from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
-from greenroom.trace._journal import ENCODED_AT_ONCE
+from greenroom.trace._journal import ENCODED_AT_ONCE, RETRY_S
 from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import EVENTS, FOLDER, FOLDS, make_ports, run_journal, together, unlocked, work
 
@@ -420,6 +420,29 @@ async def test_after_a_refusal_nothing_is_lost_or_written_twice(room_bytes: int,
 
     assert numbers(disk) == list(range(1, 12))
     assert disk.files[FOLDER / TRANSCRIPT] == b"".join(b"line %d\n" % number for number in range(10))
+
+
+@pytest.mark.parametrize("room_bytes", [0, 5, 20])
+async def test_a_journal_that_tries_again_opens_when_there_is_room(room_bytes: int, autojump_clock: MockClock) -> None:
+    disk = MemoryDisk()
+    async with opened(disk, retries=True) as journal:
+        disk.room_bytes = room_bytes
+        for _ in range(3):
+            journal.recorder.emit(BEGAN)
+            with suppress(JournalError):
+                await journal.commit()
+            await trio.sleep(10)
+            assert not journal.is_open
+        disk.room_bytes = float("inf")
+        await trio.sleep(RETRY_S + 1)
+
+        journal.check_open()
+        assert numbers(disk) == [1, 2, 3]
+        journal.recorder.emit(BEGAN)
+        await journal.commit()
+        assert journal.statistics().pending_bytes == 0
+
+    assert numbers(disk) == [1, 2, 3, 4]
 
 
 async def test_what_an_earlier_process_left_in_a_transcript_is_not_taken_for_ours(autojump_clock: MockClock) -> None:
