@@ -35,6 +35,7 @@ def workspace(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.promise("A9-a")
 def test_a_child_reads_two_of_the_context_files_and_others_all_in_order(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
 
@@ -46,6 +47,7 @@ def test_a_child_reads_two_of_the_context_files_and_others_all_in_order(tmp_path
     assert "CLAUDE.md" not in child + main
 
 
+@pytest.mark.promise("A9-d")
 def test_prompts_of_two_children_differ_only_in_their_last_lines(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     said = {"label": "count", "spawned_by": "agent:research:main"}
@@ -85,6 +87,7 @@ def profiles(state: Path, agent: str, **keys: Any) -> Path:
     return path
 
 
+@pytest.mark.promise("A9-b")
 @pytest.mark.parametrize(
     ("own", "main", "configured", "expected"),
     [

@@ -125,6 +125,7 @@ async def run_out(gateway: Gateway) -> None:
     await trio.sleep(2_000)
 
 
+@pytest.mark.promise("A10-e")
 @settings(max_examples=15, deadline=None)
 @given(steps=st.lists(st.one_of(PUT, PUT, OTHER, WAIT), max_size=14), limit=st.sampled_from([1, 2, 200]))
 def test_every_input_ends_once_whatever_happens(steps: list[Any], limit: int) -> None:
@@ -150,6 +151,7 @@ def test_every_input_ends_once_whatever_happens(steps: list[Any], limit: int) ->
     run(test, disk, open_sessions=limit)
 
 
+@pytest.mark.promise("A22-c")
 @pytest.mark.parametrize("how", ["kill", "crash"])
 @pytest.mark.parametrize("when_s", [0.0, 0.2, 1.0, 10.0, 603.3, 603.6])
 def test_a_keeper_that_ends_in_any_state_harms_no_other(how: str, when_s: float) -> None:
@@ -175,6 +177,7 @@ def test_a_keeper_that_ends_in_any_state_harms_no_other(how: str, when_s: float)
     run(test, Conversations())
 
 
+@pytest.mark.promise("A22-c")
 def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
     opened: list[float] = []
 

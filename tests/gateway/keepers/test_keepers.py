@@ -135,6 +135,7 @@ async def test_an_item_that_waits_is_withdrawn_alone(tmp_path: Path, autojump_cl
         }
 
 
+@pytest.mark.promise("A10-f")
 async def test_a_turn_that_waits_for_its_place_is_stopped_at_once(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with opened(tmp_path, lambda _: "Done.", wait_s=10, widths={"main": 1}) as gateway:
         await gateway.say("Work.", uuid(1))
