@@ -11,7 +11,7 @@ import attrs
 from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
 from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.cli._replay_table import rows
-from greenroom.gateway.record import checks_for
+from greenroom.gateway.record import EVENTS, checks_for, comparable, session_journals
 from greenroom.session import check_run
 from greenroom.terminal import printable
 from greenroom.trace import (
@@ -24,6 +24,7 @@ from greenroom.trace import (
     full_actors,
     has_ended,
     open_spans,
+    read_journal,
     split_processes,
     unchecked,
 )
@@ -115,9 +116,11 @@ def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"  ... {left:,} more; --json has all"
 
 
-def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -> tuple[Page, bool]:
+def compared(
+    left: JournalText, right: JournalText, *, names: tuple[str, str], folders: tuple[Path, Path]
+) -> tuple[Page, bool]:
     """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
-    found = diff_runs(left.entries, right.entries)
+    found = diff_runs(comparable(left.entries), comparable(right.entries))
     facts = {
         "left": left.header.run,
         "right": right.header.run,
@@ -128,7 +131,21 @@ def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -
         lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
     else:
         lines = list(_divergence_lines(found, names))
+        for inner, places in _in_sessions(left, right, folders, found.actor):
+            facts["session"] = attrs.asdict(inner)
+            lines += ["", "in the journals of its session:", *_divergence_lines(inner, places)]
     return Page(facts=facts, lines=lines), found is None
+
+
+def _in_sessions(
+    left: JournalText, right: JournalText, folders: tuple[Path, Path], label: str
+) -> Iterator[tuple[Divergence, tuple[str, str]]]:
+    """Yield the first difference in the journals of a session of two gateways, and their names."""
+    places = session_journals(*folders, left.entries, right.entries, label)
+    if places:
+        inner = diff_runs(*(read_journal(place, EVENTS).entries for place in places))
+        if inner is not None:
+            yield inner, (str(places[0].parent), str(places[1].parent))
 
 
 def _divergence_lines(found: Divergence, names: tuple[str, str]) -> Iterator[str]:

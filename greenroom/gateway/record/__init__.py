@@ -2,5 +2,6 @@
 
 from greenroom.gateway.record._gateway_events import EVENTS
 from greenroom.gateway.record._record_checks import checks_for
+from greenroom.gateway.record._record_replay import comparable, find_journal, record_sections, session_journals
 
-__all__ = ["EVENTS", "checks_for"]
+__all__ = ["EVENTS", "checks_for", "comparable", "find_journal", "record_sections", "session_journals"]
