@@ -11,7 +11,7 @@ import attrs
 from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
 from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.cli._replay_table import rows
-from greenroom.gateway.record import EVENTS, checks_for, comparable, session_journals
+from greenroom.gateway.record import checks_for, comparable, session_journals
 from greenroom.session import check_run
 from greenroom.terminal import printable
 from greenroom.trace import (
@@ -24,7 +24,6 @@ from greenroom.trace import (
     full_actors,
     has_ended,
     open_spans,
-    read_journal,
     split_processes,
     unchecked,
 )
@@ -141,11 +140,10 @@ def _in_sessions(
     left: JournalText, right: JournalText, folders: tuple[Path, Path], label: str
 ) -> Iterator[tuple[Divergence, tuple[str, str]]]:
     """Yield the first difference in the journals of a session of two gateways, and their names."""
-    places = session_journals(*folders, left.entries, right.entries, label)
-    if places:
-        inner = diff_runs(*(read_journal(place, EVENTS).entries for place in places))
-        if inner is not None:
-            yield inner, (str(places[0].parent), str(places[1].parent))
+    sessions = session_journals(folders, (left.entries, right.entries), label)
+    inner = diff_runs(*(entries for _, entries in sessions)) if sessions else None
+    if inner is not None:
+        yield inner, (str(sessions[0][0]), str(sessions[1][0]))
 
 
 def _divergence_lines(found: Divergence, names: tuple[str, str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from greenroom.core import Event, IllegalTransition, UsageError, field_names
 from greenroom.gateway.record._gateway_events import EVENTS, GatewaySnapshot
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import COMPLETION
+from greenroom.session import SessionBegan
 from greenroom.trace import JOURNAL, Entry, UnknownEvent, find_run, read_journal
 
 SHORTEST: Final = 8
@@ -122,24 +123,29 @@ def _place(key: str, session_id: str) -> str:
     return f"agents/{key.split(':')[1]}/sessions/{session_id}"
 
 
-def session_journals(left: Path, right: Path, ours: Sequence[Entry], theirs: Sequence[Entry], label: str) -> list[Path]:
-    """Return the journals of a session in two gateways, which `comparable` has called `label`; none if one has none.
+def session_journals(
+    states: tuple[Path, Path], entries: tuple[Sequence[Entry], Sequence[Entry]], label: str
+) -> list[tuple[Path, Sequence[Entry]]]:
+    """Return the run folders and entries of a session in two gateways; none if one has none. The working directory is left out.
 
     Args:
-        left: The state folder of the first gateway.
-        right: That of the second one.
-        ours: The entries of the first one.
-        theirs: Those of the second one.
-        label: The session.
+        states: The state folders.
+        entries: Those of the gateways.
+        label: The session, as `comparable` has called it.
     """
-    found = []
-    for state, entries in ((left, ours), (right, theirs)):
-        names = _Names(entries)
-        ids = {names.rename(key): key for id_, key in names.keys.items() if id_}
-        newest = dict(_session_places(entries)).get(ids.get(label, ""), "")
-        if newest and (state / newest / JOURNAL).is_file():
-            found.append(state / newest / JOURNAL)
-    return found if len(found) == 2 else []
+    found: list[tuple[Path, Sequence[Entry]]] = []
+    for state, own in zip(states, entries, strict=True):
+        names = _Names(own)
+        keys = {names.rename(key): key for key in names.keys.values()}
+        place = state / dict(_session_places(own)).get(keys.get(label, ""), "nowhere")
+        if (place / JOURNAL).is_file():
+            found.append((place, [_without_folder(entry) for entry in read_journal(place / JOURNAL, EVENTS).entries]))
+    return found if len(found) == len(states) else []
+
+
+def _without_folder(entry: Entry) -> Entry:
+    event = entry.event
+    return attrs.evolve(entry, event=attrs.evolve(event, cwd="")) if isinstance(event, SessionBegan) else entry
 
 
 # --- its form for comparisons -----------------------------------------------------------------------------------------

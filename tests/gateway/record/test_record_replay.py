@@ -148,7 +148,10 @@ def test_a_name_of_nothing_or_of_several_is_refused(name: str, state: Path) -> N
 def test_the_journals_of_the_session_that_differs_are_found(state: Path) -> None:
     entries = read_journal(state / JOURNAL, EVENTS).entries
 
-    found = session_journals(state, state, entries, entries, f"agent:main:subagent:#2 of {MAIN}")
+    for number in (100, 131):
+        (state / "agents" / "main" / "sessions" / uuid(number) / JOURNAL).write_bytes((state / JOURNAL).read_bytes())
 
-    assert [place.read_text() for place in found] == ["journal of 131"] * 2
-    assert session_journals(state, state, entries, entries, "channel irc/default") == []
+    found = session_journals((state, state), (entries, entries), f"agent:main:subagent:#2 of {MAIN}")
+
+    assert [place.name for place, _ in found] == [uuid(131)] * 2
+    assert session_journals((state, state), (entries, entries), "channel irc/default") == []
