@@ -116,7 +116,7 @@ def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def compared(
-    left: JournalText, right: JournalText, *, names: tuple[str, str], folders: tuple[Path, Path]
+    left: JournalText, right: JournalText, *, names: tuple[str, str], paths: tuple[Path, Path]
 ) -> tuple[Page, bool]:
     """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
     found = diff_runs(comparable(left.entries), comparable(right.entries))
@@ -130,7 +130,7 @@ def compared(
         lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
     else:
         lines = list(_divergence_lines(found, names))
-        for inner, places in _in_sessions(left, right, folders, found.actor):
+        for inner, places in _in_sessions(left, right, (paths[0].parent, paths[1].parent), found.actor):
             facts["session"] = attrs.asdict(inner)
             lines += ["", "in the journals of its session:", *_divergence_lines(inner, places)]
     return Page(facts=facts, lines=lines), found is None

@@ -54,8 +54,7 @@ def replay_command(
     Parameters
     ----------
     run
-        A run folder, a journal file, the id of a run, or "last"; of a gateway its state folder, or STATE/ID for one of its sessions,
-        with the id of a run or a session, or a session key.
+        A run folder, a journal file, the id of a run, or "last"; the state folder of a gateway, or STATE/ID for the session of its run.
     at
         Show the whole tree as it was after the event with this number.
     actor
@@ -77,8 +76,7 @@ def replay_command(
     """
     asked = {"--check": check, "--diff": diff is not None, "--export": export is not None, "--recent": recent}
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)
-    place = runs_folder(runs)
-    path = find_journal(run, place)
+    path = find_journal(run, place := runs_folder(runs))
     writer, whole = writer_of(path), _read(path)
     journal = _until(whole, at)
     standing = standing_of(whole, journal, without_end=writer.standing)
@@ -87,9 +85,7 @@ def replay_command(
     is_good = True
     if diff is not None:
         other = find_journal(diff, place)
-        page, is_good = compared(
-            journal, _until(_read(other), at), names=(run, diff), folders=(path.parent, other.parent)
-        )
+        page, is_good = compared(journal, _until(_read(other), at), names=(run, diff), paths=(path, other))
     elif check:
         page, is_good = checked(journal, FOLDS, folder=path.parent, standing=standing, writer=writer)
     elif recent:

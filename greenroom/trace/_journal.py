@@ -90,7 +90,6 @@ class Journal:
         header: The journal's first line.
         recorder: Receives the events; pass it to the runtime.
         was_reopened: True if an earlier process began this journal.
-        retries: True if what the disk refused is tried again.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Journal:
         self.folder = folder
         self.header = opened.header
         self.recorder = recorder
-        self.was_reopened, self.retries = opened.was_reopened, False
+        self.was_reopened = opened.was_reopened
         self._files: JournalFiles = opened.files
         self._blocking = ports.blocking
         self._is_power = durability == "power"
@@ -294,7 +293,7 @@ class Journal:
         syncing = self._syncing
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
-                while not self._is_closing and (self._failure is None or self._may_retry):
+                while not self._is_closing and (self._failure is None or self._files.may_retry):
                     if self._failure is not None:
                         await self._sleep(RETRY_S, is_parked=False)
                         await self._write_batch()
@@ -311,11 +310,6 @@ class Journal:
             if self._failure is None and self._files.is_dirty and not self._is_power:
                 async with trio.open_nursery() as nursery:
                     syncing.begin(nursery)  # in parallel, before the rest is written and synced in one thread
-
-    @property
-    def _may_retry(self) -> bool:
-        """True if what the disk refused may be tried again: never what it could not sync."""
-        return self.retries and self._syncing.failure is None and not self._files.has_lost_a_sync
 
     async def _sleep(self, limit_s: float, *, is_parked: bool) -> None:
         """Sleep until woken: by any emitter if parked, else only by a caller that waits for the disk."""

@@ -73,6 +73,7 @@ class JournalFiles:
         queued: Batches of bytes that are not on disk yet, each with its file.
         lines_bytes: Bytes of journal lines queued so far.
         encode: Returns the line of a record; callable from any thread. It never fails.
+        retries: True if what the disk refused is tried again.
     """
 
     def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
@@ -92,6 +93,7 @@ class JournalFiles:
         self._sync_error: OSError | None = None
         self.queued: deque[tuple[Path, bytes]] = deque()
         self.lines_bytes = 0
+        self.retries = False
 
     @property
     def is_dirty(self) -> bool:
@@ -99,9 +101,9 @@ class JournalFiles:
         return bool(self._dirty)
 
     @property
-    def has_lost_a_sync(self) -> bool:
-        """True if the disk refused to sync: what it holds is unknown."""
-        return self._sync_error is not None
+    def may_retry(self) -> bool:
+        """True if what the disk refused is tried again: never behind a refused sync, when what it holds is unknown."""
+        return self.retries and self._sync_error is None
 
     @property
     def queued_bytes(self) -> int:

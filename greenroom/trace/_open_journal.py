@@ -109,8 +109,8 @@ async def open_journal(
         own = recorder or Recorder(now, first_seq=opened.last_seq + 1)
         if own.seq != opened.last_seq:
             raise UsageError(f"recorder must continue from the journal's last event {opened.last_seq}, got {own.seq}")
+        opened.files.retries = retries
         journal = Journal(folder, opened, own, ports, durability)
-        journal.retries = retries
         async with _written(journal):
             yield journal
 

@@ -465,10 +465,9 @@ class SessionInbox:
         """Return what waits, in the order in which it came in; what a turn has, even if it has not been taken up, does not."""
         items = list(self._waiting.values())
         there = {item.uuid for ref in (self.ref, self._main) for item in ref.still_waiting(items)}
-        if not (self.ref.is_busy or self._main.is_busy):
-            for item in items:
-                if item.uuid not in there:  # its turn crashed before it had been taken up: the store keeps it
-                    self._forget(item.uuid)
+        is_over = not (self.ref.is_busy or self._main.is_busy)
+        for uuid in self._waiting.keys() - there if is_over else ():  # its turn crashed first: the store keeps it
+            self._forget(uuid)
         return tuple(item for item in items if item.uuid in there)
 
     def interrupt(self, why: str, *, cancel_queued: bool) -> Interrupted:

@@ -178,6 +178,18 @@ def test_a_keeper_that_ends_in_any_state_harms_no_other(how: str, when_s: float)
 
 
 @pytest.mark.promise("A22-c")
+def test_a_turn_that_a_crash_cuts_is_resumed_by_the_next_incarnation() -> None:
+    async def test(gateway: Gateway, disk: Conversations) -> None:
+        await gateway.say("One.", uuid(1), KEYS[1])
+        await trio.sleep(1.0)
+        disk.sessions[str(KEYS[1])].crash()
+        await gateway.watcher.wait_ends(1)
+        assert gateway.watcher.ends[0].items == (uuid(1),)
+
+    run(test, Conversations())
+
+
+@pytest.mark.promise("A22-c")
 def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
     opened: list[float] = []
 
