@@ -19,6 +19,7 @@ _WAITING: Final = f"{_KEEPERS}._waiting_items"
 _CHANGES_TESTS: Final = ("tests/gateway/keepers/test_session_changes.py",)
 _HISTORY_TESTS: Final = ("tests/gateway/keepers/test_history.py",)
 _KEEPERS_TESTS: Final = ("tests/gateway/keepers/test_keepers.py",)
+_OPEN_TESTS: Final = ("tests/gateway/keepers/test_open_sessions.py",)
 _PROPERTIES: Final = ("tests/gateway/keepers/test_keeper_properties.py",)
 _RECOVERY_TESTS: Final = ("tests/gateway/keepers/test_recovery.py",)
 _SETUP_TESTS: Final = ("tests/gateway/keepers/test_agent_setup.py",)
@@ -78,7 +79,7 @@ GATEWAY_KEEPERS: Final = (
         _ACTORS,
         "                min(idle, key=lambda each: each.last_s).close()",
         "                max(idle, key=lambda each: each.last_s).close()",
-        tests=_PROPERTIES,
+        tests=_OPEN_TESTS,
     ),
     Mutant(
         "any number of sessions may be open",
@@ -86,7 +87,7 @@ GATEWAY_KEEPERS: Final = (
         _ACTORS,
         "if keeper in self.open or len(self.open) < self._parts.config().limits.open_sessions:",
         "if keeper is not None:",
-        tests=_PROPERTIES,
+        tests=_OPEN_TESTS,
     ),
     Mutant(
         "a keeper is remembered although nothing waits",
@@ -94,14 +95,14 @@ GATEWAY_KEEPERS: Final = (
         _ACTORS,
         "        elif keeper.is_empty:\n            self.keepers.pop(keeper.name, None)\n",
         "",
-        tests=_PROPERTIES,
+        tests=_OPEN_TESTS,
     ),
     Mutant(
         "a turn that waits for its place is not stopped",
         ("A10-f",),
-        _KEEPER,
-        "        if self._waiting is not None and not self.has_work:\n",
-        "        if self._waiting is not None and self.is_closing:\n",
+        f"{_KEEPERS}._turn_requests",
+        "        return bool(unread) and await _withdraw(keeper, stop, unread[0])\n",
+        "        return bool(unread)\n",
         tests=_KEEPERS_TESTS,
     ),
     Mutant(
@@ -116,8 +117,8 @@ GATEWAY_KEEPERS: Final = (
         "an idle session stays open",
         (),
         _KEEPER,
-        "            if self.is_closing or trio.current_time() >= self.last_s + limit_s:",
-        "            if self.is_closing:",
+        "            limit_s = self.parts.config().session.close_after_minutes * 60.0\n",
+        "            limit_s = self.parts.config().session.close_after_minutes * 3_600.0\n",
         tests=_KEEPERS_TESTS,
     ),
     Mutant(
