@@ -10,6 +10,7 @@ from tools.mutants.gateway import GATEWAY
 from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
 from tools.mutants.gateway_keepers import GATEWAY_KEEPERS
+from tools.mutants.gateway_lanes import GATEWAY_LANES
 from tools.mutants.gateway_process import GATEWAY_PROCESS
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
@@ -26,6 +27,7 @@ MUTANTS: Final = (
     *GATEWAY_CHANNELS,
     *GATEWAY_CONFIGURATION,
     *GATEWAY_KEEPERS,
+    *GATEWAY_LANES,
     *GATEWAY_PROCESS,
     *GATEWAY_PROTOCOL,
     *GATEWAY_RUNS,

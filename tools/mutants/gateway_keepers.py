@@ -146,11 +146,11 @@ GATEWAY_KEEPERS: Final = (
         tests=_KEEPERS_TESTS,
     ),
     Mutant(
-        "an end is settled before it is reported",
+        "an end is not reported",
         (),
         _REPORTER,
         "        await self.parts.watcher.turn_ended(end)\n        for item in end.items:\n",
-        "        self.parts.nobody.turn_ended(end)\n        for item in end.items:\n",
+        "        for item in end.items:\n",
         tests=_KEEPERS_TESTS,
     ),
     Mutant(
@@ -159,14 +159,14 @@ GATEWAY_KEEPERS: Final = (
         _WAITING,
         "            is_held = bool(chats - {chat_of(item.route)})\n",
         "            is_held = False\n",
-        tests=_PROPERTIES,
+        tests=("tests/gateway/keepers/test_waiting_items.py",),
     ),
     Mutant(
         "a turn that ended unreported is lost",
         (),
         _LEFT,
         "        if fate.over is not None:\n            await parts.watcher.turn_ended(",
-        "        if fate.over is not None:\n            keeper.hide(",
+        "        if fate.over is not None:\n            repr(",
         tests=_RECOVERY_TESTS,
     ),
     Mutant(
