@@ -11,6 +11,7 @@ from typing import Any, final
 import attrs
 import trio
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
 from greenroom.gateway.config._clock_and_limits import LimitsConfig
 from greenroom.gateway.config._config import GatewayConfig
@@ -128,6 +129,14 @@ async def run_out(gateway: Gateway) -> None:
         for row in list(gateway.record.registry.inbound.values()):
             gateway.keepers.resume_cut(row.session)
     await trio.sleep(2_000)
+
+
+def run(test: Any, disk: Conversations, **options: Any) -> Any:
+    async def limited() -> Any:
+        with trio.fail_after(1_000_000):
+            return await with_standins(test, disk, **options)
+
+    return trio.run(limited, clock=MockClock(autojump_threshold=0))
 
 
 async def drive(plan: KeeperPlan, gateway: Gateway, disk: Conversations) -> None:

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Any
 
 import attrs
 import pytest
 import trio
 from hypothesis import given, settings
-from trio.testing import MockClock
 
-from tests.gateway.keepers.driven import KEYS, KeeperPlan, drive, keeper_plans, run_out, with_standins
+from tests.gateway.keepers.driven import KEYS, KeeperPlan, drive, keeper_plans, run, run_out
 from tests.gateway.keepers.keeping import Gateway, uuid
 from tests.gateway.keepers.standins import Conversations
-
-
-def run(test: Any, disk: Conversations, **options: Any) -> Any:
-    async def limited() -> Any:
-        with trio.fail_after(1_000_000):
-            return await with_standins(test, disk, **options)
-
-    return trio.run(limited, clock=MockClock(autojump_threshold=0))
 
 
 @pytest.mark.promise("A10-e")

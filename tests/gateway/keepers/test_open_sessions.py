@@ -6,10 +6,9 @@ import trio
 
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.routing._session_key import SessionKey
-from tests.gateway.keepers.driven import KEYS
+from tests.gateway.keepers.driven import KEYS, run
 from tests.gateway.keepers.keeping import Gateway, uuid
 from tests.gateway.keepers.standins import Conversations
-from tests.gateway.keepers.test_keeper_properties import run
 
 
 def test_the_session_that_was_idle_longest_makes_room() -> None:
