@@ -6,6 +6,8 @@
 # SOAK_SESSIONS  schedules of whole sessions in a soak:  make soak SOAK_SESSIONS=2000
 # SOAK_TEAMS     schedules of whole teams in a soak:  make soak SOAK_TEAMS=500
 # SOAK_CLAIMS    schedules of claims on a board in a soak:  make soak SOAK_CLAIMS=500
+# SOAK_KEEPERS   schedules of a gateway's keepers, with stand-ins for sessions, in a soak:  make soak SOAK_KEEPERS=5000
+# SOAK_GATEWAYS  schedules of whole gateways in a soak:  make soak SOAK_GATEWAYS=500
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # N        kills of a chaos run:  make chaos-letters N=20
@@ -22,6 +24,8 @@ MINUTES ?= 0.5
 SOAK_SESSIONS ?= 100000
 SOAK_TEAMS ?= 10000
 SOAK_CLAIMS ?= 10000
+SOAK_KEEPERS ?= 100000
+SOAK_GATEWAYS ?= 5000
 SOAK_SCRIPTS ?= 100000
 
 # Many processes are started by the tests: where the shell forbids bytecode, each would compile everything anew.
@@ -122,13 +126,15 @@ test-browser: setup-dev ## install chromium, then run the tests of pages in it (
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tools.mutants $(ARGS)
 
-soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
+soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_KEEPERS of keepers, SOAK_GATEWAYS of gateways, SOAK_SCRIPTS scripts in bash, and what ends does
 	@$(BIN)/python -m tools.soak $(ARGS)
 	@$(BIN)/python -m pytest -q -p tests.waiting.other_trio -p no:cacheprovider tests/waiting tests/mailbox tests/actors tests/supervisor --deselect tests/waiting/test_parking.py
 	@$(BIN)/python -m pytest -q --hypothesis-profile soak tests/tools/builtin/test_patterns.py tests/session/test_damaged_journals.py
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tools.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tools.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tools.soak.claims
+	@SOAK_KEEPERS=$(SOAK_KEEPERS) $(BIN)/python -m tools.soak.keepers
+	@SOAK_GATEWAYS=$(SOAK_GATEWAYS) $(BIN)/python -m tools.soak.gateways
 	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tools.soak.shell
 	@$(BIN)/python -m tools.soak.ends
 

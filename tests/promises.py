@@ -310,6 +310,9 @@ PROMISES: Final = {
     "A6-h": Promise("Every try of a part has the same key and bytes.", "gateway"),
     "A6-i": Promise("A result that is not delivered stays, whatever its cleanup says.", "gateway"),
     "A6-k": Promise("A requester that is to tell a result does so once, or the template is posted.", "gateway"),
+    "A22-c": Promise(
+        "A keeper that crashes, or is killed, in any state harms no other; too often, it is broken.", "gateway"
+    ),
     "A10-h": Promise("A turn that waits for another session lends it its place.", "gateway"),
     "A11-a": Promise("A run is ended at the limit of its time, and announced.", "gateway"),
     "A11-c": Promise("Waiting for a place does not count as working time.", "gateway"),
@@ -619,6 +622,7 @@ NOT_IN_A_JOURNAL: Final = {
     "A6-h": Unseen(_GATEWAY, ("gateway/runs/test_deliveries.py",)),
     "A6-i": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A6-k": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
+    "A22-c": Unseen(_GATEWAY, ("gateway/keepers/test_keeper_properties.py",)),
     "A10-h": Unseen(_GATEWAY, ("gateway/tools/test_session_tools.py",)),
     "A11-a": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),
     "A11-c": Unseen(_GATEWAY, ("gateway/runs/test_spawned_runs.py",)),

@@ -11,6 +11,7 @@ import attrs
 from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
 from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.cli._replay_table import rows
+from greenroom.gateway.record import checks_for, comparable, session_journals
 from greenroom.session import check_run
 from greenroom.terminal import printable
 from greenroom.trace import (
@@ -44,7 +45,9 @@ def checked(
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
     is_still = standing in {Standing.BROKEN_OFF, Standing.ENDED}
-    violations = check_run(None if standing is Standing.CUT else folder, entries, folds, is_running=not is_still)
+    checks = (*CHECKS, *checks_for(entries))
+    place = None if standing is Standing.CUT else folder
+    violations = check_run(place, entries, folds, is_running=not is_still, checks=checks)
     last_process = list(split_processes(entries))[-1]
     open_entries = [] if has_ended(entries) else open_spans(last_process)
     actors = paths_of(entries)
@@ -52,6 +55,7 @@ def checked(
         "run": journal.header.run,
         "events": len(entries),
         "violations": [attrs.asdict(violation) for violation in violations],
+        "checked": len(checks) + 2 - len(unchecked(entries)),  # I-8 and I-9 need more than a list of entries
         "slow": [attrs.asdict(slowness) for slowness in find_slowness(entries)],
         "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
@@ -78,9 +82,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         if left:
             yield f"  ... {left:,} more; --json has all"
     else:
-        # The table, and the two that need more than a list of entries: I-8 and I-9.
-        checked = len(CHECKS) + 2 - len(facts["not_checked"])
-        yield f"sound: {counted(facts['events'], 'event')}, {checked} invariants"
+        yield f"sound: {counted(facts['events'], 'event')}, {facts['checked']} invariants"
     yield from _slow(facts["slow"])
     without: dict[str, list[str]] = {}
     for id_, needed in facts["not_checked"].items():
@@ -113,9 +115,11 @@ def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"  ... {left:,} more; --json has all"
 
 
-def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -> tuple[Page, bool]:
+def compared(
+    left: JournalText, right: JournalText, *, names: tuple[str, str], paths: tuple[Path, Path]
+) -> tuple[Page, bool]:
     """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
-    found = diff_runs(left.entries, right.entries)
+    found = diff_runs(comparable(left.entries), comparable(right.entries))
     facts = {
         "left": left.header.run,
         "right": right.header.run,
@@ -126,7 +130,20 @@ def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -
         lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
     else:
         lines = list(_divergence_lines(found, names))
+        for inner, places in _in_sessions(left, right, (paths[0].parent, paths[1].parent), found.actor):
+            facts["session"] = attrs.asdict(inner)
+            lines += ["", "in the journals of its session:", *_divergence_lines(inner, places)]
     return Page(facts=facts, lines=lines), found is None
+
+
+def _in_sessions(
+    left: JournalText, right: JournalText, folders: tuple[Path, Path], label: str
+) -> Iterator[tuple[Divergence, tuple[str, str]]]:
+    """Yield the first difference in the journals of a session of two gateways, and their names."""
+    sessions = session_journals(folders, (left.entries, right.entries), label)
+    inner = diff_runs(*(entries for _, entries in sessions)) if sessions else None
+    if inner is not None:
+        yield inner, (str(sessions[0][0]), str(sessions[1][0]))
 
 
 def _divergence_lines(found: Divergence, names: tuple[str, str]) -> Iterator[str]:

@@ -25,10 +25,10 @@ from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import recent as what_led_to
 from greenroom.cli._replay_table import transitions
 from greenroom.core import JournalError, UsageError
-from greenroom.gateway.record import EVENTS
+from greenroom.gateway.record import EVENTS, find_journal
 from greenroom.session import FOLDS
 from greenroom.terminal import drop_output, flush_output, program
-from greenroom.trace import JournalText, find_run, read_journal, read_recent, runs_folder
+from greenroom.trace import JournalText, read_journal, read_recent, runs_folder
 
 EXIT_SAME: Final = 0
 EXIT_DIFFERENT: Final = 1
@@ -54,7 +54,7 @@ def replay_command(
     Parameters
     ----------
     run
-        A run folder, a journal file, the id of a run, or "last".
+        A run folder, a journal file, the id of a run, or "last"; the state folder of a gateway, or STATE/ID for the session of its run.
     at
         Show the whole tree as it was after the event with this number.
     actor
@@ -76,8 +76,7 @@ def replay_command(
     """
     asked = {"--check": check, "--diff": diff is not None, "--export": export is not None, "--recent": recent}
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)
-    place = runs_folder(runs)
-    path = find_run(run, place)
+    path = find_journal(run, place := runs_folder(runs))
     writer, whole = writer_of(path), _read(path)
     journal = _until(whole, at)
     standing = standing_of(whole, journal, without_end=writer.standing)
@@ -85,7 +84,8 @@ def replay_command(
         return _shown(lambda: exported(journal, export, output), EXIT_SAME)
     is_good = True
     if diff is not None:
-        page, is_good = compared(journal, _until(_read(find_run(diff, place)), at), names=(run, diff))
+        other = find_journal(diff, place)
+        page, is_good = compared(journal, _until(_read(other), at), names=(run, diff), paths=(path, other))
     elif check:
         page, is_good = checked(journal, FOLDS, folder=path.parent, standing=standing, writer=writer)
     elif recent:

@@ -10,6 +10,7 @@ import attrs
 
 from greenroom.actors import TERMINAL
 from greenroom.cli._page import ROOT, RUN, Page, behavior_name, counted, facts_of, first_of, paths_of, seconds, worded
+from greenroom.gateway.record import record_sections
 from greenroom.terminal import printable
 from greenroom.trace import Fold, JournalText, World, fold
 from greenroom.views import ActorView, MailboxView
@@ -23,21 +24,23 @@ MAX_OF_A_VALUE: Final = 40
 def moment(journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None) -> Page:
     """Show the state after the last entry: the tree, what each actor does, and what other folders keep."""
     world = fold(journal.entries, folds)
-    last = journal.entries[-1]
+    last, sections = journal.entries[-1], {**world.sections, **record_sections(journal.entries)}
     facts = {
         "seq": last.seq,
         "t": last.t,
         "event": facts_of(last),
         "sections": {
             name: {_key(subject, {}): _facts(value) for subject, value in subjects.items() if _fits(subject, chosen)}
-            for name, subjects in world.sections.items()
+            for name, subjects in sections.items()
         },
         "faults": [attrs.asdict(fault) for fault in world.faults],
     }
-    return Page(facts=facts, lines=list(_lines(journal, world, chosen)))
+    return Page(facts=facts, lines=list(_lines(journal, world, sections, chosen)))
 
 
-def _lines(journal: JournalText, world: World, chosen: AbstractSet[str] | None) -> Iterator[str]:
+def _lines(
+    journal: JournalText, world: World, sections: Mapping[str, Mapping[Any, Any]], chosen: AbstractSet[str] | None
+) -> Iterator[str]:
     last = journal.entries[-1]
     paths = paths_of(journal.entries)
     who = paths.get(last.event.actor, last.event.actor) or RUN
@@ -52,7 +55,7 @@ def _lines(journal: JournalText, world: World, chosen: AbstractSet[str] | None) 
     gone = [view.path or ROOT for view in actors.values() if view.is_gone and _fits(view.id, chosen)]
     if gone:
         yield f"gone: {printable(', '.join(gone))}"
-    for name, subjects in world.sections.items():
+    for name, subjects in sections.items():
         listed = {subject: value for subject, value in subjects.items() if _fits(subject, chosen)}
         if listed and name not in _KERNEL:
             yield ""

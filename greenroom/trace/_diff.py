@@ -27,7 +27,8 @@ ROOT: Final = "(root)"
 """Label of the actor whose path is empty."""
 
 _ACTOR_ID: Final = re.compile(r"a[0-9a-f]{16}")
-_SESSION_ID: Final = re.compile(r"\d{8}-\d{6}-[0-9a-z]{6}")
+_SESSION_ID: Final = re.compile(r"\d{8}-\d{6}-[0-9a-z]{6}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A time with random characters, or a UUID."""
 _TASK_ID: Final = re.compile(r"[brm](?=[0-9a-z]*[0-9])[0-9a-z]{8}")
 """Only as a whole word and with a digit in it; otherwise it would match words."""
 _TIME_SUFFIXES: Final = ("_t", "_s")

@@ -29,6 +29,29 @@ def disk() -> Disk:
     return SystemDisk()
 
 
+def test_a_disk_that_is_closed_during_a_write_writes_to_the_same_file(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions share a disk: one closes it while another appends, and a third opens a file, which gets a free descriptor."""
+    other = tmp_path / "other"
+    write, opened = os.write, list[int]()
+
+    def write_half(descriptor: int, content: bytes) -> int:
+        written = write(descriptor, content[: max(1, len(content) // 2)])
+        if not opened:
+            disk.close()
+            opened.append(os.open(other, os.O_WRONLY | os.O_CREAT))
+        return written
+
+    monkeypatch.setattr(os, "write", write_half)
+    disk.append(tmp_path / "a", b"whole line")
+    assert disk.size(tmp_path / "a") == len(b"whole line")
+    disk.close()
+    os.close(opened[0])
+
+    assert ((tmp_path / "a").read_bytes(), other.read_bytes()) == (b"whole line", b"")
+
+
 def test_folders_and_files_are_for_their_owner_only(disk: Disk, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
 

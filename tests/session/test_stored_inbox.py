@@ -21,7 +21,7 @@ from greenroom.inbox import HUMAN, SCHEDULE, BoxFull, InboxStore, Place, StoredI
 from greenroom.models import PlaybookModel
 from greenroom.session import Session, open_session
 from greenroom.session.parts._stored_inbox import StoredInbox
-from greenroom.store import INBOX, MemoryInboxStore, open_inbox_store
+from greenroom.store import INBOX, MemoryInboxStore, open_inbox_store, stored_ids
 from greenroom.testing import VIRTUAL_START, virtual_ports
 from greenroom.trace import JOURNAL
 from tests.session.crashes import RecordingDisk, recording_ports
@@ -220,6 +220,30 @@ async def test_what_was_withdrawn_is_not_read_by_the_next_process(tmp_path: Path
         await session.wait_quiet()
     assert lines_with(folder, "never mind") == 0
     assert [event["item"] for event in events_in(folder, "inbox.withdrawn")] == [sent]
+
+
+@pytest.mark.parametrize(("is_ended", "kind"), [(True, "inbox.withdrawn"), (False, "inbox.taken")])
+async def test_an_item_whose_turn_waits_for_its_place_ends_once(
+    is_ended: bool, kind: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The turn has begun with it and has not taken it up: it neither waits any more nor is it forgotten."""
+
+    @asynccontextmanager
+    async def slow_place() -> AsyncIterator[None]:
+        await trio.sleep(10)
+        yield
+
+    async with opened(tmp_path / "runs", turn_place=slow_place) as session:
+        run = session.run_folder
+        session.send("Hello.")
+        await trio.testing.wait_all_tasks_blocked()
+        assert session.inbox.queued() == ()
+        if is_ended:
+            session.interrupt("not needed")
+        await trio.sleep(30)
+
+    assert [line["ev"] for line in events_in(run, "inbox.withdrawn", "inbox.taken")] == [kind]
+    assert stored_ids(run / INBOX) == frozenset()
 
 
 async def test_an_item_with_which_three_processes_died_is_kept_and_told(

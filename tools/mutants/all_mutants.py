@@ -9,6 +9,8 @@ from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
 from tools.mutants.gateway_channels import GATEWAY_CHANNELS
 from tools.mutants.gateway_configuration import GATEWAY_CONFIGURATION
+from tools.mutants.gateway_keepers import GATEWAY_KEEPERS
+from tools.mutants.gateway_lanes import GATEWAY_LANES
 from tools.mutants.gateway_process import GATEWAY_PROCESS
 from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
@@ -25,6 +27,8 @@ MUTANTS: Final = (
     *GATEWAY,
     *GATEWAY_CHANNELS,
     *GATEWAY_CONFIGURATION,
+    *GATEWAY_KEEPERS,
+    *GATEWAY_LANES,
     *GATEWAY_PROCESS,
     *GATEWAY_PROTOCOL,
     *GATEWAY_RUNS,

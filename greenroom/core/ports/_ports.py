@@ -13,6 +13,7 @@ import random
 import resource
 import secrets
 import stat
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -117,7 +118,8 @@ class SystemClock:
 class SystemDisk:
     """The file system; keeps the most recently used files open.
 
-    A session of many agents appends to more files than a process may have open.
+    A session of many agents appends to more files than a process may have open. Threads may share it, and any of them may close it:
+    a descriptor that is in use is in nobody else's reach.
 
     Args:
         is_durable: True if `sync` and `write` wait for the device. Storage that need not outlast the machine, such as a
@@ -128,8 +130,8 @@ class SystemDisk:
         self._is_durable = is_durable
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most_open = MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MAX_OPEN, soft // 4))
-        self._open: dict[Path, int] = {}
-        """Descriptors by path, the most recently used one last."""
+        self._open: OrderedDict[Path, int] = OrderedDict()
+        """Idle descriptors by path, the most recently used one last. Its methods are atomic."""
 
     def make_folder(self, path: Path) -> None:
         """Create a folder and its parents, mode 0700."""
@@ -140,12 +142,12 @@ class SystemDisk:
         descriptor = self._open.pop(path, None)
         if descriptor is None:
             descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self._open[path] = descriptor
-        if len(self._open) > self._most_open:
-            os.close(self._open.pop(next(iter(self._open))))
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        finally:
+            self._put_back(path, descriptor)
 
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device."""
@@ -188,13 +190,29 @@ class SystemDisk:
 
     def size(self, path: Path) -> int:
         """Return the length of a file in bytes."""
-        descriptor = self._open.get(path)
-        return (path.stat() if descriptor is None else os.fstat(descriptor)).st_size
+        descriptor = self._open.pop(path, None)
+        if descriptor is None:
+            return path.stat().st_size
+        try:
+            return os.fstat(descriptor).st_size
+        finally:
+            self._put_back(path, descriptor)
 
     def close(self) -> None:
-        """Close every descriptor."""
-        while self._open:
-            os.close(self._open.popitem()[1])
+        """Close every descriptor that is not in use."""
+        self._close_down_to(0)
+
+    def _put_back(self, path: Path, descriptor: int) -> None:
+        other = self._open.pop(path, None)
+        if other is not None:  # of a thread that has appended to the same file meanwhile
+            os.close(other)
+        self._open[path] = descriptor
+        self._close_down_to(self._most_open)
+
+    def _close_down_to(self, most: int) -> None:
+        while len(self._open) > most:
+            with suppress(KeyError):  # another thread has closed it
+                os.close(self._open.popitem(last=False)[1])
 
 
 @final

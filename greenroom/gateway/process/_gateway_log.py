@@ -133,6 +133,10 @@ class LogFiles:
         for path, content in self._by_file(lines):
             self._disk.append(path, content)
 
+    def close(self) -> None:
+        """Close the files."""
+        self._disk.close()
+
     def _by_file(self, lines: list[tuple[datetime, bytes]]) -> Iterator[tuple[Path, bytes]]:
         waiting = b""
         for moment, line in lines:
@@ -221,3 +225,4 @@ async def open_log(
     finally:
         with trio.CancelScope(shield=True):
             await append(log.take_lines())
+            await ports.blocking.run(files.close)

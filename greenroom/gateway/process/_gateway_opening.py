@@ -124,7 +124,8 @@ class GatewayOpening:
                 async with self._open_parts(record, log, tokens) as parts, self._serve(parts) as url:
                     yield parts, url
                     await stop_in_stages(self._stop_plan(parts))
-                await record.write(GatewayEnded(at_s=self._now(), why=self._stop.reason or STOPPED))
+                # With the last batch: a disk that was full may have room by then.
+                record.emit(GatewayEnded(at_s=self._now(), why=self._stop.reason or STOPPED))
             log.note("stopped", reason=self._stop.reason or STOPPED)
 
     @asynccontextmanager

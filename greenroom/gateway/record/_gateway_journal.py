@@ -5,7 +5,8 @@
         await record.write(RunEnded(...))           # returns when it is durable; only then tell anybody
 
 Rule 1: an event that the registry refuses is never written. Rule 2: a torn last line is cut; a journal that is damaged inside, or too
-long, is kept under another name, and a new one begins with a snapshot. Rule 3: whether anything was damaged is known to the caller.
+long, is kept under another name, and a new one begins with a snapshot. Rule 3: whether anything was damaged is known to the caller. Rule 4: a full disk shuts intake
+until there is room.
 """
 
 from __future__ import annotations

@@ -462,13 +462,13 @@ class SessionInbox:
     # --- what waits ------------------------------------------------------------------------------------------------
 
     def queued(self) -> tuple[InboxItem, ...]:
-        """Return what waits, in the order in which it came in."""
+        """Return what waits, in the order in which it came in; what a turn has, even if it has not been taken up, does not."""
         items = list(self._waiting.values())
         there = {item.uuid for ref in (self.ref, self._main) for item in ref.still_waiting(items)}
-        for item in items:
-            if item.uuid not in there:  # its turn crashed before it had been taken up: the store keeps it
-                self._forget(item.uuid)
-        return tuple(self._waiting.values())
+        is_over = not (self.ref.is_busy or self._main.is_busy)
+        for uuid in self._waiting.keys() - there if is_over else ():  # its turn crashed first: the store keeps it
+            self._forget(uuid)
+        return tuple(item for item in items if item.uuid in there)
 
     def interrupt(self, why: str, *, cancel_queued: bool) -> Interrupted:
         """End the main agent's current turn, in this step; see `Session.interrupt`."""

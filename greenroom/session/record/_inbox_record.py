@@ -9,7 +9,7 @@ from greenroom.agents import ITEMS
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.record._resume import MAIN_FILE, TRANSCRIPTS
 from greenroom.store import INBOX, stored_ids
-from greenroom.trace import Entry, Fold, InboxRecord, Violation, check_inbox, check_journal, has_ended
+from greenroom.trace import CHECKS, Check, Entry, Fold, InboxRecord, Violation, check_inbox, check_journal, has_ended
 
 
 def count_items(run_folder: Path) -> Mapping[str, int]:
@@ -40,14 +40,19 @@ def read_inbox_record(run_folder: Path, *, is_running: bool, is_at_rest: bool) -
 
 
 def check_run(
-    run_folder: Path | None, entries: Sequence[Entry], folds: Iterable[Fold], *, is_running: bool
+    run_folder: Path | None,
+    entries: Sequence[Entry],
+    folds: Iterable[Fold],
+    *,
+    is_running: bool,
+    checks: Iterable[Check] = CHECKS,
 ) -> list[Violation]:
     """Return every violation of a run, in the order of the events: of its journal, and of its items if its folder is given.
 
     Raises:
         JournalError: The store cannot be read.
     """
-    found = check_journal(entries, folds=folds)
+    found = check_journal(entries, folds=folds, checks=checks)
     if run_folder is not None:
         record = read_inbox_record(run_folder, is_running=is_running, is_at_rest=has_ended(entries))
         found += [] if record is None else check_inbox(entries, record)

@@ -102,6 +102,7 @@ def profiles(state: Path, agent: str, **keys: Any) -> Path:
     return path
 
 
+@pytest.mark.promise("A9-b")
 @pytest.mark.parametrize(
     ("own", "main", "configured", "expected"),
     [

@@ -135,7 +135,7 @@ async def test_an_item_that_waits_is_withdrawn_alone(tmp_path: Path, autojump_cl
         }
 
 
-@pytest.mark.promise("A10-i")
+@pytest.mark.promise("A10-f", "A10-i")
 async def test_a_turn_that_waits_for_its_place_is_stopped_at_once(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with opened(tmp_path, lambda _: "Done.", wait_s=10, widths={"main": 1}) as gateway:
         await gateway.say("Work.", uuid(1))
@@ -190,7 +190,8 @@ async def test_a_turn_aside_is_offered_its_tools_and_refused_them(tmp_path: Path
 
 async def test_a_turn_aside_ends_at_its_limits(tmp_path: Path, autojump_clock: MockClock) -> None:
     calls = [[Call("look", {"what": str(number)})] for number in range(3)]
-    async with opened(tmp_path, ["Found.", *calls[:2], ScriptStep(answer=calls[2], wait_s=1)], tools=[look]) as gateway:
+    script = ["Found.", *calls[:2], ScriptStep(answer=calls[2], wait_s=1), "One request too many."]
+    async with opened(tmp_path, script, tools=[look]) as gateway:
         await gateway.say("Work.", uuid(1))
         await gateway.watcher.wait_ends(1)
         assert not (await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2)).text
