@@ -36,6 +36,7 @@ def workspace(folder: Path) -> Path:
 
 
 def test_a_child_reads_two_of_the_context_files_and_others_all_in_order(tmp_path: Path) -> None:
+    """GW-12: which context files are read depends on the kind of the session."""
     folder = workspace(tmp_path)
 
     child, main = read_prompt(folder, CHILD, row(CHILD)), read_prompt(folder, MAIN, row(MAIN))
@@ -98,6 +99,7 @@ def profiles(state: Path, agent: str, **keys: Any) -> Path:
 def test_an_agents_own_profile_comes_before_the_main_agents(
     tmp_path: Path, own: str | None, main: str | None, configured: str | None, expected: str | None
 ) -> None:
+    """GW-11: credentials are found by agent id, then those of the main agent."""
     key = None if configured is None else Secret("text", (configured,))
     config = GatewayConfig(models=ModelsConfig(providers={"anthropic": ProviderConfig(api_key=key)}))
     for agent, value in (("research", own), ("main", main)):

@@ -176,6 +176,7 @@ def test_a_keeper_that_ends_in_any_state_harms_no_other(how: str, when_s: float)
 
 
 def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
+    """RC-94: a session that cannot be opened is tried again, and sets no other one back."""
     opened: list[float] = []
 
     def fail(key: str) -> None:

@@ -52,6 +52,7 @@ async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: 
 
 
 async def test_turns_that_fail_in_any_way_return_their_places(autojump_clock: MockClock) -> None:
+    """GW-17: a place belongs to the block of its turn."""
     lanes = TurnLanes({"main": 3})
 
     async def turn(number: int) -> None:

@@ -97,7 +97,10 @@ def test_gateway_answers_and_leaves_nothing_when_stopped(home: Home, capfd: pyte
 def test_second_gateway_is_refused_and_a_killed_one_leaves_the_place(
     home: Home, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A stranger who takes the port of a killed gateway is sent nothing."""
+    """A stranger who takes the port of a killed gateway is sent nothing.
+
+    GW-02, RC-41, RC-93: the lock is held by the process and ends with it; a client believes an address only while the lock is held.
+    """
     with home.gateway() as (process, address):
         assert main(["gateway", "--state", str(home.state)]) == 2
         said = capfd.readouterr().err

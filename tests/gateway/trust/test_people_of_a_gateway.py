@@ -161,7 +161,10 @@ def counting(reply: str, *, rounds: int = 3) -> Play:
 
 @pytest.mark.promise("A24-c")
 async def test_a_result_is_told_in_the_thread_that_asked(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Although the same person has written elsewhere since."""
+    """Although the same person has written elsewhere since.
+
+    GW-07: a run keeps the route of the message that led to it.
+    """
     script = [
         Line(1, "plain", "ann", "dig here", peer="#room", thread="T"),
         Line(4, "plain", "ann", "something else", peer="#room"),
@@ -246,6 +249,7 @@ async def test_a_person_ends_the_turn_that_only_they_began(tmp_path: Path, autoj
 
 
 async def test_messages_that_come_again_after_a_restart_are_known(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """GW-08: the id of an input is made from its account, chat and id outside."""
     script = [
         Line(1, "plain", "ann", "hello"),
         Line(10, "plain", "ann", "/subagents"),
@@ -267,7 +271,10 @@ SECRETS: Final = {"profile": "sk-" + "ant-planted-in-a-profile", "token": "plant
 
 
 async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Neither the gateway's own token nor a secret of the configuration is in what commands answer, nor in the journal."""
+    """Neither the gateway's own token nor a secret of the configuration is in what commands answer, nor in the journal.
+
+    GW-22: secrets are read by the part that needs them, and no answer is made from them.
+    """
     commands = [
         "/help",
         "/status",
@@ -300,7 +307,10 @@ async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_cloc
 async def test_a_session_that_others_write_to_has_fewer_tools_and_sees_less(
     tmp_path: Path, autojump_clock: MockClock, scope: str, *, tools: bool
 ) -> None:
-    """Also the main session, if the configuration lets everybody into it; the reason for each input is on record."""
+    """Also the main session, if the configuration lets everybody into it; the reason for each input is on record.
+
+    GW-30: the class of those who write to a session decides about its tools and about what they see.
+    """
     offered: list[set[str]] = []
 
     def play(request: ModelRequest) -> Any:
