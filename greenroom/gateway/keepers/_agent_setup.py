@@ -18,7 +18,7 @@ from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import AgentConfig, DefaultAgent, ToolRules
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.policy._tool_policy import tools_of
-from greenroom.gateway.record._rows import SessionRow
+from greenroom.gateway.record._rows import SessionRow, spawn_depth
 from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
 from greenroom.gateway.trust._senders import origin_class_of
 from greenroom.models import Model
@@ -147,6 +147,7 @@ class AgentSetup:
             self.agent,
             names,
             is_child=self.key.is_child,
+            may_spawn=spawn_depth(sessions, str(self.key)) < self.defaults.subagents.max_spawn_depth,
             origin_class=origin_class_of(self.config, self.key, spawned_by=spawned_by),
             room=room_of(self.config, self.key),
         )
