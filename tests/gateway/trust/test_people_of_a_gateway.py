@@ -19,27 +19,10 @@ from greenroom.gateway.rpc._params import ChatSendParams
 from greenroom.gateway.rpc._scopes import Grant, RpcScope
 from greenroom.models import Call, ModelRequest
 from tests.gateway.process.day import last_text
-from tests.gateway.process.town import ChatService, Line, Play, Town, living, wait_quiet
+from tests.gateway.process.places import counting, open_place, shown
+from tests.gateway.process.town import Line, Town, living, wait_quiet
 
-CONFIG: Final = """{
-  agents: {defaults: {model: 'sonnet', workspace: 'workspace', maxConcurrent: WIDTH}},
-  channels: {plugins: {plain: {accounts: {default: {
-    dmPolicy: 'open', allowFrom: ['*'], groups: {'#room': {requireMention: false}},
-  }}}}},
-  commands: {ownerAllowFrom: ['plain:ann']},
-}"""
 CHILD: Final = "agent:main:subagent:"
-
-
-def open_place(folder: Path, *script: Line, play: Play, width: int = 4) -> Town:
-    """Return a town with one channel."""
-    (folder / "workspace").mkdir(parents=True)
-    (folder / "gateway.json5").write_text(CONFIG.replace("WIDTH", str(width)))
-    return Town(folder, {"plain": ChatService("plain", takes_keys=True, can_say=True)}, list(script), play)
-
-
-def shown(town: Town, peer: str) -> list[str]:
-    return town.texts("plain", peer)
 
 
 @pytest.mark.promise("A27-c")
@@ -141,22 +124,6 @@ async def test_commands_are_answered_while_all_lanes_are_full(tmp_path: Path, au
         assert texts[3] == "Stopped the turn."
         assert shown(town, "eve") == ["The agent is idle."]
         assert not gateway.parts.keepers.is_busy("agent:main:main")
-
-
-def counting(reply: str, *, rounds: int = 3) -> Play:
-    """Return a model that spawns a sub-agent for `dig`, which works for a while and then replies."""
-
-    def play(request: ModelRequest) -> Any:
-        text = last_text(request)
-        if "Your run has ended" in text:
-            return reply
-        if "dig here" in text:
-            return Call("sessions_spawn", {"task": "look deeper", "label": "deep"})
-        if "look deeper" in str(request.messages[0].content) and len(request.messages) < 2 * rounds:
-            return Call("Glob", {"pattern": f"{len(request.messages)}*"})
-        return "done" if "look deeper" in str(request.messages[0].content) else f"heard: {text[-40:]}"
-
-    return play
 
 
 @pytest.mark.promise("A24-c")
