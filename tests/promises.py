@@ -395,6 +395,22 @@ PROMISES: Final = {
         "gateway",
     ),
     "A28-c": Promise("A snapshot of the gateway and the later events give the same state as all events.", "gateway"),
+    # the gateway as a whole
+    "A12-e": Promise("What a session has started is stopped before the session is archived.", "gateway"),
+    "A13-b": Promise("A stop of one run leaves the others and the requester alone.", "gateway"),
+    "A13-c": Promise("The end of a requester's turn does not end its sub-agents.", "gateway"),
+    "A13-d": Promise("A stop leaves all of an announcement or nothing.", "gateway"),
+    "A13-g": Promise("A stop reaches sub-agents of sub-agents, and what they start meanwhile.", "gateway"),
+    "A18-c": Promise("After a kill and a restart no place of a lane is left taken.", "gateway"),
+    "A18-d": Promise("After a kill the model is sent conversations that a provider accepts.", "gateway"),
+    "A18-e": Promise("After a kill the model is not asked again for what a transcript holds.", "gateway"),
+    "A18-f": Promise("After a kill a session is archived at the time that was on record.", "gateway"),
+    "A22-c": Promise("A keeper that ends in any state of its session harms no other session.", "gateway"),
+    "A22-f": Promise("Known sessions are listed, those used last first, and none is opened for that.", "gateway"),
+    "A25-g": Promise("An abort ends one message or one turn, and no sub-agent.", "gateway"),
+    "A27-e": Promise("No secret is in anything that a gateway writes or sends.", "gateway"),
+    "A29-b": Promise("Nothing is kept of a session that is closed but its row.", "gateway"),
+    "A29-c": Promise("A chat that floods, and a session that works without end, delay no other chat.", "gateway"),
 }
 
 NOT_YET: Final[dict[str, str]] = {}
@@ -620,4 +636,10 @@ NOT_IN_A_JOURNAL: Final = {
     ),
     "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
+    **dict.fromkeys(
+        ("A12-e", "A13-b", "A13-c", "A13-d", "A13-g"), Unseen(_GATEWAY, ("gateway/runs/test_run_trees.py",))
+    ),
+    **dict.fromkeys(("A18-c", "A18-d", "A18-e", "A18-f"), Unseen(_GATEWAY, ("gateway/process/test_fault_points.py",))),
+    **dict.fromkeys(("A22-c", "A29-b"), Unseen(_GATEWAY, ("gateway/keepers/test_keeper_properties.py",))),
+    **dict.fromkeys(("A22-f", "A25-g", "A27-e", "A29-c"), Unseen(_GATEWAY, ("gateway/process/test_whole_gateway.py",))),
 }

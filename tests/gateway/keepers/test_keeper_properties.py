@@ -150,6 +150,7 @@ def test_every_input_ends_once_whatever_happens(steps: list[Any], limit: int) ->
     run(test, disk, open_sessions=limit)
 
 
+@pytest.mark.promise("A22-c")
 @pytest.mark.parametrize("how", ["kill", "crash"])
 @pytest.mark.parametrize("when_s", [0.0, 0.2, 1.0, 10.0, 603.3, 603.6])
 def test_a_keeper_that_ends_in_any_state_harms_no_other(how: str, when_s: float) -> None:
@@ -175,6 +176,7 @@ def test_a_keeper_that_ends_in_any_state_harms_no_other(how: str, when_s: float)
     run(test, Conversations())
 
 
+@pytest.mark.promise("A22-c")
 def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
     """RC-94: a session that cannot be opened is tried again, and sets no other one back."""
     opened: list[float] = []
@@ -214,6 +216,7 @@ def test_the_session_that_was_idle_longest_makes_room() -> None:
     run(test, Conversations(), open_sessions=2)
 
 
+@pytest.mark.promise("A29-b")
 def test_memory_does_not_grow_with_messages_and_keys() -> None:
     async def test(gateway: Gateway, disk: Conversations) -> None:
         for number in range(300):
