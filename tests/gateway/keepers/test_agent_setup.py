@@ -162,6 +162,16 @@ def test_a_sandbox_confines_only_the_sessions_it_was_asked_for(
     assert setup.sandbox().get("network", False) == (asked and bool(network))
 
 
+def test_commands_of_sub_agents_have_the_variables_of_main_sessions() -> None:
+    """GW-13: the variables are those of the agent, whatever the kind of its session."""
+    agent = AgentConfig(id="research", env={"A": "1"})
+    config = GatewayConfig(agents=AgentsConfig(defaults=DefaultAgent(env={"B": "2"}), list=(agent,)))
+
+    main, child = (AgentSetup(config=config, agent=agent, row=row(key), key=key).settings() for key in (MAIN, CHILD))
+
+    assert main["env"] == child["env"] == {"A": "1", "B": "2"}
+
+
 def test_an_agent_is_found_by_the_one_form_of_its_id() -> None:
     config = GatewayConfig(agents=AgentsConfig(list=(AgentConfig(id=" Research ", name="R"),)))
 

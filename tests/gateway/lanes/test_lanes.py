@@ -40,6 +40,7 @@ async def test_turns_of_a_lane_never_exceed_its_width_and_begin_in_order(autojum
 
 
 async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: MockClock) -> None:
+    """GW-19: the state of a lane is the claims of the turns that are in it."""
     lanes = TurnLanes({})
     async with lanes.place("a", "main"):
         with trio.move_on_after(1):
