@@ -87,6 +87,14 @@ GATEWAY_CHANNELS: Final = (
         tests=_IRC_TESTS,
     ),
     Mutant(
+        "a text counts as taken at the first answer",
+        ("A26-c",),
+        _LINK,
+        "CONFIRMATIONS: Final = 2\n",
+        "CONFIRMATIONS: Final = 1\n",
+        tests=_IRC_TESTS,
+    ),
+    Mutant(
         "a text counts as taken without a receipt",
         ("A26-c",),
         _LINK,

@@ -77,9 +77,9 @@ GATEWAY_WHOLE: Final = (
     Mutant(
         "calls that a kill has left open stay open",
         ("A18-d",),
-        "greenroom.agents._agent",
-        "            home.close_open_calls()\n",
-        "            pass\n",
+        "greenroom.agents._repair",
+        "if not (group.is_whole and _answers(calls, group.blocks)):",
+        "if False:",
         tests=_POINT_TESTS,
     ),
     Mutant(
@@ -124,10 +124,10 @@ GATEWAY_WHOLE: Final = (
     ),
     Mutant(
         "a secret shows itself",
-        ("A27-e", "A23-d"),
+        ("A27-e",),
         "greenroom.gateway.config._values",
-        '        return "Secret(***)"\n',
-        "        return str(self.reference)\n",
+        '                return "***"\n',
+        "                return self.reference[0]\n",
         tests=_WHOLE_TESTS,
     ),
     Mutant(

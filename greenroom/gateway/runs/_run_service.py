@@ -287,9 +287,9 @@ class Runs:
         Raises:
             NotFound: The run is unknown.
         """
-        first, session = (), target
+        first, session = list[Run](), target
         if target not in self._registry.sessions:
-            first = (self.info(target),)
+            first.append(self.info(target))
             session = first[0].session if SessionKey.parse(first[0].session).is_child else ""
         return await stop_tree(self._record, self.keepers, first, session, who, self._end_withdrawn)
 

@@ -115,11 +115,16 @@ async def test_no_secret_is_in_anything_that_is_written_or_sent(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Files, log, chats, requests of models, answers of all methods, events: a secret is read by the part that needs it alone."""
-    environ = dict(os.environ) | {name: PLANTED[name] for name in ("MODEL_KEY", "CI_TOKEN", "GREENROOM_GATEWAY_TOKEN")}
+    environ = dict(os.environ) | {name: PLANTED[name] for name in ("MODEL_KEY", "GREENROOM_GATEWAY_TOKEN")}
     monkeypatch.setenv("ANTHROPIC_API_KEY", PLANTED["ANTHROPIC_API_KEY"])
     sent: list[str] = []
     publish = EventHub.publish
-    monkeypatch.setattr(EventHub, "publish", lambda *args, **more: (sent.append(str(args)), publish(*args, **more))[1])
+
+    def publish_and_note(*args: Any, **more: Any) -> None:
+        sent.append(str(args))
+        publish(*args, **more)
+
+    monkeypatch.setattr(EventHub, "publish", publish_and_note)
     rules = counting("the summary")
 
     def play(request: ModelRequest) -> Any:
@@ -132,7 +137,7 @@ async def test_no_secret_is_in_anything_that_is_written_or_sent(
     for old, new in (
         ("dmPolicy", f"options: {{token: '{PLANTED['CHANNEL_TOKEN']}'}}, dmPolicy"),
         ("commands", "models: {providers: {anthropic: {apiKey: {env: 'MODEL_KEY'}}}}, commands"),
-        ("{", "{gateway: {auth: {tokens: [{name: 'ci', token: {env: 'CI_TOKEN'}, scopes: ['read']}]}},"),
+        ("{", f"{{gateway: {{auth: {{tokens: [{{name: 'ci', token: '{PLANTED['CI_TOKEN']}', scopes: ['read']}}]}}}},"),
         ("model: 'sonnet'", "permissionMode: 'bypassPermissions', model: 'sonnet'"),
     ):
         path.write_text(path.read_text().replace(old, new, 1))
@@ -148,7 +153,6 @@ async def test_no_secret_is_in_anything_that_is_written_or_sent(
         sent += await answers_of_all_methods(gateway)
         await gateway.reload()
     monkeypatch.setenv("MODEL_KEY", PLANTED["MODEL_KEY"])
-    monkeypatch.setenv("CI_TOKEN", PLANTED["CI_TOKEN"])
     assert main(["gateway", "check", "--config", str(path), "--effective"]) == 0
     sent += [*capfd.readouterr(), *shown(town, "ann")]
 
