@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,15 @@ CONFIG = """{
 }"""
 
 
+_NUMBERS = count(1)
+
+
 @attrs.define(eq=False)
 class MemoryChat:
     """A channel whose service is a list."""
 
     traits: ChannelTraits = attrs.field(factory=lambda: ChannelTraits(limit=4_000, takes_keys=True))
     shown: list[Outbound] = attrs.field(factory=list)
-    numbers: int = 0
     refuses: bool = False
     host: ChannelHost | None = None
     has_more: trio.Event = attrs.field(factory=trio.Event)
@@ -73,9 +76,9 @@ class MemoryChat:
         """Hand in a message; it is durable when this returns."""
         while self.host is None:  # noqa: ASYNC110 - at the start only
             await trio.sleep(0.001)
-        self.numbers += 1
+        id_ = f"m{next(_NUMBERS)}"  # a gateway knows the ids of earlier processes
         route = ChatRoute(channel="memory", peer=person)
-        await self.host.hear(Inbound(route=route, sender=Sender(id=person), id=f"m{self.numbers}", text=text))
+        await self.host.hear(Inbound(route=route, sender=Sender(id=person), id=id_, text=text))
 
     async def wait_shown(self, count: int) -> None:
         """Wait until that many texts were shown."""
