@@ -124,7 +124,7 @@ soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS=
 	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tools.soak.shell
 	@$(BIN)/python -m tools.soak.ends
 
-soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; an hour)
+soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; 15 min)
 	@$(BIN)/python -m tools.soak.gateway $(MESSAGES)
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")

@@ -28,6 +28,8 @@ KNOWN = 10_000
 DAY = 1_500
 EARLY = 500
 PEOPLE = 20
+PAUSE_S = 86_400 / 50_000
+"""Seconds between two messages: 50,000 make a day."""
 IDLE_S = 2.0
 OURS, BARE = "a session of a gateway", "a session opened by hand"
 ROW, TUPLE = "a row of the registry", "a tuple with the same texts"
@@ -143,14 +145,14 @@ class DayFigures:
 
 
 async def long_day(folder: Path, messages: int, early: int) -> tuple[DayFigures, DayFigures]:
-    """Have people write all day, in virtual time, and return the figures after the early messages and at the end."""
+    """Have people write, in virtual time, and return the figures after the early messages and at the end."""
     chat = MemoryChat()
     ports = attrs.evolve(virtual_ports(1), disk=SystemDisk(is_durable=False))
     found: list[DayFigures] = []
     async with opened(folder, replying("hi"), chat, ports=ports) as gateway:
         for number in range(1, messages + 1):
             await chat.say(f"number {number}", f"p{number * 7919 % PEOPLE}")
-            await trio.sleep(86_400 / messages)
+            await trio.sleep(PAUSE_S)
             if number in {early, messages}:
                 await chat.wait_shown(number - len(found) * early)
                 await trio.sleep(3_600)  # idle sessions are closed
