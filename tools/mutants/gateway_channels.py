@@ -106,7 +106,7 @@ GATEWAY_CHANNELS: Final = (
         "every text to anybody is refused by an error",
         ("A26-b",),
         _LINK,
-        "if each.target == target and each.receipt is None",
+        "if each.target == target and not each.answers",
         "if each.receipt is None",
         tests=_IRC_TESTS,
     ),

@@ -75,14 +75,6 @@ GATEWAY_WHOLE: Final = (
         tests=_POINT_TESTS,
     ),
     Mutant(
-        "calls that a kill has left open stay open",
-        ("A18-d",),
-        "greenroom.agents._repair",
-        "if not (group.is_whole and _answers(calls, group.blocks)):",
-        "if False:",
-        tests=_POINT_TESTS,
-    ),
-    Mutant(
         "a resumed conversation has lost its end",
         ("A18-e",),
         "greenroom.agents._conversation_loader",
@@ -125,9 +117,9 @@ GATEWAY_WHOLE: Final = (
     Mutant(
         "a secret shows itself",
         ("A27-e",),
-        "greenroom.gateway.config._values",
-        '                return "***"\n',
-        "                return self.reference[0]\n",
+        "greenroom.gateway.config._effective",
+        'return HIDDEN if value.kind == "text" else value.place',
+        "return value.reference[0]",
         tests=_WHOLE_TESTS,
     ),
     Mutant(

@@ -21,7 +21,6 @@ from greenroom.trace import JOURNAL
 from tests.gateway.process.places import counting, open_place
 from tests.gateway.process.town import Line, RecordingTownDisk, Town, living, wait_quiet
 
-CUT: Final = "run.registered"
 EVENTS: Final = (
     "run.began",
     "run.ended",
@@ -96,7 +95,7 @@ def killed_towns(folder: Path) -> tuple[Left, dict[str, Town]]:
     found: dict[str, Town] = {}
 
     def note(kind: str) -> None:
-        if kind in {CUT, *EVENTS} and kind not in found:
+        if kind in EVENTS and kind not in found:
             found[kind] = town.copy(folder / kind, trio.current_time())
 
     async def note_times() -> None:
@@ -113,7 +112,7 @@ def way(tmp_path_factory: pytest.TempPathFactory) -> tuple[Left, dict[str, Town]
     return killed_towns(tmp_path_factory.mktemp("way"))
 
 
-@pytest.mark.promise("A18-c", "A18-d", "A18-e", "A18-f")
+@pytest.mark.promise("A18-c", "A18-e", "A18-f")
 @pytest.mark.parametrize("point", [*EVENTS, *TIMES])
 def test_a_kill_leaves_nothing_and_costs_nothing_twice(point: str, way: tuple[Left, dict[str, Town]]) -> None:
     """Conversations stay valid, what a transcript holds is not asked again, and the archive comes at its time."""
@@ -128,16 +127,6 @@ def test_a_kill_leaves_nothing_and_costs_nothing_twice(point: str, way: tuple[Le
     assert left.billed() == answers, "each session has its own bill, and no other one's"
     assert at_of(left.town, "session.archived") - at_of(left.town, "run.ended") <= 3_661
     assert len(answers) == 2
-
-
-@pytest.mark.promise("A18-d")
-def test_a_call_that_a_kill_cut_has_a_result_in_the_next_request(way: tuple[Left, dict[str, Town]]) -> None:
-    """The kill comes while the call that starts the sub-agent is open."""
-    _, towns = way
-    left = run_virtual(run_out, towns[CUT]).result
-
-    assert left.asked[1] > 1
-    assert left.faults == []
 
 
 def at_of(town: Town, kind: str) -> float:
