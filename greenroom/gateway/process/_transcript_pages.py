@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ from greenroom.store import read_transcript
 
 MAX_BYTES: Final = 80_000
 """Bytes of text of one answer."""
+TOOL_RESULT: Final = "toolResult"
+"""The role of calls of tools and their results."""
 MAX_TEXT: Final = 4_000
 """Characters of one message; the rest is in the transcript."""
 
@@ -65,30 +67,31 @@ def _read(place: Path, *, has_tools: bool) -> list[dict[str, Any]]:
         lines = list(read_transcript(place))
     except OSError:
         return []
-    return [message for line in lines if (message := _message_of(line, has_tools=has_tools)) is not None]
+    return [message for line in lines for message in _messages_of(line) if has_tools or message["role"] != TOOL_RESULT]
 
 
-def _message_of(line: Mapping[str, Any], *, has_tools: bool) -> dict[str, Any] | None:
+def _messages_of(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what was said in a line, then the calls or results in it."""
     if line.get("type") not in {"user", "assistant"} or line.get("isMeta"):
-        return None
-    texts = [text for block in content_blocks(line) if (text := _text_of(block, has_tools=has_tools))]
-    if not texts:
-        return None
-    return {
-        "role": str(line["type"]),
-        "text": "\n".join(texts),
-        "at": str(line.get("timestamp", "")),
-        "id": str(line.get("uuid", "")),
-    }
+        return
+    origin = line.get("origin")
+    facts: dict[str, Any] = {"at": str(line.get("timestamp", "")), "id": str(line.get("uuid", ""))}
+    if isinstance(origin, Mapping):
+        facts |= {"origin": dict(origin)}
+    blocks = content_blocks(line)
+    said = [block["text"] for block in blocks if block.get("type") == "text" and block.get("text")]
+    if said:
+        yield {"role": str(line["type"]), "text": "\n".join(said), **facts}
+    work = [text for block in blocks if (text := _work_text(block))]
+    if work:
+        yield {"role": TOOL_RESULT, "text": "\n".join(work), **facts}
 
 
-def _text_of(block: Any, *, has_tools: bool) -> str:
+def _work_text(block: Any) -> str:
     match block:
-        case {"type": "text", "text": str(text)}:
-            return text
-        case {"type": "tool_use", "name": str(name)} if has_tools:
+        case {"type": "tool_use", "name": str(name)}:
             return f"[calls {name}]"
-        case {"type": "tool_result", "content": content} if has_tools:
+        case {"type": "tool_result", "content": content}:
             texts = (
                 [content]
                 if isinstance(content, str)
