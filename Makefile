@@ -10,6 +10,7 @@
 # MESSAGES messages of a gateway's day:  make soak-gateway MESSAGES=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # N        kills of a chaos run:  make chaos-letters N=20
+# MINUTES  how long a gateway process is killed under load:  make chaos-gateway MINUTES=10
 # WORKERS  processes that run the tests side by side:  make test WORKERS=3
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
@@ -18,6 +19,7 @@ ARGS ?=
 FOLDER ?= .
 WORKERS ?= 4
 N ?= 20
+MINUTES ?= 0.5
 SOAK_SESSIONS ?= 100000
 SOAK_TEAMS ?= 10000
 SOAK_CLAIMS ?= 10000
@@ -176,8 +178,9 @@ chaos-letters: setup-dev ## kill sessions that were written to, resume them, and
 chaos-run: setup-dev ## kill headless runs with agents in the background at random events, resume them, and look at what they leave (N=20)
 	@$(BIN)/python -m tools.chaos.run $(N) $(ARGS)
 
-chaos-gateway: setup-dev ## kill a gateway after events of a scripted day, start it again, and compare what people saw (N=20)
+chaos-gateway: setup-dev ## kill a gateway after events of a scripted day (N=20, N=all) and a process under load (MINUTES=0.5), and account for what people saw
 	@$(BIN)/python -m tools.chaos.gateway $(N) $(ARGS)
+	@$(BIN)/python -m tools.chaos.gateway_load --minutes $(MINUTES)
 
 docs: setup-dev ## write the pages and tables of docs/ that are made from the code
 	@$(BIN)/python -m tests.docs

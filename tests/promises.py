@@ -355,6 +355,7 @@ PROMISES: Final = {
     "A28-a": Promise(
         "A kill of the gateway at an event of a day changes nothing that people see in the end.", "gateway"
     ),
+    "A28-d": Promise("A disk that is full for a while loses no message, reply or job of a gateway.", "gateway"),
     "A28-f": Promise("A gateway's journal can be replayed and checked.", "gateway"),
     "A30-a": Promise("Each time of a job comes once, in any zone and over changes of the clock.", "gateway"),
     "A30-b": Promise("A job has one run for each time, whenever it is killed and however long it was down.", "gateway"),
@@ -464,7 +465,6 @@ UNHELD_CHECKS: Final = {
     "A18-d": "it is tested for sessions alone: RC-67",
     "A18-g": "a status names no tokens of a session yet",
     "A28-b": "it takes ten minutes: `make chaos-gateway`",
-    "A28-d": "full and damaged disks are tested for single parts only",
     "A28-e": "it is a figure: `make bench-gateway`",
     "A30-c": "there is no heartbeat",
 }
@@ -577,6 +577,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),
     "R7-stop": Unseen("it is about what could not be sent", ("supervisor/test_stop_order.py",)),
     **dict.fromkeys(("A18-a", "A18-b", "A28-a", "A28-f"), Unseen(_GATEWAY, ("gateway/process/test_day.py",))),
+    "A28-d": Unseen(_GATEWAY, ("gateway/process/test_full_disk.py",)),
     "A22-a": Unseen(_GATEWAY, ("gateway/process/test_running.py",)),
     "A22-b": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_state_folder.py")),
     "A22-d": Unseen(_GATEWAY, ("gateway/process/test_running.py", "gateway/process/test_config_in_force.py")),

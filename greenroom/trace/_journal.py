@@ -13,8 +13,8 @@
 Rule 1: emitting never waits: the listener stores a record and rings. The writer's task encodes it, a few at a time; its
 thread would read the values from another core's memory, at three times the price, and hold up the run all the same (one
 interpreter lock). Rule 2: one batch is in flight, and it is written in the order in which it was handed in. Rule 3:
-nothing is dropped. If the disk refuses, or too much is pending, intake is shut, and the rest is written when everything
-else has closed. Rule 4: only batches that have returned count as written and are reported as durable. Rule 5: the
+nothing is dropped. If the disk refuses, or too much is pending, intake is shut until the disk takes the rest, which is tried
+again every few seconds, and when everything else has closed; a refused sync shuts it for good. Rule 4: only batches that have returned count as written and are reported as durable. Rule 5: the
 writer is shielded; a started write is never abandoned.
 """
 
@@ -48,6 +48,8 @@ ENCODED_AT_ONCE: Final = 256
 """Number of events encoded before other tasks may run: half a millisecond."""
 GUESSED_BYTES: Final = 200
 """Assumed size of a line before the first was written."""
+RETRY_S: Final = 5.0
+"""Time after which a write is tried again that the disk refused."""
 LINGER_S: Final = 0.005
 """Time to gather a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
 
@@ -287,13 +289,14 @@ class Journal:
 
     @enable_ki_protection
     async def run(self) -> None:
-        """Write until the journal is closing or the disk refuses."""
+        """Write until the journal is closing, or a sync has failed."""
         syncing = self._syncing
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
-                while not self._is_closing and self._failure is None:
-                    if syncing.failure is not None:
-                        self._fail(syncing.failure)
+                while not self._is_closing and syncing.failure is None:
+                    if self._failure is not None:
+                        await self._sleep(RETRY_S, is_parked=False)
+                        await self._write_again()  # also if it is closing: what is left is written below
                     elif syncing.is_due and not self._is_power:
                         syncing.begin(nursery)
                     elif self._records or self._contents or self._waiters or syncing.is_due:
@@ -302,6 +305,8 @@ class Journal:
                         await self._write_batch()
                     else:
                         await self._sleep(syncing.until_s, is_parked=True)
+            if syncing.failure is not None and self._failure is None:
+                self._fail(syncing.failure)
             if self._failure is None and self._files.is_dirty and not self._is_power:
                 async with trio.open_nursery() as nursery:
                     syncing.begin(nursery)  # in parallel, before the rest is written and synced in one thread
@@ -326,6 +331,14 @@ class Journal:
             self._fail(error)
         else:
             self._note_written(mark, is_synced=is_sync)
+
+    async def _write_again(self) -> None:
+        """Try again to write the bytes that the disk refused; if it takes them, intake is open again."""
+        try:
+            await self._blocking.run(self._files.write)
+            self._failure, self._in_flight = None, 0
+        except Exception:  # noqa: BLE001 - it refuses still, and the failure says so
+            self._in_flight = self._files.queued_bytes
 
     def _encode(self, count: int) -> None:
         """Encode the `count` oldest records."""

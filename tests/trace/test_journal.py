@@ -24,7 +24,7 @@ from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
-from greenroom.trace._journal import ENCODED_AT_ONCE
+from greenroom.trace._journal import ENCODED_AT_ONCE, RETRY_S
 from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import EVENTS, FOLDER, FOLDS, make_ports, run_journal, together, unlocked, work
 
@@ -420,6 +420,24 @@ async def test_after_a_refusal_nothing_is_lost_or_written_twice(room_bytes: int,
 
     assert numbers(disk) == list(range(1, 12))
     assert disk.files[FOLDER / TRANSCRIPT] == b"".join(b"line %d\n" % number for number in range(10))
+
+
+async def test_intake_opens_again_when_the_disk_has_room(autojump_clock: MockClock) -> None:
+    disk = MemoryDisk()
+    async with opened(disk) as journal:
+        disk.room_bytes = 10
+        refused = journal.recorder.emit(BEGAN)
+        with pytest.raises(JournalError):
+            await journal.wait_durable(refused)
+        await trio.sleep(3 * RETRY_S)
+        assert not journal.is_open
+        disk.room_bytes = float("inf")
+        await trio.sleep(2 * RETRY_S)
+
+        journal.check_open()
+        await journal.wait_durable(refused)
+        await journal.wait_durable(journal.recorder.emit(BEGAN))
+        assert numbers(disk) == [1, 2]
 
 
 async def test_what_an_earlier_process_left_in_a_transcript_is_not_taken_for_ours(autojump_clock: MockClock) -> None:

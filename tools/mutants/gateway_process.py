@@ -21,6 +21,14 @@ _JOBS_TESTS: Final = ("tests/gateway/clock/test_clock_jobs.py",)
 
 GATEWAY_PROCESS: Final = (
     Mutant(
+        "a journal that the disk has refused once stays shut",
+        ("A28-d",),
+        "greenroom.trace._journal",
+        "            self._failure, self._in_flight = None, 0\n",
+        "            pass\n",
+        tests=("tests/gateway/process/test_full_disk.py",),
+    ),
+    Mutant(
         "clients trust an address whose gateway is dead",
         ("A22-b",),
         _STATE,

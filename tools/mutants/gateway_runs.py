@@ -147,8 +147,8 @@ GATEWAY_RUNS: Final = (
         "the requester's session does the announce step",
         ("A6-a",),
         _COMPLETIONS,
-        "return await keepers.ask_aside(run.session, prompt,",
-        "return await keepers.ask_aside(run.requester, prompt,",
+        "                run.session, prompt, within_s=ANNOUNCE_S",
+        "                run.requester, prompt, within_s=ANNOUNCE_S",
         tests=_RUN_TESTS,
     ),
     Mutant(
@@ -203,8 +203,8 @@ GATEWAY_RUNS: Final = (
         "a try is made before it is on record",
         (),
         _DELIVERIES,
-        "        await self._record.write(began)\n        outbound = Outbound(route=route, key=key, text=text, part=part, parts=len(texts))\n        receipt = await send_part(channel, outbound)\n",
-        "        outbound = Outbound(route=route, key=key, text=text, part=part, parts=len(texts))\n        receipt = await send_part(channel, outbound)\n        await self._record.write(began)\n",
+        "        await self._record.report(began)\n        outbound = Outbound(route=route, key=key, text=text, part=part, parts=len(texts))\n        receipt = await send_part(channel, outbound)\n",
+        "        outbound = Outbound(route=route, key=key, text=text, part=part, parts=len(texts))\n        receipt = await send_part(channel, outbound)\n        await self._record.report(began)\n",
         tests=_DELIVERY_TESTS,
     ),
     Mutant(

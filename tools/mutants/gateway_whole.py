@@ -29,8 +29,8 @@ GATEWAY_WHOLE: Final = (
         "a stop of a run stops all of its requester",
         ("A13-b",),
         _RUNS,
-        'session = first[0].session if SessionKey.parse(first[0].session).is_child else ""',
-        "session = first[0].requester",
+        "sessions = [run.session for run in first if SessionKey.parse(run.session).is_child]",
+        "sessions = [run.requester for run in first]",
         tests=_TREE_TESTS,
     ),
     Mutant(

@@ -29,7 +29,7 @@ from greenroom.gateway.clock._job_plan import (
 from greenroom.gateway.config._clock_and_limits import CronJob
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.record._gateway_events import CronAdded, CronChanged, CronDue, CronEnded, CronRemoved
-from greenroom.gateway.record._gateway_journal import GatewayRecord
+from greenroom.gateway.record._gateway_journal import GatewayRecord, persist
 from greenroom.gateway.record._rows import Job
 from greenroom.gateway.record._run_events import GatewayEvent
 
@@ -235,8 +235,9 @@ class ClockJobs:
         return LOOK_S if plan.next_s is None else min(LOOK_S, max(0.0, plan.next_s - self._now_s()))
 
     async def _begin(self, due: DueJob) -> None:
+        self._record.journal.check_open()
         try:
-            await self._record.write(CronDue(at_s=self._now_s(), job=due.job, planned_s=due.planned_s, run=due.run))
+            await self._record.report(CronDue(at_s=self._now_s(), job=due.job, planned_s=due.planned_s, run=due.run))
         except IllegalTransition:  # removed, or begun by a call meanwhile
             return
         self._tell(due.job, "due", run=due.run)
@@ -260,6 +261,7 @@ class ClockJobs:
             row = self._rows().get(due.job)
             if row is not None:
                 job = read_job(row.job_spec)
+                await persist(self._check_open)
                 await self._runner.begin(job, due.run)
             outcome = await self._runner.wait(due.run)
         except GreenroomError as error:
@@ -282,6 +284,10 @@ class ClockJobs:
             except JournalError:
                 await trio.sleep(_REFUSED_S)
         self._tell(due.job, "ended", run=due.run, outcome=outcome)
+
+    async def _check_open(self) -> None:
+        self._record.journal.check_open()
+        await trio.lowlevel.checkpoint()
 
     # --- small things ------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class CommandHost:
     """
     answer: Callable[[str, ApprovalWord, str], Awaitable[tuple[AnswerReceipt, QuestionEnd | None]]]
     """Answers a question; called with its id, the answer, and who answers."""
-    change_pairing: Callable[[steps.ChangePairing, str], Awaitable[tuple[PairingResult, Pairing | None]]]
+    change_pairing: Callable[[steps.ChangePairing, CommandCaller], Awaitable[tuple[PairingResult, Pairing | None]]]
     """Approves or rejects a code, or removes a person; called with the step and who asks."""
 
 
@@ -138,7 +138,7 @@ class ChatCommands:
         return answer_text(step.id, receipt, end)
 
     async def _pair(self, step: steps.ChangePairing, key: str, caller: CommandCaller) -> str:
-        result, row = await self._host.change_pairing(step, caller.who)
+        result, row = await self._host.change_pairing(step, caller)
         channel, sender = (row.channel, row.sender) if row is not None else (step.channel, step.sender)
         return pairing_result_text(step.verb, result, f"{channel}:{sender}")
 

@@ -19,14 +19,20 @@ from greenroom.gateway._gateway_errors import Conflict, NotFound
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._left_items import settle_taken
+from greenroom.gateway.record._gateway_journal import RETRY_S
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, Supervisor, SupervisorSpec
 
-RETRY_S: Final = 5.0
-"""Seconds after which a keeper is started again where nothing could be recorded."""
 KEEPER: Final = SupervisorSpec(intensity=3, period_s=60.0, backoff=Backoff(first_s=1.0, cap_s=20.0))
 _CHILD: Final = ChildSpec(restart=Restart.TRANSIENT, grace_s=40.0, kill_grace_s=35.0)
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """True if an error says that the disk refuses, and nothing else."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_refusal(each) for each in error.exceptions)
+    return isinstance(error, JournalError)
 
 
 @final
@@ -146,11 +152,12 @@ class KeeperActors:
         try:
             down = await self._supervise(keeper, running, served)
             was_killed = down.state is State.KILLED and not served.is_set()
-            if down.state is State.FAILED:
+            if down.state is State.FAILED and not is_refusal(down.error):
                 why = describe(down.error) or "its keeper failed"
-        except JournalError:  # nothing can be recorded: it begins when there is room again
-            await trio.sleep(RETRY_S)
-            keeper.wake()
+            elif down.state is State.FAILED:
+                await self._wait_for_room(keeper)
+        except JournalError:
+            await self._wait_for_room(keeper)
         except GreenroomError as error:
             why = str(error)
         finally:
@@ -164,6 +171,11 @@ class KeeperActors:
             self.wake(keeper)
         elif keeper.is_empty:
             self.keepers.pop(keeper.name, None)
+
+    async def _wait_for_room(self, keeper: SessionKeeper) -> None:
+        """Wait a while, because nothing can be recorded now; then the keeper begins again."""
+        await trio.sleep(RETRY_S)
+        keeper.wake()
 
     def _break(self, keeper: SessionKeeper, why: str) -> None:
         self.broken[keeper.name] = why

@@ -29,8 +29,8 @@ from greenroom.gateway.keepers._input_store import check_room, record_input, sto
 from greenroom.gateway.keepers._keeper_actors import KeeperActors
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import Opener, open_kept
-from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left
-from greenroom.gateway.keepers._seams import NewInput, OnSessionEvent, TurnWatcher
+from greenroom.gateway.keepers._left_items import LeftItems, adopt, read_left, settle_left, unsettled_items
+from greenroom.gateway.keepers._seams import AsideReply, NewInput, OnSessionEvent, PastTurn, TurnWatcher
 from greenroom.gateway.keepers._session_changes import (
     archive_session,
     check_archive,
@@ -43,7 +43,7 @@ from greenroom.gateway.keepers._session_changes import (
 from greenroom.gateway.keepers._session_history import DEFAULT_LIMIT, History, Mask, read_messages
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop
-from greenroom.gateway.keepers._turn_requests import ask_aside, stop_turn
+from greenroom.gateway.keepers._turn_requests import ask_aside, find_past_answer, find_past_turn, stop_turn
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._gateway_events import SessionMade
@@ -67,7 +67,9 @@ class KeeperSet:
     def __init__(self, parts: KeeperParts, actors: KeeperActors) -> None:
         self._parts = parts
         self._actors = actors
-        self._left: dict[str, LeftItems] = {}
+        self._left: dict[str, dict[str, bool]] = {}
+        self._unrecovered: set[str] = set()
+        """Keys of the sessions of which something is left that `recover` has not looked at: they begin nothing."""
 
     def __repr__(self) -> str:
         return f"<KeeperSet: {len(self._actors.open)} open, {len(self._actors.keepers)} known, {len(self._actors.broken)} broken>"
@@ -235,23 +237,31 @@ class KeeperSet:
         why = "its limit of time has passed" if cause is EndCause.TIMEOUT else f"stopped by {who}" if who else "stopped"
         return keeper is not None and await stop_turn(keeper, TurnStop(cause, who, why), item)
 
-    async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
-        """Run one further turn whose tools are all refused, such as the announce step, and return its text; empty if there is none.
+    async def find_turn(self, session: str, session_id: str, item: str) -> PastTurn:
+        """Return what the files of a session tell of the turn that took up an item; nothing is opened."""
+        return await find_past_turn(self._parts, session, session_id, item)
+
+    async def ask_aside(
+        self, key: str, text: str, *, within_s: float, max_requests: int, is_again: bool = False
+    ) -> AsideReply:
+        """Run one further turn whose tools are all refused, such as the announce step, and return its reply.
 
         It waits until no other turn of the session runs or waits, and for a place. Nobody else is told about it.
 
         Args:
             key: The session.
             text: What the agent is told.
-            within_s: The limit of its time, from when it has its place, in seconds.
-            max_requests: The model requests that it may make.
+            within_s, max_requests: The limits of its time, from when it has its place, in seconds, and of its model requests.
+            is_again: True if an earlier process may have asked: an answer that is in the transcript is returned without asking.
 
         Raises:
             NotFound: There is no such session.
         """
         keeper = self._actors.known(key)
+        if is_again and (answer := await find_past_answer(self._parts, key, text)):
+            return AsideReply(answer)
         if keeper.row.state is SessionState.ARCHIVED or key in self._actors.broken or self._actors.is_stopping:
-            return ""
+            return AsideReply()
         aside = Aside(text, max_requests)
         keeper.asides.append(aside)
         self._actors.wake(keeper)
@@ -327,8 +337,7 @@ class KeeperSet:
             transcript: The new name of the transcript, if somebody was told it; by default one is made.
 
         Raises:
-            NotFound: There is no such session.
-            Conflict: It is archived, is a main session, works, or messages wait for it.
+            NotFound, Conflict: There is no such session; it is archived, is a main session, works, or messages wait for it.
             JournalError: It could not be recorded, or the transcript not renamed: then the next start does that.
         """
         check_archive(self._actors.known(key), is_forced=is_forced)
@@ -345,29 +354,23 @@ class KeeperSet:
         Raises:
             JournalError: The store cannot be read, or nothing can be recorded.
         """
-        rows: dict[str, dict[str, bool]] = {}
-        for row in self._parts.record.registry.inbound.values():
-            left = self._left.get(row.session, LeftItems())
-            stored = {item.id for item in (*left.ready, *left.held)}
-            rows.setdefault(row.session, {})[row.item] = row.item in stored
-        self._left = {}
         await finish_archives(self._parts)
-        cut = []
-        for key, items in rows.items():
-            if key in self._actors.running:
-                continue
+        for key in sorted(self._unrecovered):
             keeper = self._actors.keeper(SessionKey.parse(key))
-            await settle_left(keeper, items)
-            if keeper.items.taken:
-                cut.append(key)
+            await settle_left(keeper, self._left.get(key, {}))
+            self._unrecovered.discard(key)
+            keeper.items.pauses -= 1
             self._actors.wake(keeper)
-        return tuple(cut)
+        return tuple(key for key in self._left if self._actors.keeper(SessionKey.parse(key)).items.taken)
 
     def adopt(self, left: Mapping[str, LeftItems]) -> None:
-        """Take over what the store holds from an earlier process; called once, before anything is put."""
-        self._left = dict(left)
+        """Take over what an earlier process left, before anything is put; its sessions begin nothing before `recover`."""
         for key, items in left.items():
             adopt(self._actors.keeper(SessionKey.parse(key)), items)
+        self._left = unsettled_items(self._parts.record.registry, left)
+        self._unrecovered.update(self._left)
+        for key in self._left:
+            self._actors.keeper(SessionKey.parse(key)).items.pauses += 1
 
     # --- stopping -----------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._turn_lookup import ItemFate, LookUp
 from greenroom.gateway.keepers._turn_reporter import ANSWERED, end_of, lost_end, unread_end
 from greenroom.gateway.record._gateway_events import SessionMade
+from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent, InboundAccepted
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import StoredItem
@@ -84,6 +85,16 @@ def adopt(keeper: SessionKeeper, left: LeftItems) -> None:
         keeper.items.add_handed(waiting_item(item))
     for item in left.held:
         keeper.items.held[item.id] = waiting_item(item)
+
+
+def unsettled_items(registry: Registry, left: Mapping[str, LeftItems]) -> dict[str, dict[str, bool]]:
+    """Return the unsettled items by session key, each True if the store holds it."""
+    found: dict[str, dict[str, bool]] = {}
+    for row in registry.inbound.values():
+        items = left.get(row.session, LeftItems())
+        stored = {item.id for item in (*items.ready, *items.held)}
+        found.setdefault(row.session, {})[row.item] = row.item in stored
+    return found
 
 
 async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:

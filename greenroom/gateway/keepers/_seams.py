@@ -69,6 +69,27 @@ class TurnEnd:
     """All requests of the turn, with those of what it started inside its session."""
 
 
+@final
+@attrs.frozen
+class AsideReply:
+    """The result of a turn that was run beside the others."""
+
+    text: str = ""
+    """Empty if it has none."""
+    requests: tuple[SpentRequest, ...] = ()
+
+
+@final
+@attrs.frozen
+class PastTurn:
+    """A turn as the files of its session tell it."""
+
+    said: str = ""
+    """Its last text."""
+    requests: tuple[SpentRequest, ...] = ()
+    """All requests of its session so far."""
+
+
 class TurnWatcher(Protocol):
     """The listener for the turns of all sessions."""
 
@@ -99,8 +120,16 @@ class Keepers(Protocol):
     async def stop_turn(self, key: str, *, who: str, cause: EndCause = EndCause.STOP, item: str = "") -> bool:
         """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
 
-    async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
-        """Run one further turn whose tools are all refused, such as the announce step, and return its text; empty if there is none."""
+    async def ask_aside(
+        self, key: str, text: str, *, within_s: float, max_requests: int, is_again: bool = False
+    ) -> AsideReply:
+        """Run one further turn whose tools are all refused, such as the announce step, and return its reply.
+
+        With `is_again`, an earlier process may have asked: an answer that is in the transcript is returned without asking.
+        """
+
+    async def find_turn(self, session: str, session_id: str, item: str) -> PastTurn:
+        """Return what the files of a session tell of the turn that took up an item; nothing is opened."""
 
     async def reset(self, key: str, *, who: str) -> str:
         """Give a key a new, empty session, archive the former one, and return the new session id. Never in the middle of a turn."""

@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import attrs
+
 from greenroom.core import JournalError, UsageError
 from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.announce._queue_plan import QueueMode
@@ -44,15 +46,21 @@ def run_folder(parts: KeeperParts, row: SessionRow) -> Path:
 
 
 async def reset_session(keeper: SessionKeeper, who: str) -> str:
-    """Give a closed session a new run folder, archive the transcript of the former one, and return the new id."""
+    """Give a closed session a new run folder, archive the transcript of the former one, and return the new id.
+
+    A session that has no run folder yet keeps its id: the same reset again, after a kill, changes nothing.
+    """
     parts, former = keeper.parts, keeper.row
-    id_, name = new_uuid(parts.ports.ids), await _free_name(parts, former)
-    await parts.record.write(
-        SessionReset(at_s=parts.now(), session=keeper.name, session_id=id_, why=f"reset by {who}" if who else "reset")
-    )
+    if not await parts.ports.blocking.run(run_folder(parts, former).exists):
+        return former.session_id
     for item in tuple(keeper.items.taken):  # the turn that was cut is not resumed in another conversation
         await parts.watcher.turn_ended(unread_end(keeper.name, former.session_id, (item,), RESET))
         keeper.settle(item, RESET)
+    id_, name = new_uuid(parts.ports.ids), await _free_name(parts, former)
+    why = f"reset by {who}" if who else "reset"
+    await parts.record.write(
+        SessionReset(at_s=parts.now(), session=keeper.name, session_id=id_, transcript=name, why=why)
+    )
     await _rename(parts, former, name)
     return id_
 
@@ -123,8 +131,12 @@ async def archive_session(keeper: SessionKeeper, why: str, name: str) -> str:
 
 
 async def finish_archives(parts: KeeperParts) -> None:
-    """Rename the transcripts of archived sessions that an earlier process did not rename."""
-    rows = [row for row in parts.record.registry.sessions.values() if row.state is SessionState.ARCHIVED]
+    """Rename the transcripts of sessions that were archived or reset, and that an earlier process did not rename."""
+    known = parts.record.registry.sessions.values()
+    rows = [row for row in known if row.state is SessionState.ARCHIVED]
+    rows += [
+        attrs.evolve(row, session_id=row.former_id, transcript=row.former_transcript) for row in known if row.former_id
+    ]
 
     def unfinished() -> list[SessionRow]:
         return [row for row in rows if row.transcript and (_transcripts(parts, row) / TRANSCRIPT).exists()]

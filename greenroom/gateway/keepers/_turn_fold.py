@@ -105,7 +105,7 @@ class TurnFold:
                 self._asked += 1
                 return TurnAsks(self._asked)
             case ModelEnded():
-                self._requests.append(_spent(event, self._models.get(event.actor, "")))
+                self._requests.append(spent_request(event, self._models.get(event.actor, "")))
             case MessageAppended() if event.appended.agent == self.main and event.appended.response is not None:
                 text = "\n".join(block.text for block in event.appended.message.content if isinstance(block, TextBlock))
                 self._line, self._said = event.appended.uuid, text or self._said
@@ -145,7 +145,8 @@ class TurnFold:
         return over
 
 
-def _spent(event: ModelEnded, model: str) -> SpentRequest:
+def spent_request(event: ModelEnded, model: str) -> SpentRequest:
+    """Return a request that has ended as statistics count it."""
     usage = Usage(
         input_tokens=event.input_tokens,
         output_tokens=event.output_tokens,

@@ -14,9 +14,10 @@ import attrs
 
 from greenroom.actors import State
 from greenroom.agents import load_conversation
-from greenroom.agents.events import AgentDefined
+from greenroom.agents.events import AgentDefined, ModelEnded
 from greenroom.core import JournalError, UsageError
-from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnFold, TurnOutcome
+from greenroom.gateway.announce._announcement import SpentRequest
+from greenroom.gateway.keepers._turn_fold import ItemGone, ItemsTaken, TurnFold, TurnOutcome, spent_request
 from greenroom.gateway.record._archive_names import DELETED
 from greenroom.session import EVENTS, SessionBegan
 from greenroom.trace import JOURNAL, read_journal
@@ -65,6 +66,37 @@ def look_up(run_folder: Path, item: str) -> ItemFate:
     return ItemFate(is_read=True, over=attrs.evolve(over, line=line, said=said))
 
 
+def find_answer(run_folder: Path, text: str) -> str:
+    """Return the final message of the last turn that a text began; empty if there is none. It blocks."""
+    said, is_asked = "", False
+    for values in transcript_lines(run_folder):
+        content = (values.get("message") or {}).get("content")
+        blocks = content if isinstance(content, list) else []
+        words = "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
+        if values.get("type") == "user" and words == text:
+            said, is_asked = "", True
+        elif values.get("type") == "assistant" and is_asked:
+            said = "" if any(block.get("type") == "tool_use" for block in blocks) else words
+    return said
+
+
+def spent_requests(run_folder: Path) -> tuple[SpentRequest, ...]:
+    """Return all requests that the journal of a session holds. It blocks."""
+    try:
+        entries = read_journal(run_folder / JOURNAL, EVENTS).entries
+    except JournalError:
+        return ()
+    models: dict[str, str] = {}
+    found = []
+    for entry in entries:
+        match entry.event:
+            case AgentDefined(actor=actor, model=model):
+                models[actor] = model
+            case ModelEnded() as ended:
+                found.append(spent_request(ended, models.get(ended.actor, "")))
+    return tuple(found)
+
+
 LookUp: TypeAlias = Callable[[Path, str], ItemFate]
 """Returns what became of an item, given the run folder of its session and its id; it blocks."""
 
@@ -77,12 +109,16 @@ def _was_lost(path: Path) -> bool:
 
 
 def _end_in_journal(path: Path, item: str) -> tuple[TurnOutcome | None, bool, str]:
-    """Return the end of the last turn that took up an item, whether no other turn followed, and why the item is gone."""
+    """Return the end of the last turn that took up an item, whether no other turn followed, and why the item is gone.
+
+    A turn that the journal lacks is the last one: a transcript is written before the events that point into it.
+    """
     try:
         entries = read_journal(path, EVENTS).entries
     except JournalError:
         return None, True, ""
     fold, over, was_last, gone = TurnFold(""), None, True, ""
+    is_known = False
     for entry in entries:
         event = entry.event
         match event:
@@ -92,14 +128,14 @@ def _end_in_journal(path: Path, item: str) -> tuple[TurnOutcome | None, bool, st
                 fold.is_open = False
         match fold.take(event):
             case ItemsTaken(taken) if taken == item:
-                over, was_last = None, True
+                over, was_last, is_known = None, True, True
             case ItemGone(left, why) if left == item:
                 gone = why
             case TurnOutcome() as ended if item in ended.taken or item in ended.dropped:
-                over, was_last = ended, True
+                over, was_last, is_known = ended, True, True
             case TurnOutcome():
                 was_last = False
-    return over, was_last, gone
+    return over, was_last or not is_known, gone
 
 
 def _final_message(path: Path, item: str) -> tuple[str, str, bool]:
@@ -111,8 +147,8 @@ def _final_message(path: Path, item: str) -> tuple[str, str, bool]:
             continue
         content = (values.get("message") or {}).get("content")
         blocks = content if isinstance(content, list) else []
-        if values.get("type") == "user" and is_final and not values.get("isMeta"):
-            break
+        if values.get("type") == "user" and is_final and (values.get("origin") or not values.get("isMeta")):
+            break  # another turn: only the note that resumes one has no sender
         if values.get("type") == "assistant":
             text = "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
             line, said = str(values.get("uuid", "")), text or said

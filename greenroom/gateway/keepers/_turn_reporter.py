@@ -28,6 +28,7 @@ from greenroom.gateway.keepers._turn_fold import (
     TurnOutcome,
 )
 from greenroom.gateway.keepers._waiting_items import WaitingItems
+from greenroom.gateway.record._gateway_journal import persist
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import InboundSettled, InboundTaken
 from greenroom.inbox import InboxAccepted, InboxWithdrawn
@@ -261,11 +262,12 @@ class TurnReporter:
         aside = self.aside
         if aside is not None and (is_aside or aside.item in fact.dropped):
             self.aside = None
+            await persist(self.session.wait_recorded)
             aside.end(fact)
         elif not (self.is_cutting and fact.state is State.KILLED):
             dropped = tuple(item for item in fact.dropped if item in self.items.handed)
             if is_begun or dropped:
-                await self.session.wait_recorded()
+                await persist(self.session.wait_recorded)
                 await self._report_end(end_of(self.key, self.session_id, fact, (*began, *dropped), stop), ANSWERED)
         self.ends += 1
         self.on_change()
@@ -286,6 +288,8 @@ class TurnReporter:
 
     async def _report_end(self, end: TurnEnd, why: str) -> None:
         await self.parts.watcher.turn_ended(end)
+        if end.state is not TaskState.COMPLETED:  # it may have ended before the transcript had them
+            await persist(partial(self.parts.store.ack, self.key, end.items))
         for item in end.items:
             self._emit(partial(InboundSettled, why=why), item)
             self.items.remove(item)

@@ -1,17 +1,24 @@
-"""Ends of turns that somebody asks for, and turns that are run beside the others."""
+"""Ends of turns that somebody asks for, turns that are run beside the others, and turns that are looked up in files."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import trio
 
 from greenroom.actors import State
+from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._keeper import SessionKeeper
+from greenroom.gateway.keepers._keeper_parts import KeeperParts
+from greenroom.gateway.keepers._seams import AsideReply, PastTurn
+from greenroom.gateway.keepers._turn_lookup import find_answer, spent_requests
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop, unread_end
 from greenroom.gateway.record._machines import EndCause
+from greenroom.gateway.routing._session_key import SessionKey
 
 
-async def ask_aside(keeper: SessionKeeper, aside: Aside, *, within_s: float) -> str:
-    """Wait for a turn that is run beside the others, and return its text; empty if there is none.
+async def ask_aside(keeper: SessionKeeper, aside: Aside, *, within_s: float) -> AsideReply:
+    """Wait for a turn that is run beside the others, and return its reply.
 
     Args:
         aside: The turn; it was added to `asides`.
@@ -27,7 +34,9 @@ async def ask_aside(keeper: SessionKeeper, aside: Aside, *, within_s: float) -> 
     finally:
         _leave_aside(keeper, aside)
     over = aside.over
-    return over.said if over is not None and over.state is State.COMPLETED else ""
+    if over is None:
+        return AsideReply()
+    return AsideReply(over.said if over.state is State.COMPLETED else "", over.requests)
 
 
 def _leave_aside(keeper: SessionKeeper, aside: Aside) -> None:
@@ -79,3 +88,28 @@ async def _withdraw(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     keeper.settle(item, stop.why)
     keeper.wake()
     return True
+
+
+# --- turns of the past, from the files of their sessions --------------------------------------------------------------
+
+
+async def find_past_turn(parts: KeeperParts, session: str, session_id: str, item: str) -> PastTurn:
+    """Return what the turn that took up an item has said, and the requests of its session.
+
+    Args:
+        parts: Parts of the keepers.
+        session: Key of the session.
+        session_id: Id of its run folder.
+        item: The item.
+    """
+    folder = sessions_folder(parts.state_folder, SessionKey.parse(session)) / session_id
+    over = (await parts.ports.blocking.run(partial(parts.look_up, folder, item))).over
+    requests = await parts.ports.blocking.run(partial(spent_requests, folder))
+    return PastTurn("" if over is None else over.said, requests)
+
+
+async def find_past_answer(parts: KeeperParts, session: str, text: str) -> str:
+    """Return the final message of the last turn that a text began in a session; empty if there is none."""
+    row = parts.record.registry.sessions[session]
+    folder = sessions_folder(parts.state_folder, SessionKey.parse(session)) / row.session_id
+    return await parts.ports.blocking.run(partial(find_answer, folder, text))

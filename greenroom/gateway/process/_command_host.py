@@ -18,7 +18,7 @@ from greenroom.gateway.record._rows import Pairing
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._child_models import own_model, own_thinking
 from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
-from greenroom.gateway.runs._run_stops import Stopped
+from greenroom.gateway.runs._run_ids import run_of_item
 from greenroom.gateway.trust._approval_desk import AnswerReceipt, ApprovalWord, QuestionEnd
 from greenroom.gateway.trust._pairing import PairingResult
 from greenroom.gateway.trust._reception import CommandCaller
@@ -108,13 +108,8 @@ class _Wired:
         return StopOutcome(turn=turn, stopped=stopped.stopped, failed=stopped.failed, ended_before=stopped.ended_before)
 
     async def stop_runs(self, runs: Sequence[str], who: str) -> StopOutcome:
-        parts = self._find()
-        outcomes: list[Stopped] = [await parts.runs.stop(run, who) for run in runs]
-        return StopOutcome(
-            stopped=tuple(run for each in outcomes for run in each.stopped),
-            failed=tuple(run for each in outcomes for run in each.failed),
-            ended_before=tuple(run for each in outcomes for run in each.ended_before),
-        )
+        stopped = await self._find().runs.stop(runs, who)
+        return StopOutcome(stopped=stopped.stopped, failed=stopped.failed, ended_before=stopped.ended_before)
 
     async def reset(self, key: str, who: str) -> object:
         return await self._find().keepers.reset(key, who=who)
@@ -130,13 +125,13 @@ class _Wired:
 
     async def send(self, session: str, text: str, caller: CommandCaller) -> SendOutcome:
         runs = self._find().runs
-        run = await runs.begin(SessionKey.parse(session), text, HUMAN)
+        run = await runs.begin(SessionKey.parse(session), text, HUMAN, run=run_of_item(caller.item))
         ended = await runs.wait(run, SEND_WAIT_S)
         if not ended.is_ended:
             return SendOutcome(state="running", run=run)
         if ended.error:
             return SendOutcome(state="failed", run=run, text=ended.error)
-        return SendOutcome(state="replied", run=run, text=runs.reply_of(run))
+        return SendOutcome(state="replied", run=run, text=await runs.reply_of(run))
 
     async def log(self, session: str, limit: int, with_tools: bool) -> Sequence[LogMessage]:  # noqa: FBT001 - likewise
         parts = self._find()
@@ -154,12 +149,14 @@ class _Wired:
         desk = self._find().approvals
         return await desk.answer(id_, answer, who=who), desk.end_of(id_)
 
-    async def change_pairing(self, step: steps.ChangePairing, who: str) -> tuple[PairingResult, Pairing | None]:
+    async def change_pairing(
+        self, step: steps.ChangePairing, caller: CommandCaller
+    ) -> tuple[PairingResult, Pairing | None]:
         desk = self._find().pairing
         match step.verb:
             case "approve":
-                return await desk.approve(step.code, who=who)
+                return await desk.approve(step.code, who=caller.who, item=caller.item)
             case "reject":
-                return await desk.reject(step.code, who=who)
-        is_done = await desk.remove(step.channel, "default", step.sender, who=who)
+                return await desk.reject(step.code, who=caller.who)
+        is_done = await desk.remove(step.channel, "default", step.sender, who=caller.who)
         return (PairingResult.DONE if is_done else PairingResult.UNKNOWN), None

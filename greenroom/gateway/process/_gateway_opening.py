@@ -150,6 +150,7 @@ class GatewayOpening:
         lanes = TurnLanes(lane_widths(self._config()), on_long_wait=note_wait)
         try:
             async with open_deliveries(self._config, record, self._find_channel, self._ports.clock) as deliveries:
+                deliveries.hold()  # until `recover`
                 runs = Runs(self._config, record, deliveries, self._ports, self._held.folder.path)
                 async with (
                     open_keepers(
@@ -194,10 +195,10 @@ class GatewayOpening:
             config=self._config,
             record=record,
             keepers=below.keepers,
-            context=GroupContext(below.store),
+            context=GroupContext(below.store, self._now),
             pairing=PairingDesk(record=record, ids=ports.ids, wall=self._now),
             run_command=wiring.run_command,
-            post=below.deliveries.post,
+            answer=below.deliveries.answer,
             wall=self._now,
         )
         uses = ChannelUses(
@@ -262,6 +263,7 @@ class GatewayOpening:
                 await parts.jobs.sync()
                 await parts.accounts.reload(self._config().channels)
                 nursery.start_soon(parts.jobs.run)
+                nursery.start_soon(parts.reception.context.run)
                 if self._options.looks_around:
                     nursery.start_soon(self._config.watch)
                 self._config.subscribe(self._apply)

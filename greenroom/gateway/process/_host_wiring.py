@@ -124,8 +124,10 @@ class HostWiring:
         """Open a session whose questions about calls stand in the one queue."""
         async with open_kept(order) as kept, open_bare_nursery() as nursery:
             nursery.start_soon(self.questions.relay, order.key, kept.questions)
-            yield kept
-            nursery.cancel_scope.cancel("the session closes")
+            try:
+                yield kept
+            finally:
+                nursery.cancel_scope.cancel("the session closes")
 
     async def _tell(self, question: ToolQuestion) -> None:
         """Tell an owner about a question, in the direct chat where one wrote last; clients hear about it by its event."""

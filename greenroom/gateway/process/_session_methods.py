@@ -127,10 +127,10 @@ class SessionMethods:
         if not call.reaches(self._parts.runs.info(asked.run_id).session):
             raise NotFound(f"unknown run {asked.run_id!r}")
         run = await self._parts.runs.wait(asked.run_id, asked.timeout_ms / 1000)
-        return {"status": "pending", **self._with_reply(run)}
+        return {"status": "pending", **await self._with_reply(run)}
 
-    def _with_reply(self, run: Run) -> dict[str, Any]:
-        reply = self._parts.runs.reply_of(run.id)
+    async def _with_reply(self, run: Run) -> dict[str, Any]:
+        reply = await self._parts.runs.reply_of(run.id)
         return shown_run(run) | ({"reply": reply} if reply else {})
 
     async def send_chat(self, call: RpcCall, asked: params.ChatSendParams) -> Answer:
@@ -156,7 +156,7 @@ class SessionMethods:
             raise Forbidden("the token is for some sessions, and this command is about all of them")
         if not set(needed.values()) <= {scope.value for scope in call.grant.scopes}:
             raise Forbidden(f"the token lacks a scope for this command: {', '.join(sorted(set(needed.values())))}")
-        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account)
+        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account, item=call.id)
         reply = await self._parts.commands.run(key, text, caller)
         return {"sessionKey": str(key), "status": "command", "reply": reply}
 
@@ -240,7 +240,7 @@ class SessionMethods:
     async def _reply(self, run: str, timeout_s: float) -> dict[str, Any]:
         if not timeout_s:
             return {"runId": run, "status": "accepted"}
-        return {"status": "pending", **self._with_reply(await self._parts.runs.wait(run, timeout_s))}
+        return {"status": "pending", **await self._with_reply(await self._parts.runs.wait(run, timeout_s))}
 
     async def spawn(self, _: RpcCall, asked: params.SessionsSpawnParams) -> Answer:
         """Start a sub-agent of a session, in the name of a person."""
@@ -287,7 +287,7 @@ class SessionMethods:
 
     async def info_subagent(self, _: RpcCall, asked: params.SubagentParams) -> Answer:
         """Return one sub-agent."""
-        return self._with_reply(self._run(asked.session_key, asked.target))
+        return await self._with_reply(self._run(asked.session_key, asked.target))
 
     async def log_subagent(self, _: RpcCall, asked: params.SubagentsLogParams) -> Answer:
         """Return the last messages of a sub-agent."""

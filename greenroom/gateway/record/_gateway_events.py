@@ -122,6 +122,8 @@ class SessionReset(_SessionEvent):
 
     session_id: str
     """Id of the new run folder."""
+    transcript: str = ""
+    """Name that the former transcript has in the archive."""
     why: str = ""
     """The reason."""
 
@@ -222,6 +224,8 @@ class PairingAsked(_PairingEvent):
     """Digest of the code."""
     expires_s: float
     """When the code expires."""
+    item: str = ""
+    """Id of the message that asked for it."""
 
 
 @final
@@ -233,6 +237,8 @@ class PairingApproved(_PairingEvent):
 
     who: str
     """Who approved."""
+    item: str = ""
+    """Id of the message with the command; empty if there was none."""
 
 
 @final

@@ -10,15 +10,17 @@ long, is kept under another name, and a new one begins with a snapshot. Rule 3: 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
 import attrs
+import trio
 
-from greenroom.core import Event, IllegalTransition
+from greenroom.core import Event, IllegalTransition, JournalError
 from greenroom.core.ports import Disk, Ports
 from greenroom.gateway.record._archive_names import journal_name
 from greenroom.gateway.record._gateway_events import EVENTS, GatewaySnapshot
@@ -28,6 +30,8 @@ from greenroom.trace import Durability, Header, Journal, begin_anew, hold_run, o
 
 ROTATE_BYTES: Final = 16 * 1024 * 1024
 """Length from which a journal begins anew at the next start."""
+RETRY_S: Final = 5.0
+"""Seconds after which something is tried again that the disk refused."""
 
 
 @final
@@ -64,6 +68,30 @@ class GatewayRecord:
         for event in events:
             seq = self.emit(event)
         await self.journal.wait_durable(seq)
+
+    async def report(self, *events: GatewayEvent) -> None:
+        """Record what has happened already, and return when it is durable, however long the disk refuses.
+
+        Cancelling only stops the wait.
+
+        Raises:
+            IllegalTransition: As for `write`.
+        """
+        seq = 0
+        for event in events:
+            seq = self.emit(event)
+        await persist(partial(self.journal.wait_durable, seq))
+
+
+async def persist(step: Callable[[], Awaitable[object]]) -> None:
+    """Take a step again every few seconds, until the disk does not refuse it any more."""
+    while True:
+        try:
+            await step()
+        except JournalError:
+            await trio.sleep(RETRY_S)
+        else:
+            return
 
 
 @asynccontextmanager

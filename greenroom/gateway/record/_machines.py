@@ -29,7 +29,7 @@ class DeliveryState(StrEnum):
     DUE = "due"
     """Its text is on record, and it is sent until a channel has taken it."""
     DELIVERED = "delivered"
-    """The channel has taken all of it."""
+    """The channel has taken all of it, or the requester's session has it in its place."""
     SKIPPED = "skipped"
     """Nothing is to be shown."""
     BLOCKED = "blocked"
@@ -54,10 +54,21 @@ class DeliveryStep(StrEnum):
 
 _D = DeliveryState
 DELIVERY: Final[Mapping[DeliveryState, Mapping[DeliveryStep, DeliveryState]]] = {
-    # From NONE directly if no model has to say anything: after a failure, and for replies.
-    _D.NONE: {DeliveryStep.COMPOSE: _D.COMPOSING, DeliveryStep.READY: _D.DUE, DeliveryStep.SKIP: _D.SKIPPED},
+    # From NONE directly if no model has to say anything: after a failure, and for replies. Delivered without having been due
+    # if no channel gets it: the requester's session has it.
+    _D.NONE: {
+        DeliveryStep.COMPOSE: _D.COMPOSING,
+        DeliveryStep.READY: _D.DUE,
+        DeliveryStep.SKIP: _D.SKIPPED,
+        DeliveryStep.DELIVER: _D.DELIVERED,
+    },
     # Again from the beginning if the process ended before the text was on record.
-    _D.COMPOSING: {DeliveryStep.COMPOSE: _D.COMPOSING, DeliveryStep.READY: _D.DUE, DeliveryStep.SKIP: _D.SKIPPED},
+    _D.COMPOSING: {
+        DeliveryStep.COMPOSE: _D.COMPOSING,
+        DeliveryStep.READY: _D.DUE,
+        DeliveryStep.SKIP: _D.SKIPPED,
+        DeliveryStep.DELIVER: _D.DELIVERED,
+    },
     _D.DUE: {DeliveryStep.DELIVER: _D.DELIVERED, DeliveryStep.BLOCK: _D.BLOCKED},
     _D.BLOCKED: {DeliveryStep.RETRY: _D.DUE, DeliveryStep.DISMISS: _D.DISMISSED},
     _D.DELIVERED: {},

@@ -216,7 +216,7 @@ def _lost(run: Run, why: str) -> EndRun:
 
 def _completions(registry: Registry) -> Iterator[RecoveryStep]:
     for completion in sorted(registry.completions.values(), key=lambda row: row.ended_s):
-        if completion.delivery.state in {DeliveryState.NONE, DeliveryState.COMPOSING}:
+        if completion.delivery.is_unsent:
             yield MakeDue(completion.run) if completion.is_composed else Compose(completion.run)
 
 

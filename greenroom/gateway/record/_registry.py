@@ -142,8 +142,11 @@ class Registry:
 
     def _begin(self, event: gateway.GatewayBegan) -> None:
         is_crash, self.is_up = self.is_up, True
-        for key, row in self.sessions.items():
-            if row.state is SessionState.OPEN:
+        working = {each.session for each in self.runs.values()}
+        for key, row in list(self.sessions.items()):
+            if row.spawned_by and key not in working and row.state is not SessionState.ARCHIVED:
+                del self.sessions[key]  # the process ended before the run was on record for which it was made
+            elif row.state is SessionState.OPEN:
                 self.sessions[key] = attrs.evolve(row, state=step_session(row.state, SessionStep.CLOSE))
         for id_, each in self.runs.items():
             if each.state is TaskState.RUNNING and not each.is_cut:
@@ -190,7 +193,7 @@ class Registry:
 
     def _reset(self, event: gateway.SessionReset) -> None:
         row = self._living(event.session, event)
-        self.sessions[event.session] = attrs.evolve(row, session_id=event.session_id, used_s=event.at_s)
+        self.sessions[event.session] = row.with_folder(event.session_id, event.transcript, event.at_s)
 
     def _patch(self, event: gateway.SessionPatched) -> None:
         row = self._living(event.session, event)
@@ -355,6 +358,8 @@ class Registry:
         edge = DeliveryStep.RETRY if row.state is DeliveryState.BLOCKED else DeliveryStep.READY
         state = step_delivery(row.state, edge)
         self._store(attrs.evolve(row, state=state, due_s=event.at_s, tries=0, wait_s=0.0, result=None, why=""))
+        if event.call:
+            self.services.note_answered(event.call, event.at_s)
 
     def _is_composed(self, delivery: str) -> bool:
         row = self.completions.get(delivery.removeprefix(completion_delivery("")))
@@ -369,9 +374,12 @@ class Registry:
 
     def _tried(self, event: work.DeliveryEnded) -> None:
         row = self._sought(event)
-        if row.state is not DeliveryState.DUE or row.trying != event.part:
-            raise IllegalTransition(state=row.state, event=event.kind)
         result = SendResult(event.result)
+        if not event.part and result is SendResult.TAKEN and self._is_composed(row.id) and row.is_unsent:
+            self._store(row.told(event.why))
+            return
+        if row.state is not DeliveryState.DUE or row.trying != event.part or not event.part:
+            raise IllegalTransition(state=row.state, event=event.kind)
         row = attrs.evolve(row, trying=0, tried_s=event.at_s, wait_s=event.wait_s, why=event.why)
         if result is SendResult.TAKEN:
             row = attrs.evolve(row, taken=(*row.taken, event.part), tries=0, result=None)

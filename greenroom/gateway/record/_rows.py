@@ -14,10 +14,12 @@ from greenroom.gateway.record._machines import (
     DELIVERY_ENDS,
     WORDS,
     DeliveryState,
+    DeliveryStep,
     EndCause,
     EndWords,
     SendResult,
     SessionState,
+    step_delivery,
 )
 from greenroom.tasks import TERMINAL, TaskState
 
@@ -47,6 +49,16 @@ class SessionRow:
     archived_s: float = 0.0
     transcript: str = ""
     """Name of its transcript in the archive."""
+    former_id: str = ""
+    """Id of the run folder that it had before its last reset."""
+    former_transcript: str = ""
+    """Name of the transcript there in the archive."""
+
+    def with_folder(self, session_id: str, former_transcript: str, at_s: float) -> SessionRow:
+        """Return the row with a new run folder."""
+        return attrs.evolve(
+            self, session_id=session_id, used_s=at_s, former_id=self.session_id, former_transcript=former_transcript
+        )
 
 
 @final
@@ -144,6 +156,15 @@ class Delivery:
         """True if nothing remains to be done for it."""
         return self.state in DELIVERY_ENDS
 
+    @property
+    def is_unsent(self) -> bool:
+        """True if it was never due."""
+        return self.state in {DeliveryState.NONE, DeliveryState.COMPOSING}
+
+    def told(self, why: str) -> Delivery:
+        """Return it as settled although no channel gets it."""
+        return attrs.evolve(self, state=step_delivery(self.state, DeliveryStep.DELIVER), why=why)
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -179,7 +200,9 @@ class Pairing:
     account: str = ""
     sender: str
     digest: str = ""
-    """Digest of the code; empty once it is approved."""
+    """Digest of the code."""
+    item: str = ""
+    """Id of the message that asked for it, or of the one that approved it."""
     asked_s: float = 0.0
     expires_s: float = 0.0
     is_approved: bool = False

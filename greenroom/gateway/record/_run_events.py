@@ -203,6 +203,8 @@ class DeliveryDue(_DeliveryEvent):
     """The text; empty for a completion."""
     who: str = ""
     """Who asked for another try."""
+    call: str = ""
+    """Id of the message that it answers: that is done, and does nothing if it comes in again. Empty for none."""
 
 
 @final
@@ -230,7 +232,7 @@ class DeliveryEnded(_DeliveryEvent):
     kind: ClassVar[str] = "delivery.ended"
 
     part: int
-    """Its number."""
+    """Its number; 0 if no channel gets the text, because the requester's session has it or has told it."""
     result: Annotated[str, OneOf(*SendResult)]
     """The result."""
     why: str = ""

@@ -20,6 +20,8 @@ ANSWER_S: Final = 24 * 3600.0
 """How long a call is remembered."""
 CLOCK_CORRECTION_S: Final = 86_400.0
 """The step back from which a clock counts as corrected; after a smaller one no time of a job comes again."""
+CHAT_CALLS: Final = "chat"
+"""The token under which messages of chats are remembered that were carried out or answered at once."""
 RowT = TypeVar("RowT")
 
 
@@ -77,6 +79,7 @@ class ServiceState:
             account=event.account,
             sender=event.sender,
             digest=event.digest,
+            item=event.item,
             asked_s=event.at_s,
             expires_s=event.expires_s,
         )
@@ -84,7 +87,7 @@ class ServiceState:
     def _approve(self, event: gateway.PairingApproved) -> None:
         people = self.pairings.get(event.channel, {}).get(event.account, {})
         row = found_row(people, event.sender, event)
-        people[event.sender] = attrs.evolve(row, digest="", is_approved=True)
+        people[event.sender] = attrs.evolve(row, is_approved=True, item=event.item)
 
     def _remove_pairing(self, event: gateway.PairingRemoved) -> None:
         people = self.pairings.get(event.channel, {}).get(event.account, {})
@@ -137,15 +140,25 @@ class ServiceState:
         self.jobs[event.job] = row
 
     def _done(self, event: gateway.RpcDone) -> None:
-        calls = self.answers.setdefault(event.token, {})
-        if event.key in calls and event.at_s - calls[event.key].at_s <= ANSWER_S:
+        known = self.answers.get(event.token, {}).get(event.key)
+        if known is not None and event.at_s - known.at_s <= ANSWER_S:
             raise IllegalTransition(state="done", event=event.kind)
-        calls.pop(event.key, None)
-        calls[event.key] = AnsweredCall(digest=event.digest, at_s=event.at_s, answer=event.answer)
-        for key in list(calls):
-            if len(calls) <= MAX_ANSWERS and event.at_s - calls[key].at_s <= ANSWER_S:
+        done = AnsweredCall(digest=event.digest, at_s=event.at_s, answer=event.answer)
+        self._note_done(event.token, event.key, done)
+
+    def note_answered(self, item: str, at_s: float) -> None:
+        """Remember a message of a chat that was answered at once."""
+        self._note_done(CHAT_CALLS, item, AnsweredCall(digest="", at_s=at_s))
+
+    def _note_done(self, token: str, key: str, done: AnsweredCall) -> None:
+        """Remember a call that is done, and forget the oldest ones."""
+        calls = self.answers.setdefault(token, {})
+        calls.pop(key, None)
+        calls[key] = done
+        for each in list(calls):
+            if len(calls) <= MAX_ANSWERS and done.at_s - calls[each].at_s <= ANSWER_S:
                 break
-            del calls[key]
+            del calls[each]
 
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[ServiceState, Any], None]]] = {
         gateway.ChannelCursor: _cursor,

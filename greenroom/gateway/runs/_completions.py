@@ -8,11 +8,13 @@ template, or the reply of the requester's agent. Rule 3: the requester's session
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, final
 
+import attrs
 import trio
 
 from greenroom.core import GreenroomError, JournalError
@@ -29,15 +31,15 @@ from greenroom.gateway.announce._announcement import (
     stats_line,
 )
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
+from greenroom.gateway.keepers._seams import AsideReply, Keepers, NewInput, PastTurn, TurnEnd
 from greenroom.gateway.record._archive_names import archived_transcript
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import DeliveryState, SendResult
+from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import Completion, Run, completion_delivery
 from greenroom.gateway.record._run_events import (
     CompletionBegan,
     CompletionComposed,
-    DeliveryBegan,
     DeliveryBlocked,
     DeliveryDue,
     DeliveryEnded,
@@ -47,13 +49,15 @@ from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._end_events import reply_routes, reply_text
-from greenroom.gateway.runs._run_ids import announce_item
+from greenroom.gateway.runs._run_ids import announce_item, run_item
 from greenroom.gateway.runs._spawn_plan import agent_of, announce_settings
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.models.budgets import Pricing
 from greenroom.models.budgets._pricing import Price
 from greenroom.tasks import TaskState
 
+MAX_REPLIES: Final = 200
+"""Replies of ended runs that are in memory; others are read from the files of their sessions."""
 ANNOUNCE_S: Final = 60.0
 """Longest announce step, in seconds."""
 ANNOUNCE_REQUESTS: Final = 2
@@ -119,22 +123,20 @@ class Completions:
 
     # --- making and telling ------------------------------------------------------------------------------------------
 
-    async def complete(
-        self, keepers: Keepers, run_id: str, *, said: str = "", requests: Iterable[SpentRequest] = ()
-    ) -> None:
+    async def complete(self, keepers: Keepers, run_id: str, *, past: PastTurn | None = None) -> None:
         """Do what remains for the completion of a run, from where it is on record.
 
         Args:
             keepers: The sessions.
             run_id: The run; it has ended.
-            said: What it had said last, if it did not complete.
-            requests: The requests of its tree.
+            past: What it had said last, if it did not complete, and the requests of its tree; by default they are read from the
+                files of its session, because another process saw its end.
         """
         if run_id in self._working:
             return
         self._working.add(run_id)
         try:
-            await self._compose(keepers, run_id, said, tuple(requests))
+            await self._compose(keepers, run_id, past)
             await self._tell(keepers, run_id)
         except JournalError:
             return  # intake is shut; the next start does the rest
@@ -154,7 +156,7 @@ class Completions:
         is_turn = registry.runs[row.run].announce == "turn" and bool(row.delivery.route)
         return is_turn and row.is_composed and announce_item(row.run) in registry.inbound
 
-    async def _compose(self, keepers: Keepers, run_id: str, said: str, requests: tuple[SpentRequest, ...]) -> None:
+    async def _compose(self, keepers: Keepers, run_id: str, past: PastTurn | None) -> None:
         registry = self._record.registry
         row, run = registry.completions.get(run_id), registry.runs.get(run_id)
         if row is None or run is None or row.is_composed or row.delivery.is_settled:
@@ -165,28 +167,35 @@ class Completions:
                 CompletionComposed(at_s=self._now(), run=run_id, text="", is_skipped=True, why=why)
             )
             return
-        reply = ""
+        reply = AsideReply()
         if has_announce_step(run):
+            is_again = row.delivery.state is DeliveryState.COMPOSING
             await self._record.write(CompletionBegan(at_s=self._now(), run=run_id))
-            reply = await self._ask(keepers, run)
-        if is_skip(reply):
+            reply = await self._ask(keepers, run, is_again=is_again)
+        if past is None:  # with the requests of the announce step
+            past = await keepers.find_turn(run.session, run.session_id, run_item(run.id))
+        else:
+            past = attrs.evolve(past, requests=(*past.requests, *reply.requests))
+        if is_skip(reply.text):
             await self._record.write(
                 CompletionComposed(at_s=self._now(), run=run_id, text="", is_skipped=True, why=SKIP)
             )
             return
-        text = announcement(run, reply=reply, said=said, stats=self._stats(run, requests))
+        text = announcement(run, reply=reply.text, said=past.said, stats=self._stats(run, past.requests))
         await self._record.write(CompletionComposed(at_s=self._now(), run=run_id, text=text))
 
-    async def _ask(self, keepers: Keepers, run: Run) -> str:
-        """Return the sub-agent's summary; empty if there is none in time."""
+    async def _ask(self, keepers: Keepers, run: Run, *, is_again: bool) -> AsideReply:
+        """Return the sub-agent's summary, without a text if there is none in time."""
         assert run.words is not None
         prompt = ANNOUNCE_PROMPT.format(status=run.words.template)
         try:
-            return await keepers.ask_aside(run.session, prompt, within_s=ANNOUNCE_S, max_requests=ANNOUNCE_REQUESTS)
+            return await keepers.ask_aside(
+                run.session, prompt, within_s=ANNOUNCE_S, max_requests=ANNOUNCE_REQUESTS, is_again=is_again
+            )
         except JournalError:
             raise
         except GreenroomError:
-            return ""  # a session that cannot be asked has no summary; the result says so
+            return AsideReply()  # a session that cannot be asked has no summary; the result says so
 
     def _stats(self, run: Run, requests: tuple[SpentRequest, ...]) -> str:
         name = archived_name(run) if run.cleanup == "delete" else TRANSCRIPT
@@ -313,11 +322,8 @@ class Completions:
         values: dict[str, Any] = {"at_s": self._now(), "delivery": completion_delivery(run.id)}
         if not why:
             return [DeliveryDue(**values), DeliveryBlocked(**values, why="it has no route, and its requester is gone")]
-        return [
-            DeliveryDue(**values),
-            DeliveryBegan(**values, part=1, parts=1, key=announce_item(run.id), digest=""),
-            DeliveryEnded(**values, part=1, result=str(SendResult.TAKEN), why=why),
-        ]
+        # One event: a kill between two would leave a text that is due to a chat.
+        return [DeliveryEnded(**values, part=0, result=str(SendResult.TAKEN), why=why)]
 
     def _now(self) -> float:
         return self._clock.wall().timestamp()
@@ -325,4 +331,34 @@ class Completions:
 
 def is_open(row: Completion) -> bool:
     """True if a completion is neither on its way to a channel nor settled nor blocked."""
-    return row.delivery.state in {DeliveryState.NONE, DeliveryState.COMPOSING}
+    return row.delivery.is_unsent
+
+
+@final
+class RunReplies:
+    """The replies of a gateway's runs.
+
+    Args:
+        registry: The registry, which knows the runs.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<RunReplies, {len(self._known)} in memory>"
+
+    def note(self, run: str, reply: str) -> None:
+        """Remember the reply of a run."""
+        self._known[run] = reply
+        if len(self._known) > MAX_REPLIES:
+            self._known.popitem(last=False)
+
+    async def of(self, run: str, keepers: Keepers) -> str:
+        """Return the reply of a run; empty for one that did not complete, or was forgotten."""
+        known = self._registry.run(run)
+        if run not in self._known and known is not None and known.state is TaskState.COMPLETED:
+            past = await keepers.find_turn(known.session, known.session_id, run_item(run))
+            self.note(run, past.said)
+        return self._known.get(run, "")

@@ -101,6 +101,7 @@ class Deliveries:
         self._clock = clock
         self._nursery = nursery
         self._queues: dict[_RouteName, _RouteQueue] = {}
+        self._is_held = False
         self.on_settled: OnSettled = lambda _: None
         """Set by the one who archives sessions once their results are delivered."""
 
@@ -147,9 +148,28 @@ class Deliveries:
         Raises:
             JournalError: It cannot be put on record.
         """
+        return await self._post(route, text, key, call="")
+
+    async def answer(self, route: ChatRoute, text: str, item: str) -> str:
+        """Send the answer to a message that begins no turn, and return the id of its delivery.
+
+        When this returns, it is durable, and with it that the message is done: one event says both, so that no kill leaves a
+        message that was carried out without its answer, or answers it twice.
+
+        Args:
+            route: Where it goes.
+            text: The text.
+            item: Id of the message.
+
+        Raises:
+            JournalError: It cannot be put on record.
+        """
+        return await self._post(route, text, item, call=item)
+
+    async def _post(self, route: ChatRoute, text: str, key: str, *, call: str) -> str:
         id_ = f"post:{key}"
         if self._record.registry.delivery(id_) is None:
-            event = DeliveryDue(at_s=self._now(), delivery=id_, route=route.to_json(), text=text)
+            event = DeliveryDue(at_s=self._now(), delivery=id_, route=route.to_json(), text=text, call=call)
             await self._record.write(event)
             self.take_up(id_)
         return id_
@@ -210,15 +230,20 @@ class Deliveries:
             if isinstance(plan_delivery(row, self._now(), repeats_unknown=False), DismissDelivery):
                 await self.dismiss(row.id, "gateway")
 
+    def hold(self) -> None:
+        """Send nothing before `look`: until the plan of a start is carried out, a try on record is one of an earlier process."""
+        self._is_held = True
+
     def look(self) -> None:
         """Take up everything that is due."""
+        self._is_held = False
         for row in self.list():
             self.take_up(row.id)
 
     def take_up(self, id_: str) -> None:
         """Put a delivery into the queue of its route if it is due, and not in it."""
         row = self._record.registry.delivery(id_)
-        if row is None or row.state is not DeliveryState.DUE:
+        if self._is_held or row is None or row.state is not DeliveryState.DUE:
             return
         name = route_name(row.route)
         queue = self._queues.get(name)
@@ -280,7 +305,7 @@ class Deliveries:
                 result = SendResult.TAKEN if answer is WasSent.YES else SendResult.FAILED
                 values: dict[str, Any] = {"at_s": self._now(), "delivery": row.id, "part": part}
                 key, note = part_key(row.id, part), "the channel was asked"
-                await self._record.write(
+                await self._record.report(
                     DeliveryBegan(**values, parts=row.parts, key=key, digest=digest_of(texts[part - 1])),
                     DeliveryEnded(**values, result=str(result), why=note),
                 )
@@ -305,7 +330,8 @@ class Deliveries:
         text, key = texts[part - 1], part_key(row.id, part)
         digest = digest_of(text)
         began = DeliveryBegan(at_s=self._now(), delivery=row.id, part=part, parts=len(texts), key=key, digest=digest)
-        await self._record.write(began)
+        self._record.journal.check_open()
+        await self._record.report(began)
         outbound = Outbound(route=route, key=key, text=text, part=part, parts=len(texts))
         receipt = await send_part(channel, outbound)
         ended = DeliveryEnded(
@@ -316,7 +342,7 @@ class Deliveries:
             why=receipt.why,
             wait_s=receipt.wait_s,
         )
-        await self._record.write(ended)
+        await self._record.report(ended)
 
     def _repeats_unknown(self, row: Delivery, channel: Channel) -> bool:
         return channel.traits.takes_keys or self.on_unknown(row) is OnUnknown.AGAIN

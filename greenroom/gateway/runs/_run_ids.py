@@ -20,6 +20,11 @@ def announce_item(run: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"announce:{run}"))
 
 
+def run_of_item(item: str) -> str:
+    """Return the id of the run that a message with a command begins, the same if it comes in again; empty for no message."""
+    return str(uuid.uuid5(_NAMESPACE, f"command:{item}")) if item else ""
+
+
 def new_id(ids: Ids) -> str:
     """Return a new UUID."""
     return str(uuid.UUID(int=ids.bits(128), version=4))

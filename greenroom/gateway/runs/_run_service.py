@@ -11,7 +11,6 @@ only look. Rule 3: a limit of time counts work only. Rule 4: a run counts as sto
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -23,9 +22,8 @@ import trio
 from greenroom.core import GreenroomError, JournalError
 from greenroom.core.ports import Ports
 from greenroom.gateway._gateway_errors import Conflict, NotFound
-from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import Keepers, NewInput, TurnEnd
+from greenroom.gateway.keepers._seams import Keepers, NewInput, PastTurn, TurnEnd
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
@@ -43,7 +41,7 @@ from greenroom.gateway.record._run_events import (
 from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey, child_key
 from greenroom.gateway.runs._archive_clock import SWEEP_S, ArchiveClock
-from greenroom.gateway.runs._completions import Completions, is_open
+from greenroom.gateway.runs._completions import Completions, RunReplies, is_open
 from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._end_events import end_events, revoking_events
 from greenroom.gateway.runs._run_ids import new_id, run_item
@@ -55,8 +53,7 @@ from greenroom.tasks import TaskState
 
 SPAWN_S: Final = 10.0
 """Longest wait of a spawn for the record, in seconds."""
-MAX_REPLIES: Final = 200
-"""Replies of ended runs that are remembered for callers that wait."""
+_NOTHING: Final = PastTurn()
 
 
 @final
@@ -92,7 +89,7 @@ class Runs:
         self._ends: dict[str, trio.Event] = {}
         """Set at the end of a run that somebody waits for."""
         self._limits = RunLimits()
-        self._replies: OrderedDict[str, str] = OrderedDict()
+        self._replies = RunReplies(record.registry)
 
     def __repr__(self) -> str:
         return f"<Runs, {len(self._by_item)} that have not ended>"
@@ -257,9 +254,9 @@ class Runs:
             raise NotFound(f"unknown run {run!r}")
         return found
 
-    def reply_of(self, run: str) -> str:
-        """Return what a run that completed has said last, if it ended lately; else an empty text."""
-        return self._replies.get(run, "")
+    async def reply_of(self, run: str) -> str:
+        """Return what a run that completed has said last; empty for any other one, and for one that was forgotten."""
+        return await self._replies.of(run, self.keepers)
 
     async def wait(self, run: str, timeout_s: float) -> Run:
         """Return a run when it has ended, or after `timeout_s` seconds as it is then. The run goes on whatever the wait does.
@@ -275,23 +272,23 @@ class Runs:
 
     # --- stopping ----------------------------------------------------------------------------------------------------
 
-    async def stop(self, target: str, who: str) -> Stopped:
-        """Stop a run, or all that a session asked for, and return when each has ended or has been given up on.
+    async def stop(self, target: str | Sequence[str], who: str) -> Stopped:
+        """Stop runs side by side, or all that a session asked for; return when each has ended or has been given up on.
 
         What a run has started in turn is stopped with it.
 
         Args:
-            target: Id of a run, or the key of a session.
+            target: Id of a run, or ids of several, or the key of a session.
             who: Who asks, for the record.
 
         Raises:
-            NotFound: The run is unknown.
+            NotFound: A run is unknown; then none is stopped.
         """
-        first, session = list[Run](), target
-        if target not in self._registry.sessions:
-            first.append(self.info(target))
-            session = first[0].session if SessionKey.parse(first[0].session).is_child else ""
-        return await stop_tree(self._record, self.keepers, first, session, who, self._end_withdrawn)
+        first, sessions = list[Run](), [target] if isinstance(target, str) else []
+        if not isinstance(target, str) or target not in self._registry.sessions:
+            first = [self.info(run) for run in ([target] if isinstance(target, str) else target)]
+            sessions = [run.session for run in first if SessionKey.parse(run.session).is_child]
+        return await stop_tree(self._record, self.keepers, first, sessions, who, self._end_withdrawn)
 
     async def _end_withdrawn(self, run: Run, cause: EndCause, who: str) -> None:
         """Record the end of a run of which no turn is left that could report it."""
@@ -309,13 +306,13 @@ class Runs:
         """Record that runs wait for a place."""
         runs = [run for run in self._runs_of(items) if run.state is TaskState.PENDING or run.is_cut]
         if runs:
-            await self._record.write(*(RunQueued(at_s=self._now(), run=run.id, lane=lane) for run in runs))
+            await self._record.report(*(RunQueued(at_s=self._now(), run=run.id, lane=lane) for run in runs))
 
     async def turn_began(self, session: str, items: tuple[str, ...]) -> None:
         """Record that runs work, and start their limits."""
         runs = [run for run in self._runs_of(items) if run.state is TaskState.PENDING or run.is_cut]
         if runs:
-            await self._record.write(*(RunBegan(at_s=self._now(), run=run.id) for run in runs))
+            await self._record.report(*(RunBegan(at_s=self._now(), run=run.id) for run in runs))
         for run in runs:
             if run.limit_s:
                 self._start(self._limits.watch, run.id, max(0.0, run.limit_s - run.spent_s), self._time_out)
@@ -336,17 +333,16 @@ class Runs:
             if item in self._registry.inbound
         ]
         if events or told or replies or settled:
-            await self._record.write(*events, *told, *replies, *settled)
+            # Replies before what says that they were given: a kill in between has the keeper report this end again.
+            await self._record.report(*events, *replies, *told, *settled)
         for due in (*told, *replies):
             if isinstance(due, DeliveryDue):
                 self._deliveries.take_up(due.delivery)
                 self._on_settled(due.delivery)
         for run in runs:
             if end.state is TaskState.COMPLETED:
-                self._replies[run.id] = end.reply
-                if len(self._replies) > MAX_REPLIES:
-                    self._replies.popitem(last=False)
-            self._after_end(run.id, end.said, end.requests)
+                self._replies.note(run.id, end.reply)
+            self._after_end(run.id, PastTurn(end.said, end.requests))
 
     def _runs_of(self, items: Iterable[str]) -> list[Run]:
         """Return the runs that items begin and that have not ended."""
@@ -366,7 +362,7 @@ class Runs:
             run, state=state, cause=cause, who=who, error=error, archive_minutes=minutes, now_s=self._now()
         )
 
-    def _after_end(self, run_id: str, said: str = "", requests: tuple[SpentRequest, ...] = ()) -> None:
+    def _after_end(self, run_id: str, past: PastTurn = _NOTHING) -> None:
         """Wake what waits for the end of a run, and begin its announcement."""
         self._by_item.pop(run_item(run_id), None)
         ended = self._ends.pop(run_id, None)
@@ -375,12 +371,12 @@ class Runs:
         self._limits.end(run_id)
         row = self._registry.completions.get(run_id)
         if row is not None and is_open(row):
-            self._start(self._complete, run_id, said, requests)
+            self._start(self._complete, run_id, past)
         else:
             self._on_settled(COMPLETION + run_id)
 
-    async def _complete(self, run_id: str, said: str = "", requests: tuple[SpentRequest, ...] = ()) -> None:
-        await self._completions.complete(self.keepers, run_id, said=said, requests=requests)
+    async def _complete(self, run_id: str, past: PastTurn | None = None) -> None:
+        await self._completions.complete(self.keepers, run_id, past=past)
         self._on_settled(COMPLETION + run_id)
 
     async def _time_out(self, run_id: str) -> None:
@@ -398,6 +394,7 @@ class Runs:
             with suppress(JournalError):
                 await self._archive.sweep()
                 await self._deliveries.sweep()
+            self._deliveries.look()
             self._completions.remember()
             for run_id in self._completions.waiting():
                 self._start(self._complete, run_id)

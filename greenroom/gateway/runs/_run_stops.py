@@ -6,7 +6,7 @@ it, also what it starts meanwhile. Rule 3: a limit is watched only while its run
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -42,10 +42,10 @@ class Stopped:
     """Runs that had ended already."""
 
 
-def runs_below(registry: Registry, session: str) -> list[Run]:
-    """Return the runs of sub-agents that a session has asked for, and those that these have asked for; the nearest first."""
+def runs_below(registry: Registry, asking: Iterable[str]) -> list[Run]:
+    """Return the runs of sub-agents that sessions have asked for, and those that these have asked for; the nearest first."""
     found: list[Run] = []
-    sessions = [session]
+    sessions = list(dict.fromkeys(asking))
     for key in sessions:
         runs = [run for run in registry.runs_of(key) if run.announce != "none"]
         found += runs
@@ -57,17 +57,17 @@ async def stop_tree(
     record: GatewayRecord,
     keepers: Keepers,
     first: Sequence[Run],
-    session: str,
+    sessions: Sequence[str],
     who: str,
     end_withdrawn: EndWithdrawn,
 ) -> Stopped:
-    """Stop runs, and all that a session and its sub-agents have started, until nothing is left that was not tried.
+    """Stop runs, and all that sessions and their sub-agents have started, until nothing is left that was not tried.
 
     Args:
         record: The gateway's journal.
         keepers: The sessions.
         first: The runs.
-        session: Key of the session; empty for none.
+        sessions: Keys of the sessions.
         who: Who asks, for the record.
         end_withdrawn: Records the end of a run of which no turn is left.
     """
@@ -81,8 +81,8 @@ async def stop_tree(
         (stopped if is_ended else failed).append(run.id)
 
     while True:
-        below = runs_below(record.registry, session) if session else []
-        runs = [run for run in (*first, *below) if run.id not in tried and not run.is_ended]
+        below = {run.id: run for run in (*first, *runs_below(record.registry, sessions))}
+        runs = [run for run in below.values() if run.id not in tried and not run.is_ended]
         if not runs:
             return Stopped(stopped=tuple(stopped), failed=tuple(failed), ended_before=ended_before)
         tried |= {run.id for run in runs}

@@ -115,7 +115,7 @@ async def send(
     if not run.is_ended:
         return answer(**fields, status="timeout", error=f"no reply within {wait_s:g} s; the run goes on")
     if run.state is TaskState.COMPLETED:
-        return answer(**fields, status="ok", reply=runs.reply_of(run.id))
+        return answer(**fields, status="ok", reply=await runs.reply_of(run.id))
     words = run.words
     assert words is not None
     return answer(**fields, status="error", error=run.error or words.listed)

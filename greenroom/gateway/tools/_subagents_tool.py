@@ -48,7 +48,7 @@ def subagents_tool(caller: SessionKey, runs: Runs, view: SessionView) -> Gateway
             recentMinutes: For `list`: how long ago a run may have ended, by default 30 minutes.
         """
         if action == "list":
-            return listed(caller, runs, view, recentMinutes or RECENT_MINUTES)
+            return await listed(caller, runs, view, recentMinutes or RECENT_MINUTES)
         ids = list(dict.fromkeys(runIds or ()))
         if not ids or len(ids) > MAX_WAITED:
             return refused("error", f"runIds must name 1 to {MAX_WAITED} runs, got {len(ids)}", action=action)
@@ -80,13 +80,13 @@ def described_run(run: Run, now_s: float, reply: str = "") -> dict[str, Any]:
     return row
 
 
-def listed(caller: SessionKey, runs: Runs, view: SessionView, minutes: float) -> str:
+async def listed(caller: SessionKey, runs: Runs, view: SessionView, minutes: float) -> str:
     """Return the answer of `list`: what has not ended, and what ended lately."""
     now_s = view.now_s()
     known = runs.list_for(str(caller))
     active = [run for run in known if not run.is_ended]
     recent = [run for run in known if run.is_ended and now_s - run.ended_s <= minutes * 60]
-    rows = {run.id: described_run(run, now_s, runs.reply_of(run.id)) for run in (*active, *recent)}
+    rows = {run.id: described_run(run, now_s, await runs.reply_of(run.id)) for run in (*active, *recent)}
     lines = [f"{len(active)} active, {len(recent)} ended in the last {minutes:g} minutes"]
     lines += [
         f"{at}. {rows[run.id]['status']} | {run.shown} | {rows[run.id]['runtime']} | {run.id[:8]} | {run.session}"
@@ -147,7 +147,7 @@ async def waited(caller: SessionKey, runs: Runs, view: SessionView, ids: list[st
     except WaitsInCircle as error:
         return refused("error", str(error), action="wait")
     now_s = view.now_s()
-    rows = [described_run(runs.info(id_), now_s, runs.reply_of(id_)) for id_ in ids]
+    rows = [described_run(runs.info(id_), now_s, await runs.reply_of(id_)) for id_ in ids]
     return answer(status="ok", action="wait", reason=reason, runs=rows)
 
 

@@ -55,16 +55,19 @@ class PairingPlan:
     reason: str
 
 
-def plan_pairing(people: Mapping[str, Pairing], sender: str, now_s: float) -> PairingPlan:
+def plan_pairing(people: Mapping[str, Pairing], sender: str, now_s: float, item: str = "") -> PairingPlan:
     """Return what a stranger gets.
 
     Args:
         people: The pairings of the account.
         sender: Id of the stranger.
         now_s: The wall clock.
+        item: Id of the message; it gets a new code if it asked for the open one, which was lost before it was sent.
     """
     expired = tuple(name for name, row in people.items() if not row.is_approved and not _is_open(row, now_s))
     open_names = {name for name, row in people.items() if not row.is_approved} - set(expired)
+    if item and sender in open_names and people[sender].item == item:
+        return PairingPlan(gives_code=True, expired=expired, reason="gets a code in place of one that was not sent")
     if sender in open_names:
         return PairingPlan(gives_code=False, expired=expired, reason="has a code already")
     if len(open_names) >= MAX_OPEN:
@@ -124,15 +127,19 @@ class PairingDesk:
     wall: Callable[[], float]
     _wrong: deque[float] = attrs.field(factory=lambda: deque(maxlen=WRONG_CODES), init=False)
 
-    async def ask(self, channel: str, account: str, sender: str) -> str:
+    async def ask(self, channel: str, account: str, sender: str, item: str = "") -> str:
         """Return a new code for a stranger, when it is on record; empty if none is given.
+
+        Args:
+            channel, account, sender: The stranger.
+            item: Id of the message; the caller knows that no code was sent for it.
 
         Raises:
             JournalError: It cannot be recorded.
         """
         now_s = self.wall()
         people = self.record.registry.services.pairings.get(channel, {}).get(account, {})
-        plan = plan_pairing(people, sender, now_s)
+        plan = plan_pairing(people, sender, now_s, item)
         if not plan.gives_code:
             return ""
         gone = [
@@ -146,24 +153,26 @@ class PairingDesk:
             sender=sender,
             digest=code_digest(code, channel=channel, account=account, sender=sender),
             expires_s=now_s + CODE_S,
+            item=item,
         )
         await self.record.write(*gone, asked)
         return code
 
-    async def approve(self, code: str, *, who: str) -> tuple[PairingResult, Pairing | None]:
+    async def approve(self, code: str, *, who: str, item: str = "") -> tuple[PairingResult, Pairing | None]:
         """Pair the person with that code, for direct messages of that account; return the person, when it is on record.
 
         Args:
             code: The code; case and spaces do not count.
             who: Who approves.
+            item: Id of the message with the command; if it comes in again, it has the same result. Empty for a client.
 
         Raises:
             JournalError: It cannot be recorded.
         """
-        result, row = self._find(code)
-        if row is not None:
+        result, row = self._find(code, item)
+        if row is not None and not row.is_approved:
             event = PairingApproved(
-                at_s=self.wall(), channel=row.channel, account=row.account, sender=row.sender, who=who
+                at_s=self.wall(), channel=row.channel, account=row.account, sender=row.sender, who=who, item=item
             )
             await self.record.write(event)
         return result, row
@@ -189,13 +198,15 @@ class PairingDesk:
         )
         return True
 
-    def _find(self, code: str) -> tuple[PairingResult, Pairing | None]:
+    def _find(self, code: str, item: str = "") -> tuple[PairingResult, Pairing | None]:
         now_s = self.wall()
         is_paused = len(self._wrong) == WRONG_CODES and self._wrong[-1] - self._wrong[0] <= WRONG_S
         if is_paused and 0 <= now_s - self._wrong[-1] < WRONG_S:
             return PairingResult.PAUSED, None
         found = None
-        for row in open_codes(self.record.registry.services.pairings, now_s):
+        for row in all_pairings(self.record.registry.services.pairings):
+            if not _is_open(row, now_s) or (row.is_approved and row.item != (item or None)):
+                continue
             digest = code_digest(code, channel=row.channel, account=row.account, sender=row.sender)
             if hmac.compare_digest(digest, row.digest):
                 found = row

@@ -25,6 +25,7 @@ from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_events import RpcDone
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._run_events import InboundRefused
+from greenroom.gateway.record._service_state import CHAT_CALLS
 from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._chat_admission import AdmissionAction, ChatAdmission, decide, well_formed
@@ -40,8 +41,6 @@ COMMAND_KNOWN_S: Final = 24 * 3600.0
 """Seconds for which it is known that a command was carried out; an older one is refused."""
 MAX_SENDERS: Final = 2_000
 """Inputs whose senders are remembered."""
-COMMAND_CALLS: Final = "chat"
-"""The name under which commands of chats are recorded as calls that are done."""
 
 
 @final
@@ -54,12 +53,16 @@ class CommandCaller:
     """Its name on record: `channel:id`, or the name of a token."""
     route: ChatRoute | None = None
     """The chat that the command came from; None for a client."""
+    item: str = ""
+    """Id of the message with the command, or of the client's call: the same if it comes in again."""
 
 
 RunCommand: TypeAlias = Callable[[SessionKey, str, CommandCaller], Awaitable[str]]
 """Carries out a command of a chat and returns the answer; empty for none. It raises nothing but `JournalError`."""
-Post: TypeAlias = Callable[[ChatRoute, str, str], Awaitable[object]]
-"""Sends a text to a chat; called with the route, the text, and an id that is the same for the same text. Returns when it is on record."""
+Answer: TypeAlias = Callable[[ChatRoute, str, str], Awaitable[object]]
+"""Sends the answer to a message, and records that the message is done; called with the route, the text, and the message's id. Returns
+when it is on record.
+"""
 
 
 def item_id(inbound: Inbound) -> str:
@@ -112,7 +115,7 @@ class Reception:
         context: The context of groups.
         pairing: Pairing of strangers.
         run_command: Carries out commands.
-        post: Sends notices and answers.
+        answer: Answers messages that begin no turn.
         wall: Returns the wall clock, in seconds since 1970.
     """
 
@@ -122,7 +125,7 @@ class Reception:
     context: GroupContext
     pairing: PairingDesk
     run_command: RunCommand
-    post: Post
+    answer: Answer
     wall: Callable[[], float]
     senders: TurnSenders = attrs.field(factory=TurnSenders)
     limits: ChatLimits = attrs.field(factory=ChatLimits)
@@ -141,6 +144,7 @@ class Reception:
         Raises:
             JournalError: It cannot be stored: do not acknowledge it.
         """
+        self.record.journal.check_open()  # before anything is counted: it comes in again until it is taken
         config = self.config()
         admission = decide(config, self.record.registry.services.pairings, inbound)
         if admission.is_kept and (why := self._too_old(inbound, admission)):
@@ -167,11 +171,13 @@ class Reception:
     async def _begin(self, config: GatewayConfig, inbound: Inbound, admission: ChatAdmission) -> ChatAdmission:
         assert admission.key is not None
         key, item = admission.key, item_id(inbound)
-        if item in self.record.registry.inbound:
-            return admission  # it waits already
-        if not await self._within_limits(config, inbound, key):
+        if self._is_done(item):
+            return admission  # it was turned away, and came again
+        is_known = item in self.record.registry.inbound  # it waits already, or its record was refused by the disk
+        if not is_known and not await self._within_limits(config, inbound, key):
             return _as_refused(admission, "too many messages")
-        kept = await self.context.read(key) if inbound.route.kind is not PeerKind.DIRECT else ()
+        is_direct = inbound.route.kind is PeerKind.DIRECT
+        kept = () if is_direct or is_known else await self.context.read(key)
         route = attrs.evolve(inbound.route, answers="")  # answers to messages of one chat may be merged
         new = NewInput(
             id=item,
@@ -219,24 +225,27 @@ class Reception:
             return
         ended = self._commands[item] = trio.Event()
         try:
-            caller = CommandCaller(kind=admission.kind, who=_who(inbound), route=inbound.route)
+            caller = CommandCaller(kind=admission.kind, who=_who(inbound), route=inbound.route, item=item)
             answer = await self.run_command(admission.key, text, caller)
-            # On record before its answer is sent: it is carried out once, even if that leaves it without an answer.
-            await self.record.write(RpcDone(at_s=self.wall(), token=COMMAND_CALLS, key=item, digest=""))
+            # After a kill in between it is carried out again; no command does more the second time than the first.
+            if answer:
+                await self.answer(inbound.route, answer, item)
+            else:
+                await self.record.write(RpcDone(at_s=self.wall(), token=CHAT_CALLS, key=item, digest=""))
         finally:
             del self._commands[item]
             ended.set()
-        if answer:
-            await self.post(inbound.route, answer, item)
 
     def _is_done(self, item: str) -> bool:
-        return self.record.registry.services.answer(COMMAND_CALLS, item, self.wall()) is not None
+        return self.record.registry.services.answer(CHAT_CALLS, item, self.wall()) is not None
 
     async def _pair(self, inbound: Inbound) -> None:
-        route = inbound.route
-        code = await self.pairing.ask(route.channel, route.account, inbound.sender.id)
+        route, item = inbound.route, item_id(inbound)
+        if self._is_done(item):
+            return  # its code is on its way, and it came again
+        code = await self.pairing.ask(route.channel, route.account, inbound.sender.id, item)
         if code:
-            await self.post(route, pairing_text(code), _uuid("pairing", item_id(inbound), code))
+            await self.answer(route, pairing_text(code), item)
         self._refuse(inbound, "not paired yet" if not code else "not paired yet; it got a code")
 
     # --- what is refused ---------------------------------------------------------------------------------------------
@@ -284,7 +293,7 @@ class Reception:
     async def _turn_away(self, inbound: Inbound, text: str, reason: str) -> None:
         """Refuse a message, and tell its chat."""
         self._refuse(inbound, reason)
-        await self.post(inbound.route, text, _uuid("refused", item_id(inbound)))
+        await self.answer(inbound.route, text, item_id(inbound))
 
     def _refuse(self, inbound: Inbound, reason: str) -> None:
         now_s = self.wall()

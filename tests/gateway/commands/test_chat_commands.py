@@ -78,8 +78,10 @@ class Host:
         is_known = self.receipt in {AnswerReceipt.TAKEN, AnswerReceipt.LATE}
         return self.receipt, QuestionEnd(question=QUESTION, answer=answer, who="a tab") if is_known else None
 
-    async def change_pairing(self, step: steps.ChangePairing, who: str) -> tuple[PairingResult, Pairing | None]:
-        await self._note("change_pairing", step.verb, step.code or f"{step.channel}:{step.sender}", who)
+    async def change_pairing(
+        self, step: steps.ChangePairing, caller: CommandCaller
+    ) -> tuple[PairingResult, Pairing | None]:
+        await self._note("change_pairing", step.verb, step.code or f"{step.channel}:{step.sender}", caller.who)
         return PairingResult.DONE, Pairing(channel="irc", account="default", sender="eve")
 
     def commands(self) -> ChatCommands:

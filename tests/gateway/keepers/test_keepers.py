@@ -172,7 +172,7 @@ async def test_a_turn_aside_is_offered_its_tools_and_refused_them(tmp_path: Path
         await gateway.say("Work.", uuid(1))
         await gateway.watcher.wait_ends(1)
 
-        said = await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2)
+        said = (await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2)).text
 
         assert said == "Summary."
         assert offered == [["look"]] * 3
@@ -192,13 +192,13 @@ async def test_a_turn_aside_ends_at_its_limits(tmp_path: Path, autojump_clock: M
     async with opened(tmp_path, ["Found.", *calls[:2], ScriptStep(answer=calls[2], wait_s=1)], tools=[look]) as gateway:
         await gateway.say("Work.", uuid(1))
         await gateway.watcher.wait_ends(1)
-        assert await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2) == ""
+        assert not (await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2)).text
 
     async with opened(tmp_path / "slow", lambda _: "Late.", wait_s=100) as gateway:
         await gateway.say("Work.", uuid(1))
         await gateway.watcher.wait_ends(1)
         start = trio.current_time()
-        assert await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2) == ""
+        assert not (await gateway.keepers.ask_aside(str(MAIN), "Summarize.", within_s=60, max_requests=2)).text
         assert trio.current_time() - start == pytest.approx(60, abs=0.1)
         await gateway.say("More.", uuid(2))
         await gateway.watcher.wait_ends(2)

@@ -48,6 +48,23 @@ async def test_a_reset_waits_for_the_turn_and_begins_an_empty_conversation(
         assert transcripts(gateway) == ["main.jsonl", "main.jsonl.deleted.2026-01-01T00-00-10.000Z"]
 
 
+async def test_a_reset_is_finished_by_the_next_process_and_changes_nothing_twice(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with opened(tmp_path, lambda _: "Said.") as gateway:
+        await gateway.say("First.", uuid(1))
+        await gateway.watcher.wait_ends(1)
+        id_ = await gateway.keepers.reset(str(MAIN), who="ada")
+        assert await gateway.keepers.reset(str(MAIN), who="ada") == id_
+    (place,) = gateway.state.glob("agents/main/sessions/*/transcripts/main.jsonl.deleted.*")
+    place.rename(place.with_name("main.jsonl"))  # as a kill before the renaming would leave it
+
+    async with opened(tmp_path) as gateway:
+        await gateway.keepers.recover()
+        assert await gateway.keepers.reset(str(MAIN), who="ada") == id_
+        assert transcripts(gateway) == [place.name]
+
+
 async def test_a_patch_counts_from_the_next_turn_and_survives_a_restart(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from greenroom.agents._blocks import LOST_RESULT
+from greenroom.agents._conversation_loader import CONTINUE
+from greenroom.gateway.announce._announcement import NO_REPLY
 from greenroom.models import Call, ModelRequest
 from tests.gateway.process.town import ChatService, Line, Town
 
@@ -80,6 +83,12 @@ SCRIPT: Final = [
 ]
 
 
+SPAWNS: Final = (
+    Call("sessions_spawn", {"task": "count the files", "label": "files"}),
+    Call("sessions_spawn", {"task": "count the lines", "label": "lines", "cleanup": "delete"}),
+)
+
+
 def last_text(request: ModelRequest) -> str:
     """Return the last texts of a request."""
     return "\n".join(str(getattr(block, "text", block)) for block in request.messages[-1].content)
@@ -88,18 +97,23 @@ def last_text(request: ModelRequest) -> str:
 def play(request: ModelRequest) -> Any:
     """Answer by rules that depend on the conversation alone."""
     text = last_text(request)
+    if text.strip() == CONTINUE:
+        return NO_REPLY  # all that the cut turn had read was answered by another one
+    said = re.findall(
+        r"good morning|good night|hello from cid|what did I say before|what did bea say|job: [a-z ]+", text
+    )
+    if said:
+        return f"reply to: {said[-1]}"
     if "Your run has ended" in text:
         return "the summary: 42"
     if "A sub-agent that you started" in text:
         return "my child says 42"
     if "count the files" in text or "count the lines" in text:
         return "I counted: 42"
+    if LOST_RESULT in text:  # of calls that were cut: what has become of them?
+        return [Call("subagents", {"action": "list"})]
+    if "callerIsSubagent" in text:
+        return [call for call in SPAWNS if f'"label": "{call.input["label"]}"' not in text] or "it is on its way"
     if "please count two things" in text:
-        return [
-            Call("sessions_spawn", {"task": "count the files", "label": "files"}),
-            Call("sessions_spawn", {"task": "count the lines", "label": "lines", "cleanup": "delete"}),
-        ]
-    found = re.findall(
-        r"good morning|good night|hello from cid|what did I say before|what did bea say|job: [a-z ]+", text
-    )
-    return f"reply to: {found[-1]}" if found else "it is on its way"
+        return list(SPAWNS)
+    return "it is on its way"

@@ -21,10 +21,11 @@ import trio
 
 from greenroom.core.ports import Ports, SystemDisk
 from greenroom.gateway._gateway import Gateway, open_gateway
+from greenroom.gateway.announce._retry_plan import part_key
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.process._gateway_options import GatewayOptions
-from greenroom.gateway.record._machines import SendResult
+from greenroom.gateway.record._machines import DeliveryState, SendResult
 from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Outbound, PeerKind, Sender, SendReceipt
 from greenroom.models import ModelRequest, PlaybookModel
 from greenroom.store import read_transcript
@@ -59,6 +60,13 @@ class ChatService:
     shown: list[Outbound] = attrs.field(factory=list)
     given: list[str] = attrs.field(factory=list)
     """Keys of all parts that came, also of those that were there already."""
+    on_act: Callable[[str], object] | None = None
+    """Called behind each acknowledgement, and with each text that is shown: before the gateway knows."""
+
+    def note(self, act: str) -> None:
+        """Tell whoever listens about an act."""
+        if self.on_act is not None:
+            self.on_act(f"{self.name} {act}")
 
 
 @final
@@ -79,6 +87,7 @@ class MemoryChannel:
             while self.service.acknowledged < len(self.service.said):
                 await host.hear(self.service.said[self.service.acknowledged])
                 self.service.acknowledged += 1
+                self.service.note("acknowledged")
             await self.news.wait()
 
     async def send(self, part: Outbound) -> SendReceipt:
@@ -86,6 +95,7 @@ class MemoryChannel:
         self.service.given.append(part.key)
         if not (self.service.takes_keys and part.key in {each.key for each in self.service.shown}):
             self.service.shown.append(part)
+            self.service.note("shown")
         await trio.sleep(0.01)
         return SendReceipt(result=SendResult.TAKEN)
 
@@ -129,6 +139,8 @@ class Town:
     now_s: float = 0.0
     """Seconds since the day began."""
     next_line: int = 0
+    decided: list[str] = attrs.field(factory=list)
+    """Why texts were blocked of which an operator has looked into the chat, and then sent them again or not."""
 
     @property
     def state(self) -> Path:
@@ -137,7 +149,7 @@ class Town:
     def copy(self, to: Path, now_s: float) -> Town:
         """Return what is left if the process is killed now."""
         shutil.copytree(self.folder, to)
-        services = copy.deepcopy(self.services)
+        services = {name: copy.deepcopy(attrs.evolve(service, on_act=None)) for name, service in self.services.items()}
         return Town(to, services, self.script, self.play, now_s=now_s, next_line=self.next_line)
 
     # --- looking ------------------------------------------------------------------------------------------------------
@@ -152,9 +164,11 @@ class Town:
 
     def conversation(self, session_id: str) -> list[tuple[str, str]]:
         """Return the texts of people and of the model in a session, in order."""
-        (place,) = self.state.glob(f"agents/*/sessions/{session_id}/transcripts/main*.jsonl*")
+        places = list(self.state.glob(f"agents/*/sessions/{session_id}/transcripts/main*.jsonl*"))
+        assert len(places) <= 1, places
         return [
             (str(line["type"]), plain(text))
+            for place in places
             for line in read_transcript(place)
             if line.get("type") in {"user", "assistant"}
             for text in texts_of(line["message"])
@@ -200,6 +214,7 @@ async def living(
         if on_open is not None:
             on_open(gateway)
         nursery.start_soon(speak, town, channels, clock.offset_s)
+        nursery.start_soon(decide_blocked, town, gateway)
         yield gateway
         nursery.cancel_scope.cancel()
 
@@ -228,6 +243,18 @@ async def speak(town: Town, channels: dict[tuple[str, str], MemoryChannel], offs
         )
 
 
+async def decide_blocked(town: Town, gateway: Gateway) -> None:
+    """Have an operator look for texts that are blocked: those that are not in the chat are sent again."""
+    deliveries = gateway.parts.below.deliveries
+    while True:
+        await trio.sleep(5)
+        for row in [row for row in deliveries.list() if row.state is DeliveryState.BLOCKED]:
+            shown = {part.key for part in town.services[str(row.route["channel"])].shown}
+            decide = deliveries.dismiss if part_key(row.id, 1) in shown else deliveries.retry
+            town.decided.append(row.why)
+            await decide(row.id, "operator")
+
+
 def is_quiet(gateway: Gateway, town: Town) -> bool:
     """True if nothing is left to do: all was said and read, nothing runs, waits or is due."""
     registry = gateway.parts.registry
@@ -236,11 +263,7 @@ def is_quiet(gateway: Gateway, town: Town) -> bool:
         and all(service.acknowledged == len(service.said) for service in town.services.values())
         and not registry.inbound
         and all(run.is_ended for run in registry.runs.values())
-        and all(
-            completion.delivery.is_settled or completion.delivery.blocked_s
-            for completion in registry.completions.values()
-        )
-        and all(row.blocked_s for row in registry.replies.values())
+        and all(row.is_settled for row in registry.deliveries())
         and not any(gateway.parts.keepers.is_busy(key) for key in registry.sessions)
     )
 
@@ -264,20 +287,17 @@ async def wait_quiet(gateway: Gateway, town: Town, *, until_s: float, limit_s: f
     )
 
 
-class Killed(Exception):
-    """The process was killed."""
-
-
 _LINE: Final = re.compile(rb'"ev":"([a-z.]+)"')
 
 
 class RecordingTownDisk:
-    """A disk that calls a function after each line of the gateway's journal."""
+    """A disk that calls a function after each line of the gateway's journal, and if asked to after each append to another file."""
 
-    def __init__(self, journal: Path, on_line: Callable[[str], object]) -> None:
+    def __init__(self, journal: Path, on_line: Callable[[str], object], *, has_others: bool = False) -> None:
         self._disk = SystemDisk(is_durable=False)
         self._journal = journal
         self._on_line = on_line
+        self._has_others = has_others
         self.make_folder = self._disk.make_folder
         self.sync = self._disk.sync
         self.read = self._disk.read
@@ -289,6 +309,8 @@ class RecordingTownDisk:
         """Append; of the gateway's journal line by line."""
         if path != self._journal:
             self._disk.append(path, content)
+            if self._has_others:
+                self._on_line(f"append to {path.name}")
             return
         for line in content.splitlines(keepends=True):
             self._disk.append(path, line)

@@ -54,6 +54,9 @@ def _pool() -> list[GatewayEvent]:
             work.CompletionComposed(at_s=0.0, run=run, text="", is_skipped=True),
         ]
     for delivery in (*(f"run:{run}" for run in RUNS), "reply:1"):
+        found.append(
+            work.DeliveryEnded(at_s=0.0, delivery=delivery, part=0, result="taken", why="told by the requester")
+        )
         found.append(work.DeliveryDue(at_s=0.0, delivery=delivery, session=SESSIONS[0], route=ROUTE, text="t"))
         for part in (1, 2):
             found.append(work.DeliveryBegan(at_s=0.0, delivery=delivery, part=part, parts=2, key="k", digest="d"))

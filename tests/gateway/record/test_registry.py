@@ -41,6 +41,7 @@ from greenroom.gateway.record._run_events import (
     RunBegan,
     RunEnded,
 )
+from greenroom.gateway.record._service_state import CHAT_CALLS
 from greenroom.tasks import TERMINAL, TaskState
 from greenroom.trace import Codec, UnknownEvent
 from tests.gateway.record.histories import HISTORY_POOL, ROUTE, SESSIONS, START, ended, events, histories, registered
@@ -201,6 +202,33 @@ def sent(delivery: str) -> tuple[GatewayEvent, ...]:
         DeliveryBegan(at_s=1e9, delivery=delivery, part=1, parts=1, key="k", digest="d"),
         DeliveryEnded(at_s=1e9, delivery=delivery, part=1, result="taken"),
     )
+
+
+def test_a_result_that_its_requester_has_is_told_by_one_event() -> None:
+    """Between two events a kill would leave a text that is due to a chat."""
+    told = DeliveryEnded(at_s=1e9, delivery=completion_delivery("r1"), part=0, result="taken", why="it was told")
+    registry = Registry().fold_all((*STARTED, ended()))
+    with pytest.raises(IllegalTransition):
+        registry.fold(told)
+
+    registry.fold_all((CompletionComposed(at_s=1e9, run="r1", text="done"), told))
+
+    assert registry.completions["r1"].delivery.state is DeliveryState.DELIVERED
+    with pytest.raises(IllegalTransition):
+        registry.fold(told)
+
+
+def test_a_session_whose_run_was_never_on_record_is_forgotten_at_a_start() -> None:
+    child = SessionMade(at_s=1e9, session="agent:main:subagent:x", session_id="x", spawned_by=SESSIONS[0])
+    registry = Registry().fold_all((*STARTED, child, GatewayBegan(at_s=1e9, process=2)))
+
+    assert set(registry.sessions) == set(SESSIONS)
+
+
+def test_the_answer_to_a_message_says_that_it_is_done() -> None:
+    due = DeliveryDue(at_s=1e9, delivery="post:i1", route=ROUTE, text="done", call="i1")
+
+    assert folded(due).services.answer(CHAT_CALLS, "i1", 1e9) is not None
 
 
 def test_a_run_leaves_with_the_archive_of_its_session() -> None:

@@ -20,7 +20,7 @@ from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
 from greenroom.gateway.config._agents import AgentsConfig, DefaultAgent, DefaultSubagents
 from greenroom.gateway.config._config import GatewayConfig
-from greenroom.gateway.keepers._seams import NewInput, TurnEnd
+from greenroom.gateway.keepers._seams import AsideReply, NewInput, PastTurn, TurnEnd
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record import _gateway_events as gateway
@@ -279,11 +279,17 @@ class FakeKeepers:
                 await trio.sleep(0.01)
         return key not in self.stops
 
-    async def ask_aside(self, key: str, text: str, *, within_s: float, max_requests: int) -> str:
+    async def ask_aside(
+        self, key: str, text: str, *, within_s: float, max_requests: int, is_again: bool = False
+    ) -> AsideReply:
         self.asked.append((key, text))
         with trio.move_on_after(within_s):
-            return await self.aside(key, text)
-        return ""
+            return AsideReply(await self.aside(key, text))
+        return AsideReply()
+
+    async def find_turn(self, session: str, session_id: str, item: str) -> PastTurn:
+        end = self.store.ended.get(session)
+        return PastTurn("" if end is None else end.reply or end.said, self.requests)
 
     async def reset(self, key: str, *, who: str) -> str:
         raise NotImplementedError

@@ -20,6 +20,7 @@ from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import MessagesConfig
 from greenroom.gateway.record._machines import DeliveryState, SendResult
 from greenroom.gateway.record._run_events import DeliveryBegan, DeliveryDue
+from greenroom.gateway.record._service_state import CHAT_CALLS
 from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.runs._deliveries import cut_bytes
 from tests.gateway.runs.fakes import CHAT, FakeChannel, FakeGateway, World, open_fake_gateway
@@ -45,6 +46,22 @@ async def test_failed_tries_are_repeated_with_the_same_key_and_bytes(autojump_cl
         assert gateway.channel.texts == ["hello"]
         assert len({(part.key, part.text) for part in gateway.channel.tried}) == 1
         assert len(gateway.channel.tried) == 3
+
+
+async def test_an_answer_says_that_its_message_is_done_and_is_sent_after_the_recovery(
+    autojump_clock: MockClock,
+) -> None:
+    """While deliveries are held, a try on record is one of an earlier process."""
+    async with open_fake_gateway(World(channel=FakeChannel())) as gateway:
+        gateway.deliveries.hold()
+        await gateway.deliveries.answer(CHAT, "done", "i1")
+        await trio.sleep(60)
+        assert gateway.record.registry.services.answer(CHAT_CALLS, "i1", 0.0) is not None
+        assert gateway.channel.texts == []
+
+        gateway.deliveries.look()
+        await wait_quiet(gateway)
+        assert gateway.channel.texts == ["done"]
 
 
 @pytest.mark.parametrize(

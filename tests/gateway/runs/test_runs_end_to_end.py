@@ -20,6 +20,7 @@ from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gatewa
 from greenroom.gateway.record._recovery_plan import Recovery
 from greenroom.gateway.routing._session_key import room_key
 from greenroom.gateway.runs._deliveries import open_deliveries
+from greenroom.gateway.runs._run_ids import run_item
 from greenroom.gateway.runs._run_service import Runs
 from greenroom.gateway.tools._session_tools import session_tools
 from greenroom.gateway.tools._session_view import SessionView
@@ -141,6 +142,11 @@ async def test_a_spawned_sub_agent_announces_to_the_chat_once(tmp_path: Path, au
             '"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s'
         )
         assert len(channel.chat) == 2
+        row = gateway.registry.runs[run]
+        past = await gateway.keepers.find_turn(row.session, row.session_id, run_item(run))
+        spent = [each.usage.output_tokens for each in past.requests if each.usage is not None]
+        assert len(spent) == 2
+        assert f", {sum(spent)} out," in channel.texts[1]  # the announce step included
 
 
 async def test_a_run_that_a_restart_cut_is_resumed_and_announced_once(

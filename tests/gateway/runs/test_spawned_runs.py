@@ -21,7 +21,7 @@ from greenroom.gateway.record._recovery_plan import Resume
 from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import child_key
 from greenroom.gateway.runs._run_ids import announce_item
-from greenroom.gateway.runs._run_stops import Stopped
+from greenroom.gateway.runs._run_stops import STOP_S, Stopped
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.models import Usage
@@ -325,6 +325,19 @@ async def test_a_stop_of_one_run_leaves_the_others(autojump_clock: MockClock) ->
         assert await gateway.runs.stop(second, "ada") == Stopped(ended_before=(second,))
         with pytest.raises(NotFound):
             await gateway.runs.stop("nothing", "ada")
+
+
+async def test_stops_of_several_runs_wait_side_by_side(autojump_clock: MockClock) -> None:
+    async with open_fake_gateway(turn=takes(300)) as gateway:
+        runs = []
+        for _ in range(3):
+            runs.append(await gateway.spawn())
+            gateway.keepers.stubborn.add(gateway.registry.runs[runs[-1]].session)
+        await trio.sleep(1)
+        start = trio.current_time()
+
+        assert sorted((await gateway.runs.stop(runs, "ada")).failed) == sorted(runs)
+        assert trio.current_time() - start < 2 * STOP_S
 
 
 @pytest.mark.promise("A13-f")

@@ -16,7 +16,7 @@ from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._seams import Keepers, NewInput
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
-from greenroom.gateway.record._run_events import InboundAccepted
+from greenroom.gateway.record._run_events import DeliveryDue, InboundAccepted
 from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind, Sender
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._group_context import GroupContext
@@ -91,7 +91,11 @@ class Chats:
     config: GatewayConfig
     record: GatewayRecord
     disk: MemoryDisk
-    store: MemoryInboxStore = attrs.field(factory=lambda: MemoryInboxStore(lambda: datetime.fromtimestamp(NOW_S, UTC)))
+    store: MemoryInboxStore = attrs.field(
+        default=attrs.Factory(
+            lambda chats: MemoryInboxStore(lambda: datetime.fromtimestamp(chats.now_s, UTC)), takes_self=True
+        )
+    )
     now_s: float = NOW_S
     posts: list[tuple[ChatRoute, str, str]] = attrs.field(factory=list)
     commands: list[tuple[str, str, CommandCaller]] = attrs.field(factory=list)
@@ -104,10 +108,10 @@ class Chats:
             config=lambda: self.config,
             record=self.record,
             keepers=cast("Keepers", self.keepers),
-            context=GroupContext(self.store),
+            context=GroupContext(self.store, lambda: self.now_s),
             pairing=PairingDesk(record=self.record, ids=SeededIds(7), wall=lambda: self.now_s),
             run_command=self.run_command,
-            post=self.post,
+            answer=self.answer,
             wall=lambda: self.now_s,
         )
 
@@ -115,8 +119,10 @@ class Chats:
         self.commands.append((str(key), text, caller))
         return f"did {text}"
 
-    async def post(self, route: ChatRoute, text: str, key: str) -> None:
-        self.posts.append((route, text, key))
+    async def answer(self, route: ChatRoute, text: str, item: str) -> None:
+        due = DeliveryDue(at_s=self.now_s, delivery=f"post:{item}", route=route.to_json(), text="-", call=item)
+        await self.record.write(due)
+        self.posts.append((route, text, item))
 
     @property
     def texts(self) -> list[str]:

@@ -24,6 +24,7 @@ from greenroom.gateway.trust._pairing import (
     pairing_text,
     plan_pairing,
 )
+from greenroom.gateway.trust._reception import item_id
 from tests.gateway.trust.chats import Chats, configured, direct, open_chats
 
 PEOPLE: Final = ("a", "b", "c", "d")
@@ -100,6 +101,26 @@ async def test_an_approval_is_for_one_person_and_survives_a_restart(autojump_clo
         assert await chats.reception.pairing.remove("irc", "default", "a", who="irc:ann")
         assert not await chats.reception.pairing.remove("irc", "default", "a", who="irc:ann")
         assert decide(chats.config, pairings, direct("a")).action is AdmissionAction.PAIR
+
+
+async def test_a_code_that_was_lost_before_it_was_sent_is_replaced(autojump_clock: MockClock) -> None:
+    """The process ended behind `pairing.asked`: the same message comes in again, and any other one has a code already."""
+    async with open_chats(configured()) as chats:
+        message = direct("a", id="m1")
+        lost = await chats.reception.pairing.ask("irc", "default", "a", item_id(message))
+
+        await chats.reception.hear(direct("a", id="m2"))
+        assert chats.posts == []
+        for _ in range(2):
+            await chats.reception.hear(message)
+        ((_, text, _),) = chats.posts
+        approve = chats.reception.pairing.approve
+        assert (await approve(lost, who="irc:ann"))[0] is PairingResult.UNKNOWN
+        assert (await approve(text.split()[2], who="irc:ann", item="m3"))[0] is PairingResult.DONE
+        assert (await approve(text.split()[2], who="irc:ann", item="m3"))[
+            0
+        ] is PairingResult.DONE  # its answer was lost
+        assert (await approve(text.split()[2], who="irc:ann", item="m4"))[0] is PairingResult.UNKNOWN
 
 
 async def test_a_code_that_is_sent_back_pairs_nobody(autojump_clock: MockClock) -> None:

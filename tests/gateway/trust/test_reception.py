@@ -12,10 +12,13 @@ from trio.testing import MockClock
 from greenroom.core import JournalError
 from greenroom.gateway.config._channels import GroupConfig
 from greenroom.gateway.config._clock_and_limits import LimitsConfig
+from greenroom.gateway.record._gateway_events import RpcDone
 from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound
 from greenroom.gateway.trust._chat_admission import AdmissionAction
+from greenroom.gateway.trust._group_context import KEPT_S
 from greenroom.gateway.trust._reception import client_item_id, item_id
 from greenroom.inbox import BoxFull, OriginKind
+from greenroom.trace._journal import RETRY_S
 from tests.gateway.trust.chats import NOW_S, Chats, configured, direct, open_chats, said_in
 
 ROOM = "#room"
@@ -88,6 +91,34 @@ async def test_what_cannot_be_stored_is_not_acknowledged(autojump_clock: MockClo
         await chats.reception.hear(direct("ann"))
 
         assert chats.texts == ["hello"]
+
+
+async def test_what_is_refused_by_the_disk_is_not_counted(autojump_clock: MockClock) -> None:
+    """A channel offers it again and again: it is no flood, and is taken when there is room."""
+    async with open_chats(PEOPLE) as chats:
+        chats.disk.room_bytes = 0
+        with pytest.raises(JournalError):
+            await chats.record.write(RpcDone(at_s=0.0, token="t", key="k", digest=""))
+        for _ in range(100):
+            with pytest.raises(JournalError):
+                await chats.reception.hear(direct("eve"))
+        chats.disk.room_bytes = float("inf")
+        await trio.sleep(RETRY_S + 1)
+        await chats.reception.hear(direct("eve"))
+
+        assert (chats.texts, chats.record.registry.refused) == (["hello"], 0)
+
+
+async def test_context_is_kept_for_a_week(autojump_clock: MockClock) -> None:
+    async with open_chats(PEOPLE) as chats:
+        await chatter(chats, "hi all")
+        (box,) = await chats.store.boxes()
+        chats.now_s += KEPT_S - 1
+        await chats.reception.context.sweep()
+        assert await chats.store.boxes() == (box,)
+        chats.now_s += 1
+        await chats.reception.context.sweep()
+        assert await chats.store.boxes() == ()
 
 
 async def test_a_full_session_tells_its_chat(autojump_clock: MockClock) -> None:
@@ -227,7 +258,7 @@ async def test_context_survives_the_end_of_the_process(autojump_clock: MockClock
         await chatter(chats, "hi all")
         store, disk = chats.store, chats.disk
     async with open_chats(PEOPLE, disk) as chats:
-        chats.reception.context = type(chats.reception.context)(store)
+        chats.reception.context = type(chats.reception.context)(store, lambda: chats.now_s)
         await chats.reception.hear(said_in(ROOM, "ann", "agent: sum up", id="a"))
 
         assert chats.texts[0].endswith(": hi all")
