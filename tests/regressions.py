@@ -1,7 +1,7 @@
 """Failures that must be impossible here because they happened elsewhere, and behavior that people check first.
 
-`RC-n` and `RM-n` are bugs that users of comparable systems reported, `CL-n` bugs that a comparable product fixed; `n.m`
-is line m of the behavior to check in section n. A test names the rows that it holds in its docstring, or in its name:
+`RC-n` and `RM-n` are bugs that users of comparable systems reported, `GW-n` those that users of a comparable gateway
+reported, `CL-n` bugs that a comparable product fixed; `n.m` is line m of the behavior to check in section n. A test names the rows that it holds in its docstring, or in its name:
 
     RC-67                     def test_rc_67_...
     Behaviours (3), line 1    several lines of one section: lines 1 and 2
@@ -12,20 +12,11 @@ row.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
 import attrs
 
 from tests.promises import PROMISES
-
-
-class Part(StrEnum):
-    """The part that must exist before a row can be held."""
-
-    SUB_AGENTS = "sub-agents"
-    TEAMS = "teams"
-    GATEWAY = "the gateway"
 
 
 @attrs.frozen
@@ -34,21 +25,17 @@ class Row:
 
     Attributes:
         promise: The promise, as one sentence.
-        waits_for: The part that the row needs, if that part does not exist yet.
         open: The part of the promise that does not hold yet; empty if all of it holds.
     """
 
     promise: str
-    waits_for: Part | None = None
     open: str = ""
 
-
-_S, _T, _G = Part.SUB_AGENTS, Part.TEAMS, Part.GATEWAY
 
 ROWS: Final = {
     # --- cancel scope, cancellation propagation
     "RC-01": Row("Cancelling a turn touches only that turn and its foreground children."),
-    "RC-02": Row("Gestures of a console are separate verbs; ending everything needs an explicit call.", _G),
+    "RC-02": Row("Gestures of a console are separate verbs; ending everything needs an explicit call."),
     "RC-03": Row("An ended agent can be resumed on request, and its history is kept."),
     "RC-04": Row("Every cancelled child has exactly one terminal event and one notice with a reason."),
     "RC-05": Row("A cancel applies to a turn, an agent or a tree; cancelling a turn does not affect background work."),
@@ -68,23 +55,17 @@ ROWS: Final = {
     "RC-24": Row("A completion is delivered once, even across restarts."),
     "RC-25": Row("An ended agent never runs again without an explicit message."),
     "RC-27": Row("A notice belongs to the run; attempts are internal."),
-    "RC-29": Row(
-        "Giving up a delivery wakes the tasks that wait for it.",
-        open="Deliveries to channels, which are retried; they come with the gateway.",
-    ),
+    "RC-29": Row("Giving up a delivery wakes the tasks that wait for it."),
     "RC-30": Row("Results are kept until they are read, dismissed or expire."),
     "RC-31": Row("A delivery never blocks the lane that it waits for."),
-    "RC-32": Row(
-        "A missing route is recorded as a failure.",
-        open="Routes to channels; they come with the gateway.",
-    ),
+    "RC-32": Row("A missing route is recorded as a failure."),
     "RC-34": Row("A person's message is read before notices, and neither is lost."),
     "RC-35": Row("If the queue is not empty and the agent is idle, a wake-up is scheduled."),
     "RC-36": Row("A headless run waits for its background work, or says what it abandons."),
     # --- truth of status
     "RC-37": Row("An error of the provider is a failure, even in the middle of an answer."),
     "RC-39": Row("If all children failed, the result is a failure."),
-    "RC-41": Row("A process that has died is reported as lost, and never shown as running.", _G),
+    "RC-41": Row("A process that has died is reported as lost, and never shown as running."),
     "RC-42": Row("A transient error is retried within the turn; earlier steps are not repeated."),
     # --- mailboxes and teams
     "RC-43": Row("Mail counts as read once it is in the conversation, never before."),
@@ -101,7 +82,7 @@ ROWS: Final = {
     # --- waiting, watchdogs
     "RC-57": Row("Waiting for a task is event-driven and has its own deadline."),
     "RC-59": Row("A wait that would close a cycle is refused at once, and the error shows the cycle."),
-    "RC-62": Row("Every control request has a deadline.", _G),
+    "RC-62": Row("Every control request has a deadline."),
     "RC-63": Row("A silent provider ends in an answer or an error."),
     "RC-64": Row("The watchdog knows the phase of an answer, and does not end a slow but healthy one."),
     "RC-65": Row("Retries are limited in number, and by a budget that all agents share."),
@@ -127,9 +108,9 @@ ROWS: Final = {
     "RC-87": Row("An agent of an earlier process is found by its id."),
     "RC-88": Row("Resuming does not repeat calls that have results."),
     "RC-89": Row("An approval within a child does not repeat its earlier steps."),
-    "RC-91": Row("A run that is too old is lost and not revived.", _G),
-    "RC-93": Row("Recovery takes only what it owns.", _G),
-    "RC-94": Row("Recovery is tried again, item by item.", _G),
+    "RC-91": Row("A run that is too old is lost and not revived."),
+    "RC-93": Row("Recovery takes only what it owns."),
+    "RC-94": Row("Recovery is tried again, item by item."),
     # --- task board
     "RC-96": Row("Items belong to agent ids, not to names."),
     "RC-97": Row("Claiming, releasing and deleting are single steps."),
@@ -148,8 +129,8 @@ ROWS: Final = {
     "RC-110": Row("Nothing keeps a reference to an ended agent."),
     "RC-111": Row("If the disk is full, new work is refused with an error."),
     # --- distributed, prompt cache
-    "RC-114": Row("A registration belongs to its connection.", _G),
-    "RC-116": Row("A worker that was cut off reconnects.", _G),
+    "RC-114": Row("A registration belongs to its connection."),
+    "RC-116": Row("A worker that was cut off reconnects."),
     "RC-117": Row("Each model request begins with the previous one."),
     # --- from a changelog
     "CL-01": Row("The terminal state does not wait for summaries and clean-up."),
@@ -168,7 +149,7 @@ ROWS: Final = {
     "CL-14": Row("An accepted message is handled, returned, or becomes a dead letter."),
     "CL-15": Row("Background work does not end with the turn that started it."),
     "CL-16": Row("A message never cancels a start."),
-    "CL-17": Row("Clearing a conversation touches nothing else.", _G),
+    "CL-17": Row("Clearing a conversation touches nothing else."),
     "CL-18": Row("An interrupt of an idle agent is answered, and ending everything always works."),
     "CL-19": Row("An actor whose end was requested is not restarted."),
     "CL-20": Row("Idle teammates do not keep a run from ending."),
@@ -209,6 +190,37 @@ ROWS: Final = {
     "CL-52": Row("Chains of children have one limit."),
     "CL-53": Row("A process ends with its scope, and so does its process group."),
     "CL-54": Row("A long output is cut, and the whole output is in a file."),
+    # --- the gateway
+    "GW-01": Row("The configuration file is never written, and a reload aborts nothing."),
+    "GW-02": Row("A gateway that has died holds neither its state folder nor its port."),
+    "GW-03": Row("A restart while a sub-agent works does not lose its result."),
+    "GW-04": Row("A text whose arrival is unknown is sent again only under the same key."),
+    "GW-05": Row("A result reaches the chat and the session that asked for it."),
+    "GW-06": Row("A run has one completion, by one path."),
+    "GW-07": Row("A result is announced in the chat and the thread of the message that led to it."),
+    "GW-08": Row("A message is durable before it is acknowledged, and recognized when it comes again."),
+    "GW-09": Row("The numbers of a client's events have no holes, and lost events are named."),
+    "GW-10": Row("Tools of sessions use the gateway's parts, and need no token."),
+    "GW-11": Row("Credentials are those of the agent or of the main agent, and no other agent's."),
+    "GW-12": Row("A sub-agent reads only the context files that are meant for it."),
+    "GW-13": Row("Commands of sub-agents have the environment that commands of main sessions have."),
+    "GW-14": Row("A clock job has one run for each of its times."),
+    "GW-15": Row("A job that still runs is skipped, which is recorded, and no tool restarts the gateway."),
+    "GW-16": Row("Sessions of sub-agents are archived, and a closed session costs little."),
+    "GW-17": Row("A place of a lane returns whatever happens to its turn, and people come first."),
+    "GW-18": Row("A run that ran out of time is not reported as a success, nor a success as a timeout."),
+    "GW-19": Row("A lane has no state of its own that can be wrong: it is made of the turns in it."),
+    "GW-20": Row("Strangers are not answered under an allowlist, and earlier pairings do not count there."),
+    "GW-21": Row("A pairing, or the id of a room, gives no power in groups."),
+    "GW-22": Row("No answer holds a token, and guessing a pairing code is worth nothing."),
+    "GW-23": Row("Pages and programs of the same machine need a token."),
+    "GW-24": Row("No text passes for the gateway's own words or for the user's."),
+    "GW-25": Row("A result is posted without the help of a model."),
+    "GW-26": Row("A command that gives an agent a message ends with its reply, or with a reason and an exit code."),
+    "GW-27": Row("A lag of the event loop is measured and reported."),
+    "GW-28": Row("After a restart, what was cut is resumed."),
+    "GW-29": Row("A requester that says nothing does not lose the result."),
+    "GW-30": Row("A group does not read other sessions through the session tools."),
     **{id_: Row(promise.sentence) for id_, promise in PROMISES.items() if id_.startswith("RM-")},
 }
 

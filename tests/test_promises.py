@@ -6,7 +6,7 @@ from greenroom.trace import CHECKS
 from greenroom.trace._checks import AT_THE_END, WITH_FOLDS
 from greenroom.trace._compare import COMPARED
 from tests.promise_tags import named_in_tests, named_promises
-from tests.promises import NOT_IN_A_JOURNAL, NOT_YET, PROMISES
+from tests.promises import CHECKS_OF_THE_GATEWAY, NOT_IN_A_JOURNAL, NOT_YET, PROMISES, UNHELD_CHECKS
 
 
 def test_every_promise_is_held_by_a_test() -> None:
@@ -20,6 +20,12 @@ def test_every_id_that_a_test_names_is_a_promise() -> None:
 def test_each_invariant_of_the_kernel_is_either_held_or_said_to_be_missing() -> None:
     assert set(PROMISES) & set(NOT_YET) == set()
     assert {f"I-{number}" for number in range(1, 53)} <= set(PROMISES) | set(NOT_YET)
+
+
+def test_each_check_of_the_gateway_is_held_or_said_to_be_missing() -> None:
+    checks = {f"{part}-{letter}" for part, letters in CHECKS_OF_THE_GATEWAY.items() for letter in letters}
+
+    assert sorted(checks - set(PROMISES)) == sorted(UNHELD_CHECKS)
 
 
 def test_each_promise_is_checked_in_a_journal_or_in_two_or_is_said_to_be_in_none() -> None:

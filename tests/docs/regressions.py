@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.architecture.source_tree import blocks_of
-from tests.regressions import BEHAVIOURS, ROWS, Part, Row
+from tests.regressions import BEHAVIOURS, ROWS, Row
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "design" / "regressions.md"
-ID: Final = re.compile(r"\b(?:RC|CL|RM)-\d+\b")
+ID: Final = re.compile(r"\b(?:RC|CL|RM|GW)-\d+\b")
 ID_IN_NAME: Final = re.compile(r"^test_(rc|cl)_(\d+)_")
 OURS: Final = re.compile(rf"{ID.pattern}|\btest_(?:rc|cl)_\d|Behaviours \(")
 """What a file says in which a test names a row."""
@@ -24,8 +24,8 @@ HEAD: Final = """\
 
 Bugs that users of comparable systems reported, and the behavior that people check first. Each row is a promise, held by the tests
 beside it. The tables are generated from [tests/regressions.py](../../tests/regressions.py) and from the tests, which
-name the rows that they hold: `RC-n` comes from public reports, `CL-n` from a public changelog, and `n.m` is line m of
-the behavior to check in section n.
+name the rows that they hold: `RC-n` comes from public reports, `GW-n` from those of a gateway's users, `CL-n` from a
+public changelog, and `n.m` is line m of the behavior to check in section n.
 """
 SECTIONS: Final = {
     "1": "the Agent tool and permissions",
@@ -83,12 +83,6 @@ def page() -> str:
     for section, about in SECTIONS.items():
         rows = [entry for entry in BEHAVIOURS.items() if entry[0].partition(".")[0] == section]
         parts += [f"\n### {section}: {about}\n", _held(rows)]
-    parts.append("\n## Rows that wait for other parts\n")
-    for part in Part:
-        waiting = [(id_, row) for id_, row in _all() if row.waits_for is part]
-        if not waiting:
-            continue
-        parts += [f"\n### {str(part).capitalize()}\n", _table("row", "promise", ((i, r.promise) for i, r in waiting))]
     unheld = [(id_, row.open) for id_, row in _all() if row.open]
     if unheld:
         parts += ["\n## Rows that do not hold yet\n", _table("row", "what is missing", unheld)]
@@ -101,9 +95,8 @@ def _all() -> Iterator[tuple[str, Row]]:
 
 
 def _held(rows: Iterable[tuple[str, Row]]) -> str:
-    mine = [(id_, row) for id_, row in rows if row.waits_for is None]
     lines = ["| row | promise | held by |", "| --- | --- | --- |"]
-    lines += [f"| {id_} | {_cell(row.promise)} | {_links(id_)} |" for id_, row in mine]
+    lines += [f"| {id_} | {_cell(row.promise)} | {_links(id_)} |" for id_, row in rows]
     return "\n".join(lines) + "\n"
 
 

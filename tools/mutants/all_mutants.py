@@ -16,6 +16,7 @@ from tools.mutants.gateway_protocol import GATEWAY_PROTOCOL
 from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_sessions import GATEWAY_SESSIONS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
+from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
@@ -34,6 +35,7 @@ MUTANTS: Final = (
     *GATEWAY_RUNS,
     *GATEWAY_SESSIONS,
     *GATEWAY_TRUST,
+    *GATEWAY_WHOLE,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,

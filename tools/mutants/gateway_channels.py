@@ -87,6 +87,14 @@ GATEWAY_CHANNELS: Final = (
         tests=_IRC_TESTS,
     ),
     Mutant(
+        "a text counts as taken at the first answer",
+        ("A26-c",),
+        _LINK,
+        "CONFIRMATIONS: Final = 2\n",
+        "CONFIRMATIONS: Final = 1\n",
+        tests=_IRC_TESTS,
+    ),
+    Mutant(
         "a text counts as taken without a receipt",
         ("A26-c",),
         _LINK,
@@ -98,7 +106,7 @@ GATEWAY_CHANNELS: Final = (
         "every text to anybody is refused by an error",
         ("A26-b",),
         _LINK,
-        "if each.target == target and each.receipt is None",
+        "if each.target == target and not each.answers",
         "if each.receipt is None",
         tests=_IRC_TESTS,
     ),

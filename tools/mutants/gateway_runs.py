@@ -267,8 +267,8 @@ GATEWAY_RUNS: Final = (
         "a run that had ended counts as stopped",
         ("A13-e",),
         _STOPS,
-        "if not run.is_ended and (run.state is TaskState.RUNNING) is is_working:",
-        "if (run.state is TaskState.RUNNING) is is_working or run.is_ended:",
+        "tried = {run.id for run in first if run.is_ended}",
+        "tried: set[str] = set()",
         tests=_RUN_TESTS,
     ),
     Mutant(

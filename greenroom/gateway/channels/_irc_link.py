@@ -1,8 +1,9 @@
 """One connection to an IRC server: lines in and out, receipts of what was sent, and questions about people.
 
 Rule 1: one task writes, so a sender that is cancelled leaves no half line. Rule 2: behind the lines of a text goes a `PING`; its `PONG`
-says that the server has taken them, and an error for their target before it that it has not. Rule 3: when the connection ends, every
-text that was begun and has no answer is unknown.
+says that the server has taken them, and an error for their target before it that it has not. Rule 3: only the `PONG` of a second `PING`
+is the receipt: a server that writes to its clients in turn has by then written the text to its readers, too, so a kill cannot lose it.
+Rule 4: when the connection ends, every text that was begun and has no receipt is unknown.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ SILENCE_S: Final = 60.0
 """Silence after which the server is asked whether it is there; after twice as long it is not."""
 RECEIPT_S: Final = 60.0
 """Time for a receipt."""
+CONFIRMATIONS: Final = 2
+"""Answers of the server after which a text has its receipt."""
 LOGIN_S: Final = 30.0
 """Time for a login."""
 _WHOIS_S: Final = 10.0
@@ -67,6 +70,8 @@ class _PendingText:
     """A text that was begun, and has no receipt yet."""
 
     target: str
+    answers: int = 0
+    """Answers of the server to the questions behind it."""
     receipt: SendReceipt | None = None
     ended: trio.Event = attrs.field(factory=trio.Event)
 
@@ -178,9 +183,7 @@ class IrcLink:
             case "PING":
                 await self.write(format_line("PONG", line.param(-1)))
             case "PONG":
-                sent = self._sent.get(line.param(-1))
-                if sent is not None:
-                    sent.end(SendResult.TAKEN)
+                await self._confirm(line.param(-1))
             case "ERROR":
                 raise PeerError(f"the server ended the connection: {line.param(-1)}")
             case "311" | "330" | "335" | "318":
@@ -221,13 +224,24 @@ class IrcLink:
             result=SendResult.UNKNOWN, why="the connection ended before the server had confirmed the text"
         )
 
+    async def _confirm(self, token: str) -> None:
+        sent = self._sent.get(token)
+        if sent is None:
+            return
+        sent.answers += 1
+        if sent.answers < CONFIRMATIONS:
+            await self.write(format_line("PING", token))
+        else:
+            sent.end(SendResult.TAKEN)
+
     def _refuse(self, line: IrcLine) -> None:
         target, why = self.fold(line.param(1)), f"{line.command} {line.param(-1)}"
         question = self._questions.get(target)
         if question is not None and line.command == "401":
             question.ended.set()
-        # Receipts come in the order of the texts: the oldest one without a receipt is the one that is refused.
-        oldest = next((each for each in self._sent.values() if each.target == target and each.receipt is None), None)
+        # Answers come in the order of the texts: the oldest one without an answer is the one that is refused.
+        waiting = (each for each in self._sent.values() if each.target == target and not each.answers)
+        oldest = next((each for each in waiting if each.receipt is None), None)
         if oldest is not None:
             oldest.end(SendResult.REFUSED, why)
 

@@ -21,7 +21,7 @@ from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
 from greenroom.gateway.keepers._session_models import effort_for, model_settings
 from greenroom.gateway.policy._tool_policy import AGENT_TOOLS, tools_of
-from greenroom.gateway.record._rows import SessionRow
+from greenroom.gateway.record._rows import SessionRow, spawn_depth
 from greenroom.gateway.routing._session_key import CronSession, RoomSession, SessionKey, SubagentSession, key_name
 from greenroom.gateway.runs._child_models import find_model, own_model
 from greenroom.gateway.trust._senders import origin_class_of
@@ -156,6 +156,7 @@ class AgentSetup:
             self.agent,
             names,
             is_child=self.key.is_child,
+            may_spawn=spawn_depth(sessions, str(self.key)) < self.defaults.subagents.max_spawn_depth,
             origin_class=origin_class_of(self.config, self.key, spawned_by=spawned_by),
             room=room_of(self.config, self.key),
         )

@@ -1,7 +1,7 @@
 """Which tools a session is offered: aliases, groups, patterns, and lists that can only take away.
 
 Rule 1: a denial always wins. Rule 2: an `allow` keeps of what is there, and brings nothing back. Rule 3: a sub-agent has
-neither the session tools nor those that start agents.
+neither the session tools nor those that start agents, except `sessions_spawn` where it may start others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal, TypeAlias, final
 
 import attrs
@@ -72,6 +73,7 @@ def tools_of(
     tool_names: Sequence[str],
     *,
     is_child: bool,
+    may_spawn: bool = False,
     origin_class: OriginClass = "owner",
     room: ToolRules | None = None,
 ) -> OfferedTools:
@@ -82,12 +84,18 @@ def tools_of(
         agent: The agent of the session.
         tool_names: The tools that there are.
         is_child: True for the session of a sub-agent.
+        may_spawn: True if that sub-agent may start others.
         origin_class: Who writes to the session; for a sub-agent, to the one that it descends from.
         room: Rules of the group, if the session is one's.
     """
     left = list(dict.fromkeys(tool_names))
     why: dict[str, str] = {}
-    for setting, kept in _stages(config, agent, is_child=is_child, origin_class=origin_class, room=room):
+    stages: Iterable[tuple[str, ToolRules]] = _stages(config, agent, origin_class=origin_class, room=room)
+    if is_child:
+        denied = {*SESSION_TOOLS, *AGENT_TOOLS} - ({"sessions_spawn"} if may_spawn else set())
+        ours = ("sub-agents start no others", ToolRules(deny=tuple(denied)))
+        stages = chain([ours], stages, [("tools.subagents.tools", config.tools.subagents.tools)])
+    for setting, kept in stages:
         gone = [name for name in left if not _keeps(kept, name)]
         why |= dict.fromkeys(gone, setting)
         left = [name for name in left if name not in why]
@@ -127,11 +135,9 @@ def _keeps(rules: ToolRules, name: str) -> bool:
 
 
 def _stages(
-    config: GatewayConfig, agent: AgentConfig, *, is_child: bool, origin_class: OriginClass, room: ToolRules | None
+    config: GatewayConfig, agent: AgentConfig, *, origin_class: OriginClass, room: ToolRules | None
 ) -> Iterator[tuple[str, ToolRules]]:
     tools = config.tools
-    if is_child:
-        yield "sub-agents start no others", ToolRules(deny=(*SESSION_TOOLS, *AGENT_TOOLS))
     other = AGENT_TOOLS if tools.vocabulary == "sessions" else GROUPS["group:sessions"]
     yield "tools.vocabulary", ToolRules(deny=tuple(other))
     yield "tools", ToolRules(allow=tools.allow, deny=tools.deny)
@@ -140,8 +146,6 @@ def _stages(
         yield f"tools.byOrigin.{origin_class}", getattr(tools.by_origin, origin_class)
     if room is not None:
         yield "groups", room
-    if is_child:
-        yield "tools.subagents.tools", tools.subagents.tools
 
 
 def _lists(config: GatewayConfig) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -155,7 +155,7 @@ class SessionMethods:
             raise Forbidden("the token is for some sessions, and this command is about all of them")
         if not set(needed.values()) <= {scope.value for scope in call.grant.scopes}:
             raise Forbidden(f"the token lacks a scope for this command: {', '.join(sorted(set(needed.values())))}")
-        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account)
+        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account, item=call.id)
         reply = await self._parts.commands.run(key, text, caller)
         return {"sessionKey": str(key), "status": "command", "reply": reply}
 

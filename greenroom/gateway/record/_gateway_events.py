@@ -238,7 +238,7 @@ class PairingApproved(_PairingEvent):
     who: str
     """Who approved."""
     item: str = ""
-    """Id of the message with the command; empty for a client."""
+    """Id of the message with the command; empty if there was none."""
 
 
 @final

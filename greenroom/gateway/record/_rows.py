@@ -259,6 +259,14 @@ class AnsweredCall:
     answer: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+def spawn_depth(sessions: Mapping[str, SessionRow], key: str) -> int:
+    """Return the number of sub-agents from a session up to that of a person or a job; 0 for the latter."""
+    depth = 0
+    while (row := sessions.get(key)) is not None and row.spawned_by:
+        depth, key = depth + 1, row.spawned_by
+    return depth
+
+
 def completion_delivery(run: str) -> str:
     """Return the id of the delivery of a run's completion."""
     return COMPLETION + run

@@ -47,7 +47,7 @@ from greenroom.gateway.runs._deliveries import Deliveries
 from greenroom.gateway.runs._end_events import end_events, revoking_events
 from greenroom.gateway.runs._run_ids import new_id, run_item
 from greenroom.gateway.runs._run_recovery import RunRecovery
-from greenroom.gateway.runs._run_stops import LIMIT_WHO, RunLimits, Stopped, end_turn_of, stop_runs
+from greenroom.gateway.runs._run_stops import LIMIT_WHO, RunLimits, Stopped, end_turn_of, stop_tree
 from greenroom.gateway.runs._spawn_plan import SpawnAnswer, SpawnRefusal, SpawnRequest, plan_spawn
 from greenroom.inbox import COORDINATOR, Origin
 from greenroom.tasks import TaskState
@@ -276,6 +276,8 @@ class Runs:
     async def stop(self, target: str | Sequence[str], who: str) -> Stopped:
         """Stop runs side by side, or all that a session asked for; return when each has ended or has been given up on.
 
+        What a run has started in turn is stopped with it.
+
         Args:
             target: Id of a run, or ids of several, or the key of a session.
             who: Who asks, for the record.
@@ -283,12 +285,11 @@ class Runs:
         Raises:
             NotFound: A run is unknown; then none is stopped.
         """
-        if isinstance(target, str) and target in self._registry.sessions:
-            return await self._stop_all([run for run in self.list_for(target) if not run.is_ended], who)
-        return await self._stop_all([self.info(run) for run in ([target] if isinstance(target, str) else target)], who)
-
-    async def _stop_all(self, runs: Iterable[Run], who: str) -> Stopped:
-        return await stop_runs(self._record, self.keepers, runs, who, self._end_withdrawn)
+        first, sessions = list[Run](), [target] if isinstance(target, str) else []
+        if not isinstance(target, str) or target not in self._registry.sessions:
+            first = [self.info(run) for run in ([target] if isinstance(target, str) else target)]
+            sessions = [run.session for run in first if SessionKey.parse(run.session).is_child]
+        return await stop_tree(self._record, self.keepers, first, sessions, who, self._end_withdrawn)
 
     async def _end_withdrawn(self, run: Run, cause: EndCause, who: str) -> None:
         """Record the end of a run of which no turn is left that could report it."""

@@ -1,12 +1,12 @@
 """Stops of runs, by somebody or by their limits of time.
 
-Rule 1: a run counts as stopped when its end is on record, and as failed if it does not end. Rule 2: a limit is watched only while its run
-works.
+Rule 1: a run counts as stopped when its end is on record, and as failed if it does not end. Rule 2: what a run has started is stopped with
+it, also what it starts meanwhile. Rule 3: a limit is watched only while its run works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -16,6 +16,7 @@ from greenroom.core import GreenroomError, JournalError
 from greenroom.gateway.keepers._seams import Keepers
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause
+from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import Run
 from greenroom.gateway.runs._run_ids import run_item
 from greenroom.tasks import TaskState
@@ -41,34 +42,56 @@ class Stopped:
     """Runs that had ended already."""
 
 
-async def stop_runs(
-    record: GatewayRecord, keepers: Keepers, runs: Iterable[Run], who: str, end_withdrawn: EndWithdrawn
+def runs_below(registry: Registry, asking: Iterable[str]) -> list[Run]:
+    """Return the runs of sub-agents that sessions have asked for, and those that these have asked for; the nearest first."""
+    found: list[Run] = []
+    sessions = list(dict.fromkeys(asking))
+    for key in sessions:
+        runs = [run for run in registry.runs_of(key) if run.announce != "none"]
+        found += runs
+        sessions += dict.fromkeys(run.session for run in runs if run.session not in sessions)
+    return found
+
+
+async def stop_tree(
+    record: GatewayRecord,
+    keepers: Keepers,
+    first: Sequence[Run],
+    sessions: Sequence[str],
+    who: str,
+    end_withdrawn: EndWithdrawn,
 ) -> Stopped:
-    """Stop runs side by side, those that wait before those that work, so that no freed place starts another one.
+    """Stop runs, and all that sessions and their sub-agents have started, until nothing is left that was not tried.
 
     Args:
         record: The gateway's journal.
         keepers: The sessions.
-        runs: The runs.
+        first: The runs.
+        sessions: Keys of the sessions.
         who: Who asks, for the record.
         end_withdrawn: Records the end of a run of which no turn is left.
     """
     stopped: list[str] = []
     failed: list[str] = []
-    known = list(runs)
+    tried = {run.id for run in first if run.is_ended}
+    ended_before = tuple(tried)
 
     async def stop(run: Run) -> None:
         is_ended = await end_turn_of(record, keepers, run, EndCause.STOP, who, end_withdrawn)
         (stopped if is_ended else failed).append(run.id)
 
-    for is_working in (False, True):
-        async with trio.open_nursery() as nursery:
-            for run in known:
-                if not run.is_ended and (run.state is TaskState.RUNNING) is is_working:
-                    nursery.start_soon(stop, run)
-    return Stopped(
-        stopped=tuple(stopped), failed=tuple(failed), ended_before=tuple(run.id for run in known if run.is_ended)
-    )
+    while True:
+        below = {run.id: run for run in (*first, *runs_below(record.registry, sessions))}
+        runs = [run for run in below.values() if run.id not in tried and not run.is_ended]
+        if not runs:
+            return Stopped(stopped=tuple(stopped), failed=tuple(failed), ended_before=ended_before)
+        tried |= {run.id for run in runs}
+        # Those that wait come first, so that no freed place starts another one.
+        for is_working in (False, True):
+            async with trio.open_nursery() as nursery:
+                for run in runs:
+                    if (run.state is TaskState.RUNNING) is is_working:
+                        nursery.start_soon(stop, run)
 
 
 async def end_turn_of(

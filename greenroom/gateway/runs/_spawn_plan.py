@@ -19,6 +19,7 @@ from greenroom.gateway.config._checks import agents_of
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.record._registry import Registry
+from greenroom.gateway.record._rows import spawn_depth
 from greenroom.gateway.routing._session_key import MAX_LABEL, SessionKey
 from greenroom.gateway.runs._child_models import (
     THINKING,
@@ -161,9 +162,11 @@ def plan_spawn(
         requester: Key of the calling session.
         request: The request.
     """
-    if requester.is_child:
-        return SpawnRefusal("forbidden", "sessions_spawn is not allowed from a sub-agent session")
     own, defaults = agent_settings(config, requester.agent).subagents, config.agents.defaults.subagents
+    depth = max(int(requester.is_child), spawn_depth(registry.sessions, str(requester)))
+    if depth >= defaults.max_spawn_depth:
+        at = f" at depth {depth}" if defaults.max_spawn_depth > 1 else ""
+        return SpawnRefusal("forbidden", f"sessions_spawn is not allowed from a sub-agent session{at}")
     is_required = defaults.require_agent_id if own.require_agent_id is None else own.require_agent_id
     if is_required and not request.agent.strip():
         return SpawnRefusal("forbidden", "agentId must be given: the configuration requires it (see agents_list)")

@@ -54,7 +54,7 @@ class CommandCaller:
     route: ChatRoute | None = None
     """The chat that the command came from; None for a client."""
     item: str = ""
-    """Id of the message with the command, the same if it comes in again; empty for a client."""
+    """Id of the message with the command, or of the client's call: the same if it comes in again."""
 
 
 RunCommand: TypeAlias = Callable[[SessionKey, str, CommandCaller], Awaitable[str]]

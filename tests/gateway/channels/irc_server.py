@@ -68,6 +68,8 @@ class ScriptedIrc:
     taken_nicks: set[str] = attrs.field(factory=set)
     is_up: bool = True
     answers_pings: bool = True
+    most_answers: float = math.inf
+    """Questions that are answered; behind the last answer the server ends."""
     visits: list[Visit] = attrs.field(factory=list)
     received: list[bytes] = attrs.field(factory=list)
     """All lines of all clients."""
@@ -198,8 +200,12 @@ class ScriptedIrc:
         )
 
     async def _ping(self, visit: Visit, line: IrcLine) -> None:
-        if self.answers_pings:
+        if self.answers_pings and self.most_answers > 0:
+            self.most_answers -= 1
             await visit.tell(f":s PONG s :{line.param(-1)}")
+            if self.most_answers == 0:
+                await trio.sleep(1)
+                self.cut()
 
     async def _message(self, visit: Visit, line: IrcLine) -> None:
         target, text = line.params

@@ -88,17 +88,31 @@ async def open_server(server: RealServer) -> AsyncIterator[RealServer]:
             await server.kill()
 
 
-def ngircd(folder: Path, *, has_penalties: bool = False) -> RealServer:
-    """Return an IRC server; with its default penalties for haste, or without."""
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a key and of a certificate for this machine that nobody trusts yet."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command, *named], check=True, capture_output=True)
+    return key, certificate
+
+
+def ngircd(folder: Path, *, has_penalties: bool = False, certificate: tuple[Path, Path] | None = None) -> RealServer:
+    """Return an IRC server; with its default penalties for haste, or without; with encryption, if it gets a key and a certificate."""
     need("ngircd", is_there=NGIRCD is not None)
     port = free_port()
+    tls = (
+        ""
+        if certificate is None
+        else f"[SSL]\nKeyFile = {certificate[0]}\nCertFile = {certificate[1]}\nPorts = {port}\n"
+    )
     limits = "" if has_penalties else "MaxPenaltyTime = 0\n"
     path = folder / "ngircd.conf"
     path.write_text(
         "[Global]\nName = irc.test.local\nInfo = tests\nListen = 127.0.0.1\n"
-        f"Ports = {port}\nMotdPhrase = hello\n"
+        f"Ports = {port if not tls else free_port()}\nMotdPhrase = hello\n"
         f"[Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\n{limits}"
-        "[Options]\nDNS = no\nIdent = no\nPAM = no\n"
+        f"[Options]\nDNS = no\nIdent = no\nPAM = no\n{tls}"
     )
     return RealServer([str(NGIRCD), "-n", "-f", str(path)], port, folder)
 

@@ -145,6 +145,7 @@ def test_losses_are_forgotten_after_a_stable_connection() -> None:
 
 @pytest.mark.promise("A26-a")
 async def test_a_server_that_is_down_is_tried_later_and_later(autojump_clock: MockClock) -> None:
+    """RC-116: an account connects again after a while, whatever its channel raised."""
     async with open_gateway() as gateway:
         down, up = gateway.servers["one"], gateway.servers["two"]
         down.is_up = False
@@ -278,6 +279,7 @@ async def test_nothing_is_handed_in_while_intake_is_shut(autojump_clock: MockClo
 
 
 async def test_a_message_is_handed_in_again_until_it_can_be_stored(autojump_clock: MockClock) -> None:
+    """GW-08: a message is acknowledged outside after the call that stores it has returned."""
     tries = 0
 
     async def full(_: Inbound) -> None:

@@ -374,6 +374,50 @@ async def test_a_lost_connection_leaves_a_begun_text_unknown(autojump_clock: Moc
         assert (await case.send("again")).result is SendResult.FAILED
 
 
+@pytest.mark.promise("A26-c")
+@pytest.mark.parametrize(
+    ("answers", "result"), [(0, SendResult.UNKNOWN), (1, SendResult.UNKNOWN), (2, SendResult.TAKEN)]
+)
+async def test_a_text_is_taken_when_the_server_has_answered_twice(
+    answers: int, result: SendResult, autojump_clock: MockClock
+) -> None:
+    """A server that is killed behind its first answer may not have written the text to its readers."""
+    async with open_case() as case:
+        case.server.most_answers = answers
+        if not answers:
+            case.server.nursery.start_soon(_cut_later, case.server)
+        receipt = await case.send("hello")
+
+    assert receipt.result is result
+
+
+async def _cut_later(server: ScriptedIrc) -> None:
+    await trio.sleep(1)
+    server.cut()
+
+
+async def test_a_refusal_is_of_a_text_that_was_not_answered(autojump_clock: MockClock) -> None:
+    async with open_case() as case:
+        link = case.channel._link
+        assert link is not None
+        receipts = []
+
+        async def send() -> None:
+            receipts.append(await case.send("hello"))
+
+        case.server.answers_pings = False
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send)
+            await trio.sleep(1)
+            (sent,) = link._sent.values()
+            sent.answers = 1
+            case.server.say("404", "agent", "#room", source="s")
+            await trio.sleep(1)
+            assert receipts == []
+            case.server.cut()
+        assert receipts[0].result is SendResult.UNKNOWN
+
+
 async def test_a_blank_text_and_a_false_name_are_refused(autojump_clock: MockClock) -> None:
     async with open_case() as case:
         assert (await case.send(" \n\r\n")).result is SendResult.REFUSED

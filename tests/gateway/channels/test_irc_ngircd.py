@@ -27,8 +27,18 @@ from greenroom.gateway.channels import (
 )
 from greenroom.gateway.channels._irc import PART_BYTES, IrcClient
 from greenroom.gateway.config._channels import IrcAccount
+from greenroom.gateway.config._values import Secret
 from greenroom.testing import virtual_ports
-from tests.gateway.channels.real_servers import IS_DEMANDED, RealServer, ngircd, open_files, open_person, open_server
+from tests.gateway.channels.real_servers import (
+    IS_DEMANDED,
+    RealServer,
+    make_certificate,
+    ngircd,
+    open_files,
+    open_person,
+    open_server,
+)
+from tests.gateway.channels.whole_gateways import open_real_gateway
 
 KILLS = 50 if IS_DEMANDED else 4
 TO_ROOM = ChatRoute(channel="irc", kind=PeerKind.CHANNEL, peer="#room")
@@ -222,3 +232,84 @@ async def test_a_cancel_leaves_no_socket(tmp_path: Path) -> None:
             async with open_agent(server):
                 pass
         assert open_files() == before
+
+
+# --- whole gateways -----------------------------------------------------------------------------------------------------
+
+
+def section(server: RealServer, nick: str) -> str:
+    groups = "groupPolicy: 'open', groups: {'*': {requireMention: true}}"
+    place = f"host: '127.0.0.1', port: {server.port}, tls: false, nick: '{nick}', channels: ['#room']"
+    return f"irc: {{{place}, dmPolicy: 'open', allowFrom: ['*'], {groups}}}"
+
+
+async def _wait_in_room(person: Any, *nicks: str) -> None:
+    with trio.fail_after(20):
+        while True:
+            answers = sum(line.command == "366" for line in person.lines)
+            await person.tell("NAMES", "#room")
+            await person.wait_for("366", answers + 1)
+            names = " ".join(line.param(-1) for line in person.lines if line.command == "353")
+            if all(nick in names for nick in nicks):
+                return
+            await trio.sleep(0.05)
+
+
+@pytest.mark.promise("A26-b", "A26-e")
+async def test_two_gateways_in_a_room_answer_mentions_and_not_each_other(tmp_path: Path) -> None:
+    async with (
+        open_server(ngircd(tmp_path)) as server,
+        open_person(server, "ann", "#room") as ann,
+        open_real_gateway(tmp_path / "one", section(server, "agent"), "agent"),
+        open_real_gateway(tmp_path / "two", section(server, "robot"), "robot") as robot,
+    ):
+        await _wait_in_room(ann, "agent", "robot")
+        await ann.tell("PRIVMSG", "#room", "hello everybody")
+        await ann.tell("PRIVMSG", "#room", "agent and robot, say something")
+        await ann.wait_for("PRIVMSG", 2)
+        await ann.tell("PRIVMSG", "#room", "robot: dig here")
+        await ann.wait_for("PRIVMSG", 8)
+        await trio.sleep(1)
+
+        assert ann.texts("agent") == ["agent heard you"]
+        assert ann.texts("robot")[1:5] == ["robot heard you", '"deep"', "Status: success", "Result: the summary"]
+        (run,) = [each for each in robot.parts.registry.runs.values() if each.label == "deep"]
+        assert run.state == "completed"
+
+
+# --- encryption -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("A26-b")
+async def test_a_server_with_tls_has_to_have_a_certificate_that_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ngircd has no SASL, so a password is refused there, and never sent."""
+    files = make_certificate(tmp_path)
+    async with open_server(ngircd(tmp_path, certificate=files)) as server:
+        settings = IrcAccount(host="127.0.0.1", port=server.port, nick="agent", channels=("#room",))
+        host = ChannelHost(hear=_unheard, connected=lambda: None, save_cursor=_unheard)
+        with pytest.raises(PeerError, match=r"(?i)certificate"):
+            await IrcClient("default", settings, ports=Ports(), read_secret=_no_secret).run(host)
+
+        monkeypatch.setenv("SSL_CERT_FILE", str(files[1]))
+        agent = Agent(IrcClient("default", settings, ports=Ports(), read_secret=_no_secret))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.keep)
+            with trio.fail_after(10):
+                await agent.connected.wait()
+            receipt = await agent.channel.send(Outbound(route=TO_ROOM, key="1", text="hello"))
+            nursery.cancel_scope.cancel()
+        assert receipt == SendReceipt(result=SendResult.TAKEN)
+
+        with_password = attrs.evolve(settings, password=Secret("text", ("s3cret",)))
+        with pytest.raises(PeerError, match="no SASL"):
+            await IrcClient("default", with_password, ports=Ports(), read_secret=_text_of).run(host)
+
+
+async def _unheard(_: Any) -> None:
+    raise AssertionError("nothing is to be heard")
+
+
+async def _text_of(secret: Secret) -> str:
+    return secret.reference[0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ from greenroom.gateway.channels._matrix import ENCRYPTED, PART_BYTES, MatrixClie
 from greenroom.gateway.config._channels import MatrixAccount
 from greenroom.gateway.config._values import Secret
 from tests.gateway.channels.real_servers import IS_DEMANDED, SYNAPSE, MatrixPerson, Synapse, free_port, need, open_files
+from tests.gateway.channels.whole_gateways import open_real_gateway
 
 KILLS = 10 if IS_DEMANDED else 1
 
@@ -197,6 +199,46 @@ async def test_two_bots_in_a_room_fall_silent(synapse: Synapse) -> None:
         await trio.sleep(1)
         said = await in_thread(ann.read, room)
         assert len(said) == 3, "two bots talk with each other"
+
+
+@pytest.mark.promise("A26-b", "A26-e")
+@pytest.mark.slow
+async def test_two_gateways_in_a_room_answer_mentions_and_threads_and_not_each_other(
+    synapse: Synapse, tmp_path: Path
+) -> None:
+    one, two = [await in_thread(new_person, synapse, "agent") for _ in range(2)]
+    ann = await in_thread(new_person, synapse)
+
+    def section(person: MatrixPerson) -> str:
+        groups = "groupPolicy: 'open', groups: {'*': {requireMention: true}}"
+        place = f"homeserver: '{synapse.url}', userId: '{person.id}', accessToken: '{person.token}'"
+        return f"matrix: {{{place}, dmPolicy: 'open', allowFrom: ['*'], {groups}}}"
+
+    async with (
+        open_real_gateway(tmp_path / "one", section(one), "one"),
+        open_real_gateway(tmp_path / "two", section(two), "two"),
+    ):
+        room = await in_thread(ann.make_room, one.id, two.id)
+        for person in (one, two):
+            with suppress(AssertionError):  # the gateway may have joined before
+                await in_thread(person.join, room)
+        await trio.sleep(3)
+        await in_thread(ann.say, room, "hello everybody")
+        both = {"m.mentions": {"user_ids": [one.id, two.id]}}
+        root = await in_thread(ann.say, room, "you two, say something", **both)
+        await wait_until((ann.read, room), 4)
+        thread = {"m.relates_to": {"rel_type": "m.thread", "event_id": root}, "m.mentions": {"user_ids": [two.id]}}
+        await in_thread(ann.say, room, "dig here", **thread)
+        await wait_until((ann.read, room), 7)
+        await trio.sleep(3)
+        said = await in_thread(ann.read, room)
+
+    bodies = {each.id: [event["content"] for event in said if event["sender"] == each.id] for each in (one, two)}
+    assert [content["body"] for content in bodies[one.id]] == ["one heard you"]
+    assert bodies[two.id][0]["body"] == "two heard you"
+    announced = bodies[two.id][-1]
+    assert "Result: the summary" in announced["body"]
+    assert announced["m.relates_to"]["event_id"] == root
 
 
 @pytest.mark.slow

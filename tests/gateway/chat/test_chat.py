@@ -100,6 +100,7 @@ async def test_plain_chat_prints_replies_and_ends_when_they_have_come() -> None:
 
 
 async def test_interrupt_ends_the_turn_and_stop_the_sub_agents_too() -> None:
+    """RC-02: the key for the turn and the command for all of it are two methods."""
     async with talking() as talk:
         await talk.chat.abort()
         assert talk.count("chat.abort") == 0, "nothing runs"

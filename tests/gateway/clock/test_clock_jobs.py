@@ -127,7 +127,10 @@ async def test_a_job_runs_at_each_of_its_times(autojump_clock: MockClock) -> Non
 @pytest.mark.promise("A30-b")
 @pytest.mark.parametrize("appends", range(8))
 async def test_a_kill_at_any_write_of_a_job_gives_one_run(appends: int, autojump_clock: MockClock) -> None:
-    """The record says what was begun, and the name of a run says whether it is the same."""
+    """The record says what was begun, and the name of a run says whether it is the same.
+
+    GW-14: a run of a job has its due time as its name and is on record before it begins.
+    """
     world = World()
     async with clock_on(world) as (jobs, _):
         await jobs.add({**HOURLY, "schedule": {"at": "2026-01-01T01:00", "tz": "UTC"}})
@@ -162,6 +165,7 @@ async def test_forty_days_down_give_one_run(autojump_clock: MockClock) -> None:
 
 
 async def test_a_run_that_still_works_makes_the_next_time_skipped(autojump_clock: MockClock) -> None:
+    """GW-15: a time that comes while the job's run works is recorded as skipped."""
     world = World()
     schedule = {"everyMs": 400_000, "anchor": "2026-01-01T00:00"}
     async with clock_on(world) as (jobs, _):

@@ -200,6 +200,7 @@ def test_each_of_twenty_planted_problems_is_reported_at_its_path(tmp_path: Path)
 
 @pytest.mark.promise("A23-c")
 def test_a_check_leaves_the_file_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """GW-01: nothing opens the configuration file for writing."""
     for text in (SAMPLE, json.dumps(PLANTED), "{"):
         path = tmp_path / "gateway.json5"
         path.write_text(text)

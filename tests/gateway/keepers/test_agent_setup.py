@@ -52,6 +52,7 @@ def workspace(folder: Path) -> Path:
 
 @pytest.mark.promise("A9-a")
 def test_a_child_reads_two_of_the_context_files_and_others_all_in_order(tmp_path: Path) -> None:
+    """GW-12: which context files are read depends on the kind of the session."""
     folder = workspace(tmp_path)
 
     child, main = read_prompt(folder, CHILD, row(CHILD)), read_prompt(folder, MAIN, row(MAIN))
@@ -116,6 +117,7 @@ def profiles(state: Path, agent: str, **keys: Any) -> Path:
 def test_an_agents_own_profile_comes_before_the_main_agents(
     tmp_path: Path, own: str | None, main: str | None, configured: str | None, expected: str | None
 ) -> None:
+    """GW-11: credentials are found by agent id, then those of the main agent."""
     key = None if configured is None else Secret("text", (configured,))
     config = GatewayConfig(models=ModelsConfig(providers={"anthropic": ProviderConfig(api_key=key)}))
     for agent, value in (("research", own), ("main", main)):
@@ -378,6 +380,16 @@ async def test_a_gateway_without_the_sandbox_that_it_is_to_have_does_not_start(
     with pytest.raises(UsageError, match="bubblewrap"):
         async with open_gateway(read_config(tmp_path / "gateway.json5", {}), tmp_path / "state", options):
             pass
+
+
+def test_commands_of_sub_agents_have_the_variables_of_main_sessions() -> None:
+    """GW-13: the variables are those of the agent, whatever the kind of its session."""
+    agent = AgentConfig(id="research", env={"A": "1"})
+    config = GatewayConfig(agents=AgentsConfig(defaults=DefaultAgent(env={"B": "2"}), list=(agent,)))
+
+    main, child = (AgentSetup(config=config, agent=agent, row=row(key), key=key).settings() for key in (MAIN, CHILD))
+
+    assert main["env"] == child["env"] == {"A": "1", "B": "2"}
 
 
 def test_an_agent_is_found_by_the_one_form_of_its_id() -> None:

@@ -62,6 +62,7 @@ def test_a_turn_that_a_crash_cuts_is_resumed_by_the_next_incarnation() -> None:
 
 @pytest.mark.promise("A22-c")
 def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
+    """RC-94: a session that cannot be opened is tried again, and sets no other one back."""
     opened: list[float] = []
 
     def fail(key: str) -> None:

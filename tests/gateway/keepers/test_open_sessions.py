@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
 from greenroom.gateway.record._machines import SessionState
@@ -23,6 +24,7 @@ def test_the_session_that_was_idle_longest_makes_room() -> None:
     run(test, Conversations(), open_sessions=2)
 
 
+@pytest.mark.promise("A29-b")
 def test_memory_does_not_grow_with_messages_and_keys() -> None:
     async def test(gateway: Gateway, disk: Conversations) -> None:
         for number in range(300):

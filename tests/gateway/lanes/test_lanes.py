@@ -42,6 +42,7 @@ async def test_turns_of_a_lane_never_exceed_its_width_and_begin_in_order(autojum
 
 @pytest.mark.promise("A10-f")
 async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: MockClock) -> None:
+    """GW-19: the state of a lane is the claims of the turns that are in it."""
     lanes = TurnLanes({})
     async with lanes.place("a", "main"):
         with trio.move_on_after(1):
@@ -55,6 +56,7 @@ async def test_cancelled_wait_takes_no_place_and_leaves_nothing(autojump_clock: 
 
 @pytest.mark.promise("A10-g")
 async def test_turns_that_fail_in_any_way_return_their_places(autojump_clock: MockClock) -> None:
+    """GW-17: a place belongs to the block of its turn."""
     lanes = TurnLanes({"main": 3})
 
     async def turn(number: int) -> None:

@@ -128,6 +128,7 @@ def test_wait_in_a_circle_is_refused_and_changes_nothing() -> None:
 
 
 def test_people_come_before_clock_work_and_overtake_within_a_bound() -> None:
+    """GW-17: turns wait by rank and then by time."""
     places = LaneModel({"main": 1})
     running = places.ask("x", "main")[0]
     clock = places.ask("clock", "main", Rank.BACKGROUND)[0]

@@ -55,6 +55,13 @@ def test_rules_only_take_away(
     assert not (is_child and set(SESSION_TOOLS) & set(offered.names))
 
 
+def test_a_sub_agent_that_may_nest_gets_the_one_tool_for_it() -> None:
+    plain = tools_of(GatewayConfig(), MAIN, ALL, is_child=True)
+    nesting = tools_of(GatewayConfig(), MAIN, ALL, is_child=True, may_spawn=True)
+
+    assert set(nesting.names) - set(plain.names) == {"sessions_spawn"}
+
+
 @pytest.mark.promise("A8-b", "A8-g")
 @pytest.mark.parametrize("name", ["sessions_spawn", "Agent"])
 def test_a_call_of_a_tool_that_is_not_offered_is_refused(name: str) -> None:

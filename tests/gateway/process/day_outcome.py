@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import trio
 
 from greenroom.agents._conversation_loader import CONTINUE
 from greenroom.gateway._gateway import Gateway
 from greenroom.gateway.announce._announcement import NO_REPLY
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.runs._completions import TRANSCRIPT, transcript_place
+from greenroom.trace import JOURNAL
 from tests.gateway.process.day import DAY_S
-from tests.gateway.process.town import Town, living, wait_quiet
+from tests.gateway.process.town import RecordingTownDisk, Town, living, wait_quiet
 
 MERGED: Final = "my child says 42"
 """Two results that wait together make one turn, or two after a kill in between, or none if a person's message waits with them."""
@@ -38,8 +41,8 @@ class Outcome:
     blocked: tuple[str, ...]
     """Why texts were blocked: nobody knows whether they arrived, where the channel cannot say."""
 
-    def differences(self, killed: Outcome) -> list[str]:
-        """Return what is different after a kill, a line for each."""
+    def differences(self, killed: Outcome, *, kills: int = 1) -> list[str]:
+        """Return what is different after a kill, or several, a line for each."""
         missing, extra = Counter[str](), Counter[str]()
         for chat in self.chats.keys() | killed.chats.keys():
             before, after = self.chats.get(chat, Counter()), killed.chats.get(chat, Counter())
@@ -48,7 +51,7 @@ class Outcome:
         found = [f"said twice: {text}" for text in extra]
         found += [f"not said: {text}" for text in missing]
         found += [f"blocked: {why}" for why in killed.blocked if "not known" not in why]
-        found += [f"more than one is blocked: {killed.blocked}"] if len(killed.blocked) > 1 else []
+        found += [f"too many are blocked: {killed.blocked}"] if len(killed.blocked) > kills else []
         found += _conversations(self.conversations - killed.conversations, killed.conversations - self.conversations)
         lost, other = self.records - killed.records, killed.records - self.records
         found += [f"lost record: {text}" for text in lost]
@@ -128,6 +131,24 @@ def kind_text(key: str) -> str:
     """Return the agent and the kind of a session."""
     parsed = SessionKey.parse(key)
     return f"{parsed.agent} {type(parsed.rest).__name__}"
+
+
+async def cut_day(town: Town, folder: Path, events: int) -> Town | None:
+    """Run the day from where it is, and return what a kill after so many events leaves; None if there are not so many in time."""
+    left: list[Town] = []
+    seen: list[str] = []
+    is_cut = trio.Event()
+
+    def note(kind: str) -> None:
+        seen.append(kind)
+        if len(seen) == events:
+            left.append(town.copy(folder, town.now_s + trio.current_time()))
+            is_cut.set()
+
+    async with living(town, disk=RecordingTownDisk(town.state / JOURNAL, note)):
+        with trio.move_on_after(60):
+            await is_cut.wait()
+    return left[0] if left else None
 
 
 async def run_day(town: Town, disk: Any = None) -> Outcome:

@@ -67,6 +67,7 @@ async def test_broken_file_changes_nothing_and_is_reported_once(tmp_path: Path, 
 
 @pytest.mark.promise("A22-e")
 async def test_changed_file_is_in_force_and_says_what_needs_a_start(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """GW-01: a reload exchanges one reading for another; no part is stopped for it."""
     place = Place(tmp_path)
     place.write(OTHER)
 

@@ -17,6 +17,7 @@ import pytest
 
 from greenroom.cli import main
 from greenroom.gateway.process._state_folder import ADDRESS, GatewayAddress, find_gateway
+from greenroom.testing import ErrorReply
 from greenroom.trace import JOURNAL
 from tests.cli.forked import Forked
 from tests.cli.served import served
@@ -67,7 +68,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 @pytest.mark.promise("A22-a")
 def test_gateway_answers_and_leaves_nothing_when_stopped(home: Home, capfd: pytest.CaptureFixture[str]) -> None:
-    with served(["hello back"]) as server:
+    """GW-26: the run of a message has one end, which is the exit code and the reason of its command."""
+    with served(["hello back", ErrorReply(status=400)]) as server:
         home.environ["ANTHROPIC_BASE_URL"] = server.url
         with home.gateway() as (process, address):
             door = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
@@ -78,6 +80,8 @@ def test_gateway_answers_and_leaves_nothing_when_stopped(home: Home, capfd: pyte
             capfd.readouterr()
             assert home.ask("agent", "--message", "hello") == 0
             assert capfd.readouterr().out == "hello back\n"
+            assert home.ask("agent", "--message", "again") == 1
+            assert "the run ended with error" in capfd.readouterr().err
             assert home.ask("status", "--json") == 0
             assert json.loads(capfd.readouterr().out)["sessions"]["known"] == 1
 
@@ -97,7 +101,10 @@ def test_gateway_answers_and_leaves_nothing_when_stopped(home: Home, capfd: pyte
 def test_second_gateway_is_refused_and_a_killed_one_leaves_the_place(
     home: Home, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A stranger who takes the port of a killed gateway is sent nothing."""
+    """A stranger who takes the port of a killed gateway is sent nothing.
+
+    GW-02, RC-41, RC-93: the lock is held by the process and ends with it; a client believes an address only while the lock is held.
+    """
     with home.gateway() as (process, address):
         assert main(["gateway", "--state", str(home.state)]) == 2
         said = capfd.readouterr().err
@@ -138,11 +145,16 @@ def test_broken_configuration_is_refused_with_every_problem(home: Home, capfd: p
     ("arguments", "code"),
     [
         (["gateway", "status", "--state", "none"], 1),
+        (["gateway", "agent", "--message", "hello", "--state", "none"], 1),
         (["gateway", "cron", "fly", "--state", "none"], 2),
         (["gateway", "deliveries", "retry", "--state", "none"], 2),
         (["gateway", "--port", "70000"], 2),
         (["gateway", "--config", "missing.json5"], 2),
     ],
 )
-def test_mistakes_in_commands_are_told(home: Home, arguments: list[str], code: int) -> None:
+def test_mistakes_in_commands_are_told(
+    home: Home, capfd: pytest.CaptureFixture[str], arguments: list[str], code: int
+) -> None:
+    """GW-26: a command that cannot do its work says why, too."""
     assert main(arguments) == code
+    assert len(capfd.readouterr().err.strip().splitlines()) >= 1

@@ -94,6 +94,7 @@ async def test_lag_of_a_free_loop_is_zero(autojump_clock: MockClock) -> None:
 
 
 def test_long_lag_is_told_once_while_it_lasts() -> None:
+    """GW-27: a task measures how late it wakes."""
     told: list[float] = []
     lag = LoopLag(told.append)
     now_s = 0.0

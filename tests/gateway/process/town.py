@@ -287,10 +287,6 @@ async def wait_quiet(gateway: Gateway, town: Town, *, until_s: float, limit_s: f
     )
 
 
-class Killed(Exception):
-    """The process was killed."""
-
-
 _LINE: Final = re.compile(rb'"ev":"([a-z.]+)"')
 
 

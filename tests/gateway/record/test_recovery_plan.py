@@ -90,6 +90,7 @@ def test_a_run_that_three_crashes_cut_is_lost() -> None:
 
 @pytest.mark.parametrize(("limit_s", "age_s", "is_lost"), [(0, 7300, True), (0, 7100, False), (9000, 7300, False)])
 def test_an_old_cut_is_not_resumed(limit_s: float, age_s: float, is_lost: bool) -> None:
+    """RC-91: the plan of a start compares the age of a cut with a limit."""
     history = (*START, registered(limit_s=limit_s), RunBegan(at_s=1e9, run="r1"))
 
     (step,) = planned(*history, now_s=1e9 + age_s)
@@ -204,7 +205,10 @@ def carried_out(step: RecoveryStep, registry: Registry) -> list[GatewayEvent]:
 def test_every_start_brings_all_runs_to_their_completion(
     history: list[GatewayEvent], resume: Resume, data: st.DataObject
 ) -> None:
-    """Whatever was recorded when the process ended, also in the middle of a plan, each run ends once and is told once."""
+    """Whatever was recorded when the process ended, also in the middle of a plan, each run ends once and is told once.
+
+    GW-28: each run without an end has a step in the plan of a start.
+    """
     registry = Registry().fold_all(history)
     for _ in range(8):
         registry.fold(AGAIN)

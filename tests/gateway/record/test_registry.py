@@ -272,6 +272,7 @@ def test_answers_of_calls_are_remembered_for_a_day() -> None:
 
 
 def test_a_row_of_a_closed_session_is_small() -> None:
+    """GW-16: a closed session is one row."""
     row = folded(SessionMade(at_s=1e9, session="agent:main:irc:dm:ada", session_id="0" * 36)).snapshot()
 
     assert len(orjson.dumps(row["sessions"]["agent:main:irc:dm:ada"])) < 2048

@@ -33,6 +33,7 @@ TOKENS = {"none": None, "wrong": "w" * 64, "right": OPERATOR, "revoked": GONE.to
 @pytest.mark.promise("A25-a")
 @pytest.mark.parametrize(("host", "origin", "token"), list(itertools.product(HOSTS, ORIGINS, TOKENS)))
 async def test_only_the_right_host_origin_and_token_get_in(host: str, origin: str, token: str) -> None:
+    """GW-23: host, origin and token are compared before anything of the gateway is called."""
     async with open_house(named=[READER, GONE]) as house:
         house.tokens.replace([READER])
         house.hub.publish("session", KEY, {"secret": "planted"})

@@ -138,6 +138,7 @@ STEPS = st.lists(
 @pytest.mark.promise("A25-e")
 @given(STEPS)
 def test_everything_arrives_in_order_or_is_named_by_a_gap(steps: list[tuple[str, str, int]]) -> None:
+    """GW-09: numbers are given behind the limit that drops."""
     outbox = FrameOutbox()
     frames: list[dict[str, Any]] = []
     published: dict[str, list[int]] = {session: [] for session in SESSIONS}

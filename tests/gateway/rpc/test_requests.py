@@ -181,6 +181,8 @@ async def test_client_that_leaves_ends_its_looks_and_no_change() -> None:
 
 
 async def test_call_that_takes_too_long_is_told_so_and_a_change_goes_on() -> None:
+    """RC-62: each request has a deadline of its own."""
+
     async def slow(_: RpcCall, __: Any) -> Answer:
         await trio.sleep(40)
         return {"runId": "r"}
@@ -270,6 +272,7 @@ async def test_full_disk_refuses_changes_while_looks_and_stops_go_on() -> None:
 
 
 async def test_connection_that_closes_in_any_state_leaves_nothing() -> None:
+    """RC-114: subscriptions are kept with their connection and end with it."""
     async with open_house(replaced={"agent.wait": never}) as house:
         for frames in ([], ["health"], ["agent.wait", "events.subscribe", "health"]):
             async with house.connected() as peer:

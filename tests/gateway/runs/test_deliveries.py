@@ -79,6 +79,7 @@ async def test_an_answer_says_that_its_message_is_done_and_is_sent_after_the_rec
 async def test_the_result_of_a_try_decides(
     autojump_clock: MockClock, result: Any, keys: bool, knows: WasSent, state: Any, shown: int
 ) -> None:
+    """GW-04: a try has one of four results, and an unknown one is repeated only with the same key."""
     channel = FakeChannel(plan=[result], traits=ChannelTraits(limit=100, takes_keys=keys), knows=knows)
     async with open_fake_gateway(World(channel=channel)) as gateway:
         id_ = await gateway.deliveries.reply("agent:main:main", "line", CHAT, "hello")
@@ -128,6 +129,7 @@ async def test_a_channel_that_is_back_gets_what_it_was_not_reached_for(autojump_
 
 
 async def test_what_nobody_decides_about_for_a_week_is_given_up(autojump_clock: MockClock) -> None:
+    """RC-29: giving up is an event on record, behind which the delivery is settled."""
     world = World(channel=FakeChannel(plan=[R.REFUSED]))
     async with open_fake_gateway(world) as gateway:
         await gateway.deliveries.post(CHAT, "one", "a")
@@ -249,6 +251,7 @@ def test_no_text_is_lost_or_said_twice_whatever_the_channel_answers(seed: int, t
 
 
 async def test_a_text_without_a_route_is_blocked_and_says_so(autojump_clock: MockClock) -> None:
+    """RC-32: a delivery without a route is blocked at once."""
     async with open_fake_gateway() as gateway:
         await gateway.deliveries.post(attrs.evolve(CHAT, peer=""), "hello", "a")
         await wait_quiet(gateway)

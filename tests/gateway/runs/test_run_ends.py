@@ -109,6 +109,7 @@ async def a_life(
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32), mode=st.sampled_from(["post", "turn", "silent"]))
 def test_a_run_ends_once_and_is_told_once_whatever_happens(seed: int, mode: str) -> None:
+    """GW-06: a run has one completion, made from its terminal event, and a completion one delivery."""
     chance = random.Random(seed)
     config = configured(announce=AnnounceConfig(mode=mode), max_children_per_agent=20)  # type: ignore[arg-type]
     accepted: list[str] = []

@@ -152,6 +152,7 @@ async def test_a_spawned_sub_agent_announces_to_the_chat_once(tmp_path: Path, au
 async def test_a_run_that_a_restart_cut_is_resumed_and_announced_once(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
+    """GW-03, GW-28: the start folds the gateway's journal, and the session's own journal says how far the run was."""
     channel = FakeChannel()
     async with opened(tmp_path, scripted, channel, wait_s=20.0) as gateway:
         await gateway.say("please count", "00000000-0000-4000-8000-000000000001")

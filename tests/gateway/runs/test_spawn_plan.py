@@ -56,6 +56,18 @@ def refused(*args: Any, **values: Any) -> SpawnRefusal:
 # --- the order of the checks --------------------------------------------------------------------------------------------
 
 
+def test_sub_agents_nest_as_deep_as_the_configuration_says() -> None:
+    """The depth of a session is the number of sub-agents above it and itself."""
+    registry, config = Registry().fold_all(START), configured(**agents(subagents={"maxSpawnDepth": 2}))
+    keys = [child_key("main", f"{number:08x}-0000-4000-8000-000000000000") for number in range(2)]
+    for key, above in zip(keys, ("agent:main:main", str(keys[0])), strict=True):
+        registry.fold(SessionMade(at_s=1.0, session=str(key), session_id=str(key), spawned_by=above))
+
+    assert accepted(config, registry=registry, caller=keys[0]).agent == "main"
+    assert "at depth 2" in refused(config, registry=registry, caller=keys[1]).error
+    assert refused(registry=registry, caller=keys[0]).status == "forbidden"
+
+
 @pytest.mark.promise("A2-d")
 def test_the_first_check_that_fails_decides() -> None:
     """Each request is wrong in all ways from one check on; the check before it was passed."""

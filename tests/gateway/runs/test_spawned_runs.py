@@ -174,6 +174,7 @@ async def test_twenty_children_share_the_width_of_their_lane(autojump_clock: Moc
 
 @pytest.mark.promise("A6-a")
 async def test_a_run_is_announced_from_the_child_to_the_chat_and_the_requester(autojump_clock: MockClock) -> None:
+    """GW-05: a completion is a delivery to the chat and an input of the requester, each with its own state."""
     async with open_fake_gateway(aside=summary) as gateway:
         gateway.keepers.requests = (SpentRequest(model="m", usage=Usage(input_tokens=1000, output_tokens=234)),)
         text = await summarized(gateway, label="files")
@@ -202,6 +203,8 @@ async def test_a_failed_run_has_no_announce_step(autojump_clock: MockClock) -> N
 
 
 async def test_an_announce_step_has_a_minute(autojump_clock: MockClock) -> None:
+    """GW-25: the text of an announcement is a template, and a summary is only one of its lines."""
+
     async def slow(session: str, text: str) -> str:
         await trio.sleep(61)
         return "too late"
@@ -224,6 +227,8 @@ async def test_an_announce_step_has_a_minute(autojump_clock: MockClock) -> None:
 async def test_in_the_mode_turn_the_requester_says_it_or_the_template_does(
     autojump_clock: MockClock, reply: Any, shown: list[str]
 ) -> None:
+    """GW-29: a turn without a visible reply, and one that takes too long, are replaced by the template."""
+
     async def turn(session: str, text: str) -> str:
         if session != KEY:
             return "counted"
@@ -403,6 +408,7 @@ async def test_a_child_that_ignores_its_stop_is_counted_as_failed(autojump_clock
 
 @pytest.mark.promise("A12-a", "A12-c")
 async def test_a_session_is_archived_an_hour_after_its_run_ended(autojump_clock: MockClock) -> None:
+    """GW-16: a clock archives sessions of sub-agents by the time on record."""
     async with open_fake_gateway(turn=takes(3 * 3600)) as gateway:
         run = await gateway.spawn()
         session = gateway.registry.runs[run].session

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.core.ports import InlineBlocking
+from greenroom.gateway import tools
 from greenroom.gateway.config._agents import AgentConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import config_converter
@@ -536,3 +537,11 @@ async def test_the_status_of_a_session_counts_what_works(autojump_clock: MockClo
         assert (status["key"], status["model"], status["busy"]) == (str(MAIN), "sonnet", False)
         assert status["subagents"] == {"active": 1, "ended": 0}
         assert status["lanes"]["subagent"] == {"active": 1, "waiting": 0}
+
+
+def test_tools_of_sessions_use_no_protocol() -> None:
+    """GW-10: they call the gateway's parts, so there is no token that a sub-agent could lack."""
+    sources = [path.read_text(encoding="utf-8") for path in Path(tools.__file__).parent.glob("*.py")]
+
+    assert len(sources) > 5
+    assert not any("gateway.rpc" in source or "greenroom.serving" in source for source in sources)

@@ -384,6 +384,7 @@ def test_an_owners_mask_that_others_can_take_makes_no_owners_session() -> None:
 
 
 def test_a_pairing_says_nothing_about_groups_and_other_policies() -> None:
+    """GW-20, GW-21: a pairing is read under the policy `pairing` and for direct messages only."""
     agents = AgentsConfig(list=(AgentConfig(id="main"),))
     for config, message in (
         (configured(dm_policy="allowlist"), direct("pat")),

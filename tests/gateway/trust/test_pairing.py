@@ -143,6 +143,7 @@ async def test_an_expired_code_pairs_nobody(autojump_clock: MockClock) -> None:
 
 @pytest.mark.promise("A27-b")
 async def test_five_wrong_codes_are_a_pause(autojump_clock: MockClock) -> None:
+    """GW-22: codes count only where they are approved, and wrong ones stop that for a while."""
     async with open_chats(configured()) as chats:
         (code,) = await pair(chats, "a")
         desk = chats.reception.pairing

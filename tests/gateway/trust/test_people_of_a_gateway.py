@@ -19,27 +19,10 @@ from greenroom.gateway.rpc._params import ChatSendParams
 from greenroom.gateway.rpc._scopes import Grant, RpcScope
 from greenroom.models import Call, ModelRequest
 from tests.gateway.process.day import last_text
-from tests.gateway.process.town import ChatService, Line, Play, Town, living, wait_quiet
+from tests.gateway.process.places import counting, open_place, shown
+from tests.gateway.process.town import Line, Town, living, wait_quiet
 
-CONFIG: Final = """{
-  agents: {defaults: {model: 'sonnet', workspace: 'workspace', maxConcurrent: WIDTH}},
-  channels: {plugins: {plain: {accounts: {default: {
-    dmPolicy: 'open', allowFrom: ['*'], groups: {'#room': {requireMention: false}},
-  }}}}},
-  commands: {ownerAllowFrom: ['plain:ann']},
-}"""
 CHILD: Final = "agent:main:subagent:"
-
-
-def open_place(folder: Path, *script: Line, play: Play, width: int = 4) -> Town:
-    """Return a town with one channel."""
-    (folder / "workspace").mkdir(parents=True)
-    (folder / "gateway.json5").write_text(CONFIG.replace("WIDTH", str(width)))
-    return Town(folder, {"plain": ChatService("plain", takes_keys=True, can_say=True)}, list(script), play)
-
-
-def shown(town: Town, peer: str) -> list[str]:
-    return town.texts("plain", peer)
 
 
 @pytest.mark.promise("A27-c")
@@ -143,25 +126,12 @@ async def test_commands_are_answered_while_all_lanes_are_full(tmp_path: Path, au
         assert not gateway.parts.keepers.is_busy("agent:main:main")
 
 
-def counting(reply: str, *, rounds: int = 3) -> Play:
-    """Return a model that spawns a sub-agent for `dig`, which works for a while and then replies."""
-
-    def play(request: ModelRequest) -> Any:
-        text = last_text(request)
-        if "Your run has ended" in text:
-            return reply
-        if "dig here" in text:
-            return Call("sessions_spawn", {"task": "look deeper", "label": "deep"})
-        if "look deeper" in str(request.messages[0].content) and len(request.messages) < 2 * rounds:
-            return Call("Glob", {"pattern": f"{len(request.messages)}*"})
-        return "done" if "look deeper" in str(request.messages[0].content) else f"heard: {text[-40:]}"
-
-    return play
-
-
 @pytest.mark.promise("A24-c")
 async def test_a_result_is_told_in_the_thread_that_asked(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Although the same person has written elsewhere since."""
+    """Although the same person has written elsewhere since.
+
+    GW-07: a run keeps the route of the message that led to it.
+    """
     script = [
         Line(1, "plain", "ann", "dig here", peer="#room", thread="T"),
         Line(4, "plain", "ann", "something else", peer="#room"),
@@ -246,6 +216,7 @@ async def test_a_person_ends_the_turn_that_only_they_began(tmp_path: Path, autoj
 
 
 async def test_messages_that_come_again_after_a_restart_are_known(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """GW-08: the id of an input is made from its account, chat and id outside."""
     script = [
         Line(1, "plain", "ann", "hello"),
         Line(10, "plain", "ann", "/subagents"),
@@ -267,7 +238,10 @@ SECRETS: Final = {"profile": "sk-" + "ant-planted-in-a-profile", "token": "plant
 
 
 async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Neither the gateway's own token nor a secret of the configuration is in what commands answer, nor in the journal."""
+    """Neither the gateway's own token nor a secret of the configuration is in what commands answer, nor in the journal.
+
+    GW-22: secrets are read by the part that needs them, and no answer is made from them.
+    """
     commands = [
         "/help",
         "/status",
@@ -300,7 +274,10 @@ async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_cloc
 async def test_a_session_that_others_write_to_has_fewer_tools_and_sees_less(
     tmp_path: Path, autojump_clock: MockClock, scope: str, *, tools: bool
 ) -> None:
-    """Also the main session, if the configuration lets everybody into it; the reason for each input is on record."""
+    """Also the main session, if the configuration lets everybody into it; the reason for each input is on record.
+
+    GW-30: the class of those who write to a session decides about its tools and about what they see.
+    """
     offered: list[set[str]] = []
 
     def play(request: ModelRequest) -> Any:

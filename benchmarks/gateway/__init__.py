@@ -1,0 +1,1 @@
+"""Benchmarks of the gateway: spawns, messages, sessions, clients, starts. `python -m benchmarks.gateway`."""

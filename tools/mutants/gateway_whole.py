@@ -1,0 +1,141 @@
+"""Mutants of what a whole gateway keeps: trees of runs, kills on the way of a run, crowds, secrets, and many sessions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tools.mutants.catalogue import Mutant
+
+_ARCHIVE: Final = "greenroom.gateway.runs._archive_clock"
+_KEEPERS: Final = "greenroom.gateway.keepers._keeper_actors"
+_KEEPER_TESTS: Final = ("tests/gateway/keepers/test_keeper_properties.py",)
+_METHODS: Final = "greenroom.gateway.process._session_methods"
+_POINT_TESTS: Final = ("tests/gateway/process/test_fault_points.py",)
+_RUNS: Final = "greenroom.gateway.runs._run_service"
+_STOPS: Final = "greenroom.gateway.runs._run_stops"
+_TREE_TESTS: Final = ("tests/gateway/runs/test_run_trees.py",)
+_WHOLE_TESTS: Final = ("tests/gateway/process/test_whole_gateway.py",)
+
+GATEWAY_WHOLE: Final = (
+    Mutant(
+        "an archive leaves what its session has started",
+        ("A12-e",),
+        _ARCHIVE,
+        "        await self._stop_children(key, who)\n",
+        "",
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
+        "a stop of a run stops all of its requester",
+        ("A13-b",),
+        _RUNS,
+        "sessions = [run.session for run in first if SessionKey.parse(run.session).is_child]",
+        "sessions = [run.requester for run in first]",
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
+        "the end of a requester's turn stops its sub-agents",
+        ("A13-c",),
+        _RUNS,
+        "        for run in runs:\n            if end.state is TaskState.COMPLETED:\n",
+        "        self._start(self.stop, end.session, end.who)\n"
+        "        for run in runs:\n            if end.state is TaskState.COMPLETED:\n",
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
+        "a stop counts runs that are being announced",
+        ("A13-d",),
+        _STOPS,
+        "if run.id not in tried and not run.is_ended]",
+        "if run.id not in tried]",
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
+        "a stop does not reach what sub-agents have started",
+        ("A13-g",),
+        _STOPS,
+        "        sessions += dict.fromkeys(run.session for run in runs if run.session not in sessions)\n",
+        "",
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
+        "a stop looks once for what has been started",
+        ("A13-g",),
+        _STOPS,
+        "        if not runs:\n",
+        "        if not runs or tried:\n",
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
+        "a place is not returned",
+        ("A18-c",),
+        "greenroom.gateway.lanes._lanes",
+        "            self._wake(self._places.leave(claim))\n",
+        "",
+        tests=_POINT_TESTS,
+    ),
+    Mutant(
+        "a resumed conversation has lost its end",
+        ("A18-e",),
+        "greenroom.agents._conversation_loader",
+        "messages=repaired.messages,",
+        "messages=repaired.messages[:1],",
+        tests=_POINT_TESTS,
+    ),
+    Mutant(
+        "archives come ten minutes late",
+        ("A18-f",),
+        _ARCHIVE,
+        "each.at_s <= now_s]",
+        "each.at_s + 600 <= now_s]",
+        tests=_POINT_TESTS,
+    ),
+    Mutant(
+        "a keeper that fails takes the others along",
+        ("A22-c",),
+        _KEEPERS,
+        "KEEPER, escalates=False)",
+        "KEEPER, escalates=True)",
+        tests=_KEEPER_TESTS,
+    ),
+    Mutant(
+        "sessions are listed by their first use",
+        ("A22-f",),
+        _METHODS,
+        "key=lambda row: row.used_s, reverse=True)",
+        "key=lambda row: row.used_s)",
+        tests=_WHOLE_TESTS,
+    ),
+    Mutant(
+        "an abort of a message that waits ends the turn",
+        ("A25-g",),
+        _METHODS,
+        'item = run_item(runs[0].id) if waits else ""',
+        'item = ""',
+        tests=_WHOLE_TESTS,
+    ),
+    Mutant(
+        "a secret shows itself",
+        ("A27-e",),
+        "greenroom.gateway.config._effective",
+        'return HIDDEN if value.kind == "text" else value.place',
+        "return value.reference[0]",
+        tests=_WHOLE_TESTS,
+    ),
+    Mutant(
+        "keepers of sessions that are closed stay",
+        ("A29-b",),
+        _KEEPERS,
+        "            self.keepers.pop(keeper.name, None)\n",
+        "            pass\n",
+        tests=_KEEPER_TESTS,
+    ),
+    Mutant(
+        "one session holds a lane for as long as it has messages",
+        ("A29-c",),
+        "greenroom.gateway.routing._message_routing",
+        'case "owner-main" if is_owner:',
+        'case "owner-main":',
+        tests=_WHOLE_TESTS,
+    ),
+)
