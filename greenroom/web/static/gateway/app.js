@@ -240,7 +240,7 @@ async function act(method, params) {
 async function send(text) {
   const key = state.current;
   const now = state.chat(key);
-  const mine = { id: crypto.randomUUID(), text, state: state.link.name === "open" ? "sending" : "offline" };
+  const mine = { id: crypto.randomUUID(), text, at: Date.now(), state: state.link.name === "open" ? "sending" : "offline" };
   now.sending.push(mine);
   if (state.sessions.has(key)) state.sessions.get(key).messages = [{ role: "user", text }];
   draw();
@@ -252,9 +252,9 @@ async function send(text) {
       if (answer.reply) now.notes.push({ kind: "command", asked: text, text: answer.reply, at: Date.now() });
       for (const each of ["sessions", `history:${key}`, `children:${key}`]) anew(each);
     } else {
-      mine.state = answer.status === "started" ? "sent" : answer.status;
+      Object.assign(mine, { state: answer.status === "started" ? "sent" : answer.status, messageId: answer.messageId });
       if (!state.sessions.has(key)) anew("sessions");
-      if (now.messages.some((each) => each.role === "user" && each.text.trim() === text.trim())) anew(`history:${key}`);
+      if (now.messages.some((each) => each.id === mine.messageId)) now.sending = now.sending.filter((each) => each !== mine);
     }
   } catch (error) {
     Object.assign(mine, { state: "failed", why: error.message });
