@@ -104,7 +104,8 @@ async def draw(folder: Path, suffix: str) -> None:
             await prepare(page, house)
             await page.picture(folder / f"gateway-page.{suffix}")
             await page.prefer(prefers_color_scheme="dark", prefers_reduced_motion="reduce")
-            await page.picture(folder / f"gateway-page-dark.{suffix}")
+            if suffix == "png":
+                await page.picture(folder / f"gateway-page-dark.{suffix}")
             await page.evaluate(
                 "document.querySelectorAll('.row')[document.querySelectorAll('.row').length - 1].click()"
             )

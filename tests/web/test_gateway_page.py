@@ -296,6 +296,31 @@ async def test_turn_is_stopped_and_sub_agents_are_shown(page: BrowserPage, home:
 
 
 @more
+async def test_page_is_used_with_the_keyboard_alone(page: BrowserPage, home: Path) -> None:
+    async with opened(page, home):
+        await page.press("i", "i")
+        await page.wait("document.activeElement.localName === 'textarea'")
+        await page.send("Input.insertText", text="/stat")
+        await page.wait("document.querySelector('.options li[aria-selected=true]')?.textContent.startsWith('/status')")
+        await page.press("Tab")
+        assert await page.evaluate("document.querySelector('textarea').value") == "/status"
+        await page.press("Enter", "\r", windowsVirtualKeyCode=13)
+        await page.wait("document.querySelector('.note.command pre')?.textContent")
+        await page.press("Escape")
+        await page.press("j", "j")
+        await page.wait("document.querySelector('h1').textContent === 'Research'")
+        await page.press("/", "/")
+        await page.send("Input.insertText", text="no such session")
+        await page.wait("!document.querySelector('.sidebar > .empty').hidden")
+        await page.press("Escape")
+        await page.press("?", "?")
+        await page.wait("document.querySelector('dialog[open]')?.textContent.includes('/subagents')")
+        await page.press("Escape", windowsVirtualKeyCode=27)
+        await page.wait("!document.querySelector('dialog')")
+    assert page.complaints() == []
+
+
+@more
 async def test_break_is_told_and_what_was_written_meanwhile_is_sent_once(page: BrowserPage, home: Path) -> None:
     await page.send("Page.addScriptToEvaluateOnNewDocument", source=_SOCKETS)
     async with opened(page, home) as house:

@@ -123,9 +123,10 @@ export function makeComposer({ state, send }) {
       hide();
       fit();
     }
-    const mayWrite = !state.scopes.length || state.scopes.includes("write");
+    const isArchived = state.sessions.get(current)?.state === "archived";
+    const mayWrite = state.scopes.includes("write") && !isArchived;
     text.disabled = !mayWrite;
-    text.placeholder = mayWrite ? "Write a message, or / for commands" : "This page may only look";
+    text.placeholder = mayWrite ? "Write a message, or / for commands" : isArchived ? "This session is archived" : "This page may only look";
     button.disabled = !text.value.trim();
     const activity = state.activity(current);
     const queued = state.openRuns(current).filter((run) => !run.startedAt).length;
