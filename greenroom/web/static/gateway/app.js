@@ -98,7 +98,7 @@ async function greeted(hello, again) {
   await Promise.all([anew("agents"), anew("sessions"), anew("status"), anew("approvals"), anew("deliveries"), anew("pairings")]);
   state.current ||= state.listed()[0]?.key ?? "";
   if (!state.current) return; // the connection broke before the first answers
-  if (!root.contains(chat.node)) root.replaceChildren(sidebar.node, h("div.middle", {}, banner, chat.node), panel.node, toasts);
+  if (!root.contains(chat.node)) root.replaceChildren(banner, sidebar.node, h("div.middle", {}, chat.node), panel.node, toasts);
   draw();
   const now = state.chat(state.current);
   const isTold = again && brokeAt;
@@ -300,7 +300,7 @@ function drawBanner() {
   banner.hidden = is === "open" && !stopping;
   banner.className = `banner ${is === "unauthorized" || is === "ended" ? "bad" : ""}`;
   if (is === "unauthorized")
-    banner.replaceChildren(icon("alert"), h("span", {}, "The gateway was started again. What you see is from before, and nothing is sent. Open the address that this prints in this tab:"), commandLine("greenroom gateway open"));
+    banner.replaceChildren(icon("alert"), h("span", {}, "The gateway was started again. What you see is from before, and what you write waits. Open the address that this prints in this tab:"), commandLine("greenroom gateway open"));
   else if (is === "ended") banner.replaceChildren(icon("alert"), h("span", {}, `The gateway refused this page: ${oneLine(link.why, 200)}`));
   else if (is === "waiting")
     banner.replaceChildren(icon("alert"), h("span", {}, `${stopping ? "The gateway has stopped." : "The connection broke."} What you see may be old. Next try in ${wait} s.`), h("button.outlined.small", { type: "button", onclick: () => gateway.socket.hurry() }, "Try now"));
