@@ -22,7 +22,7 @@ state.current = placeOf(location.hash).s ?? "";
 
 const gateway = new Gateway({ onState: linkMoved, onHello: greeted, onEvent: heard });
 const sidebar = makeSidebarLater();
-const chat = makeChat({ state, go, readOlder, act, togglePanel, showRun, back: () => root.classList.remove("in-chat") });
+const chat = makeChat({ state, go, readOlder, act, togglePanel, showRun, resend, back: () => root.classList.remove("in-chat") });
 const composer = makeComposer({ state, send });
 const panel = makePanel({ state, go, act, readReport, close: () => root.classList.remove("with-panel") });
 const banner = h("div.banner", { role: "status", hidden: true });
@@ -98,6 +98,7 @@ async function greeted(hello, again) {
   await Promise.all([anew("agents"), anew("sessions"), anew("status"), anew("approvals"), anew("deliveries"), anew("pairings")]);
   state.current ||= state.listed()[0]?.key ?? "";
   if (!state.current) return; // the connection broke before the first answers
+  if (placeOf(location.hash).s && !root.contains(chat.node)) root.classList.add("in-chat");
   if (!root.contains(chat.node)) root.replaceChildren(banner, sidebar.node, h("div.middle", {}, chat.node), panel.node, toasts);
   draw();
   const now = state.chat(state.current);
@@ -260,6 +261,13 @@ async function send(text) {
     Object.assign(mine, { state: "failed", why: error.message });
   }
   drawSoon();
+}
+
+function resend(id) {
+  const now = state.chat(state.current);
+  const mine = now.sending.find((each) => each.id === id);
+  now.sending = now.sending.filter((each) => each !== mine);
+  if (mine) send(mine.text);
 }
 
 function toast(error) {

@@ -9,7 +9,7 @@ const NEAR_PX = 90;
 const FOLDED_LINES = 20;
 
 /** Make the chat; `ask` asks the gateway for something, `act` changes something and tells failures. */
-export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back }) {
+export function makeChat({ state, go, readOlder, act, togglePanel, showRun, resend, back }) {
   const title = h("h1", { tabindex: "-1" });
   const under = h("div.under");
   const stop = h("button.outlined.danger", { type: "button", hidden: true, onclick: () => act("chat.abort", { sessionKey: state.current }) }, icon("stop"), h("span", {}, "Stop"));
@@ -167,9 +167,10 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     tools: ({ steps }) => toolsOf(steps),
     step: ({ tool, summary }) => h("div.step", {}, icon("tool"), h("b", {}, oneLine(tool, 60)), h("span", {}, oneLine(summary, 160))),
     thinking: () => h("div.thinking", { role: "status" }, h("span.dots", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), h("span.sr", {}, "Working")),
-    sending: ({ text, state: how, why }) => {
+    sending: ({ id, text, state: how, why }) => {
       const element = said("user sending", "You", { text });
       element.append(h("small.fate", { class: how === "failed" ? "bad" : null }, WORDS[how] ?? how, why ? `: ${oneLine(why, 200)}` : ""));
+      if (how === "failed") element.append(h("button.outlined.small", { type: "button", onclick: () => resend(id) }, "Send again"));
       return element;
     },
     command: ({ text, asked }) => h("div.note.command", {}, h("small", {}, oneLine(asked, 80)), h("div.text", {}, ...plain(text))),
