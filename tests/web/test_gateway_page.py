@@ -222,6 +222,7 @@ _STRANGER: Final = """(async (url, token) => {
 })(%s, %s)"""
 
 
+@more
 async def test_question_about_a_call_is_answered_in_the_page(page: BrowserPage, home: Path) -> None:
     made = home / "workspace" / "main" / "made-by-hand"
     async with opened(page, home):
