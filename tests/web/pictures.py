@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, PeerKind, Sender
 from greenroom.models import Call, Say
 from greenroom.testing import ReceivedRequest, StreamReply, open_messages_server
 from tests.web.browser import BrowserPage, open_browser_page, running_chromium
@@ -69,29 +68,13 @@ def play(request: ReceivedRequest) -> Any:
     return "Started: both are at work. I tell you as soon as the first has a result."
 
 
-async def tell(house: PageHouse, sender: str, text: str, *, peer: str = "") -> None:
-    """Have somebody write on the channel."""
-    kind = PeerKind.GROUP if peer else PeerKind.DIRECT
-    route = ChatRoute(channel="ops", kind=kind, peer=peer or sender)
-    house.channel.inner.say(
-        Inbound(
-            route=route,
-            sender=Sender(id=sender, name=sender.title()),
-            id=f"{sender}-{len(text)}",
-            text=text,
-            mentions_us=True,
-        )
-    )
-    await trio.lowlevel.checkpoint()
-
-
 async def prepare(page: BrowserPage, house: PageHouse) -> None:
     """Have a morning's work in the gateway: chats, sub-agents, a question, a message that was refused."""
     await page.go(house.address())
     await page.wait("document.querySelector('.composer')")
-    await tell(house, "ann", "what is the status of the services?", peer="#oncall")
+    await house.say("ann", "what is the status of the services?", peer="#oncall")
     await page.wait("[...document.querySelectorAll('.row')].length >= 3")
-    await tell(house, "ann", "is the status still so?", peer="#deploys")
+    await house.say("ann", "is the status still so?", peer="#deploys")
     await page.wait("[...document.querySelectorAll('.row')].length >= 4")
     await page.wait("document.querySelector('.row .badge, .row .last')")
     house.channel.refuses = True
@@ -101,7 +84,7 @@ async def prepare(page: BrowserPage, house: PageHouse) -> None:
         "[...document.querySelectorAll('.said.assistant .text')].some((each) => each.textContent.includes('behind the flag'))"
     )
     await page.wait("document.querySelector('.card.ask')")
-    await tell(house, "ann", "and the status of the queue?", peer="#deploys")
+    await house.say("ann", "and the status of the queue?", peer="#deploys")
     await page.wait("document.querySelector('.card.delivery')")
     await page.evaluate("document.querySelectorAll('.tree summary')[1].click()")
     await page.wait("document.querySelector('.tree .report')")
@@ -121,7 +104,8 @@ async def draw(folder: Path, suffix: str) -> None:
             await prepare(page, house)
             await page.picture(folder / f"gateway-page.{suffix}")
             await page.prefer(prefers_color_scheme="dark", prefers_reduced_motion="reduce")
-            await page.picture(folder / f"gateway-page-dark.{suffix}")
+            if suffix == "png":
+                await page.picture(folder / f"gateway-page-dark.{suffix}")
             await page.evaluate(
                 "document.querySelectorAll('.row')[document.querySelectorAll('.row').length - 1].click()"
             )

@@ -16,7 +16,8 @@ from greenroom.gateway._gateway import Gateway, open_gateway
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.record._machines import SendResult
-from greenroom.gateway.routing._chat_messages import Outbound, SendReceipt
+from greenroom.gateway.routing._chat_messages import ChatRoute, Inbound, Outbound, PeerKind, Sender, SendReceipt
+from greenroom.gateway.rpc._scopes import PAGE_SCOPES, RpcScope
 from greenroom.testing import ReceivedRequest, open_messages_server
 from greenroom.web._page_files import page_endpoints
 from tests.gateway.process.town import ChatService, MemoryChannel
@@ -60,6 +61,7 @@ class RefusingChannel:
 
     inner: MemoryChannel
     refuses: bool = False
+    has_sent: trio.Event = attrs.field(factory=trio.Event)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -68,7 +70,9 @@ class RefusingChannel:
         if self.refuses:
             await trio.lowlevel.checkpoint()
             return SendReceipt(result=SendResult.REFUSED, why="403: the bot was removed from this room")
-        return await self.inner.send(part)
+        receipt = await self.inner.send(part)
+        self.has_sent.set()
+        return receipt
 
 
 @attrs.define(eq=False)
@@ -78,9 +82,17 @@ class PageHouse:
     gateway: Gateway
     channel: RefusingChannel
 
-    def address(self, *, place: str = "") -> str:
+    def address(self, *, scopes: frozenset[RpcScope] = PAGE_SCOPES) -> str:
         """Return an address with a new one-time code, as `greenroom gateway open` prints it."""
-        return f"{self.gateway.url}/#code={self.gateway.parts.tokens.open_code()}{place}"
+        return f"{self.gateway.url}/#code={self.gateway.parts.tokens.open_code(scopes)}"
+
+    async def say(self, sender: str, text: str, *, peer: str = "") -> None:
+        """Have somebody write on the channel, to us or in a group."""
+        kind = PeerKind.GROUP if peer else PeerKind.DIRECT
+        route = ChatRoute(channel="ops", kind=kind, peer=peer or sender)
+        who, id_ = Sender(id=sender, name=sender.title()), f"{sender}-{len(text)}"
+        self.channel.inner.say(Inbound(route=route, sender=who, id=id_, text=text, mentions_us=True))
+        await trio.lowlevel.checkpoint()
 
 
 @asynccontextmanager

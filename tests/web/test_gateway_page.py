@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, Final
 import pytest
 import trio
 
+from greenroom.gateway.rpc._scopes import ALL_SCOPES
+from greenroom.gateway.trust._pairing import all_pairings
 from greenroom.models import Call
 from greenroom.serving import Request, Resource, Response, Tcp, open_server
 from greenroom.testing import ReceivedRequest, StreamReply, open_messages_server
@@ -219,6 +222,7 @@ _STRANGER: Final = """(async (url, token) => {
 })(%s, %s)"""
 
 
+@more
 async def test_question_about_a_call_is_answered_in_the_page(page: BrowserPage, home: Path) -> None:
     made = home / "workspace" / "main" / "made-by-hand"
     async with opened(page, home):
@@ -233,6 +237,42 @@ async def test_question_about_a_call_is_answered_in_the_page(page: BrowserPage, 
         assert made.exists()
         assert await page.wait("document.title === 'greenroom'")
         assert await page.evaluate("document.querySelectorAll('.card').length") == 0
+    assert page.complaints() == []
+
+
+@more
+async def test_people_are_paired_in_a_page_that_may(page: BrowserPage, home: Path) -> None:
+    async with open_played_house(home, play) as house:
+        await page.go(house.address())
+        await page.wait(READY)
+        await house.say("cid", "may I come in")
+        with trio.fail_after(10):
+            await house.channel.has_sent.wait()
+        code = re.search(r"code: (\w{8})", house.channel.inner.service.shown[-1].text)
+        assert code is not None
+        assert await page.evaluate("document.querySelector('.card')") is None
+        await page.evaluate(f"location.hash = {json.dumps(house.address(scopes=ALL_SCOPES).partition('#')[2])}")
+        await page.wait("document.querySelector('.card.pairing')?.textContent.includes('cid')")
+        await page.type(".card.pairing input", code[1].lower())
+        await page.wait("!document.querySelector('.card')")
+
+        assert [row.is_approved for row in all_pairings(house.gateway.parts.registry.services.pairings)] == [True]
+    assert page.complaints() == []
+
+
+@more
+async def test_message_that_was_refused_is_sent_again_or_given_up(page: BrowserPage, home: Path) -> None:
+    async with opened(page, home) as house:
+        house.channel.refuses = True
+        await house.say("ann", "hello from the channel")
+        why = await page.wait("document.querySelector('.card.delivery p')?.textContent")
+        assert "removed from this room" in why
+        house.channel.refuses = False
+        await page.click(".card.delivery .outlined")
+        await page.wait("!document.querySelector('.card')")
+
+        assert await page.wait("document.title === 'greenroom'")
+        assert [part.text.split()[0] for part in house.channel.inner.service.shown] == ["It"]
     assert page.complaints() == []
 
 
@@ -253,6 +293,31 @@ async def test_turn_is_stopped_and_sub_agents_are_shown(page: BrowserPage, home:
         await page.wait("document.querySelector('.said.assistant .text')?.textContent.includes('42')")
         await page.click(".under .crumb")
         assert await page.wait("document.querySelector('h1').textContent === 'main'")
+    assert page.complaints() == []
+
+
+@more
+async def test_page_is_used_with_the_keyboard_alone(page: BrowserPage, home: Path) -> None:
+    async with opened(page, home):
+        await page.press("i", "i")
+        await page.wait("document.activeElement.localName === 'textarea'")
+        await page.send("Input.insertText", text="/stat")
+        await page.wait("document.querySelector('.options li[aria-selected=true]')?.textContent.startsWith('/status')")
+        await page.press("Tab")
+        assert await page.evaluate("document.querySelector('textarea').value") == "/status"
+        await page.press("Enter", "\r", windowsVirtualKeyCode=13)
+        await page.wait("document.querySelector('.note.command pre')?.textContent")
+        await page.press("Escape")
+        await page.press("j", "j")
+        await page.wait("document.querySelector('h1').textContent === 'Research'")
+        await page.press("/", "/")
+        await page.send("Input.insertText", text="no such session")
+        await page.wait("!document.querySelector('.sidebar > .empty').hidden")
+        await page.press("Escape")
+        await page.press("?", "?")
+        await page.wait("document.querySelector('dialog[open]')?.textContent.includes('/subagents')")
+        await page.press("Escape", windowsVirtualKeyCode=27)
+        await page.wait("!document.querySelector('dialog')")
     assert page.complaints() == []
 
 
@@ -300,12 +365,12 @@ async def test_page_connects_again_and_a_restart_needs_a_new_code(page: BrowserP
             assert house.gateway.parts.tokens.judge(token) is None
             await page.wait("document.querySelector('.banner.bad')?.textContent.includes('started again')")
             assert await page.evaluate("document.querySelector('.said.assistant .text').textContent") != ""
-            assert await page.wait("document.querySelector('.fate.bad')?.textContent.includes('Not sent')")
             code = house.address().partition("#")[2]
             await page.evaluate(f"location.hash = {json.dumps(code)}")
             await page.wait("document.querySelector('.note.gap')?.textContent.includes('read again')")
-            await page.type("textarea", "hello again")
             await page.wait("document.querySelectorAll('.said.assistant:not(.live)').length === 2")
+            assert await page.evaluate("document.querySelectorAll('.said.user').length") == 2
+            assert await page.evaluate("document.querySelector('.fate')") is None
             assert await page.evaluate("sessionStorage.getItem('greenroom.token')") != token
 
 

@@ -66,8 +66,8 @@ GATEWAY_PROTOCOL: Final = (
         "a one-time code is good for long",
         (),
         _TOKENS,
-        "if secret.find(code) and self._now() < ends_s:",
-        "if secret.find(code):",
+        "if matched is not None and self._now() < ends_s:\n                found, scopes",
+        "if matched is not None:\n                found, scopes",
         tests=_TOKEN_TESTS,
     ),
     Mutant(

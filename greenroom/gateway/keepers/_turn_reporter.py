@@ -14,7 +14,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.actors import State
+from greenroom.actors import State, TurnEnded
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
 from greenroom.gateway.keepers._kept_session import LIVE, KeptSession
 from greenroom.gateway.keepers._seams import TurnEnd
@@ -31,8 +31,8 @@ from greenroom.gateway.keepers._waiting_items import WaitingItems
 from greenroom.gateway.record._gateway_journal import persist
 from greenroom.gateway.record._machines import EndCause
 from greenroom.gateway.record._run_events import InboundSettled, InboundTaken
-from greenroom.inbox import InboxAccepted, InboxWithdrawn
-from greenroom.session import EventStream
+from greenroom.inbox import InboxAccepted, InboxTaken, InboxWithdrawn
+from greenroom.session import AnswerPiece, EventStream
 from greenroom.tasks import TaskState
 
 ANSWERED: Final = "answered"
@@ -119,6 +119,8 @@ class TurnReporter:
     """Items that the session has, and that are not settled."""
     _is_begun: bool = attrs.field(default=False, init=False)
     _is_aside: bool = attrs.field(default=False, init=False)
+    _is_hidden: bool = attrs.field(default=False, init=False)
+    """True from the beginning of a turn whose words are for the gateway only, to its end."""
     _is_over: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -195,8 +197,13 @@ class TurnReporter:
             while await self._stream.wait_next():
                 while (found := self._stream.next_nowait()) is not None:
                     event = found[2]
-                    if event.actor == self.session.main_id or not isinstance(event, LIVE):
+                    is_ours = event.actor == self.session.main_id or not isinstance(event, LIVE)
+                    if is_ours and not (self._is_hidden and isinstance(event, AnswerPiece)):
                         self.parts.on_event(self.key, event)
+                    if isinstance(event, InboxTaken) and self.aside is not None and event.item == self.aside.item:
+                        self._is_hidden = True
+                    elif isinstance(event, TurnEnded) and event.actor == self.session.main_id:
+                        self._is_hidden = False
                     if isinstance(event, InboxAccepted) and event.item in self.items.handed:
                         self._accepted[event.item] = None
                     if isinstance(event, InboxWithdrawn) and event.item in self.withdrawn:

@@ -77,18 +77,20 @@ async def _wait_gone(folder: Path) -> int:
     return complain(f"the gateway has not ended after {STOP_S:g} s", code=NOT_DONE)
 
 
-def open_command(*, state: Path | None = None) -> int:
+def open_command(*, admin: bool = False, state: Path | None = None) -> int:
     """Print an address for a browser.
 
     Parameters
     ----------
+    admin
+        The page may also pair people.
     state
         The state folder of the gateway; by default that of the configuration, or ~/.greenroom/gateway.
     """
     folder = _folder(state)
 
     async def show(client: GatewayClient) -> int:
-        answer = await client.call("gateway.open")
+        answer = await client.call("gateway.open", {"admin": True} if admin else {})
         address = find_gateway(folder)
         url = address.url if address is not None else ""
         print_lines(f"{url}/#code={quote(str(answer['code']))}")

@@ -188,7 +188,9 @@ METHODS: Final = (
 OWN_METHODS: Final = (
     _spec("events.subscribe", _R, params.SubscribeParams, "Choose events.", _OF),
     _spec("events.unsubscribe", _R, params.UnsubscribeParams, "Choose no longer.", _OF),
-    _spec("gateway.open", _AD, params.NoParams, "A one-time code for a page in a browser; it is good for a minute."),
+    _spec(
+        "gateway.open", _AD, params.OpenPageParams, "A one-time code for a page in a browser; it is good for a minute."
+    ),
 )
 """The methods that the protocol answers itself."""
 EVENTS: Final[Mapping[str, str]] = {

@@ -397,6 +397,14 @@ class CronRunsParams:
 
 @final
 @attrs.frozen(kw_only=True)
+class OpenPageParams:
+    """The page."""
+
+    admin: bool = False
+    """True if it may also do what needs the scope `admin`, such as pairing people."""
+
+
+@attrs.frozen(kw_only=True)
 class StopParams(ChangeParams):
     """The end of the gateway."""
 

@@ -25,7 +25,7 @@ from greenroom.gateway.rpc._answered_calls import AnsweredCalls, digest_of
 from greenroom.gateway.rpc._connect import TICK_S, close_code, hello, prove
 from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.rpc._methods import OWN_METHODS, Answer, Method, Reach, RpcCall, bind
-from greenroom.gateway.rpc._params import SubscribeParams, UnsubscribeParams
+from greenroom.gateway.rpc._params import OpenPageParams, SubscribeParams, UnsubscribeParams
 from greenroom.gateway.rpc._params_reader import read_params
 from greenroom.gateway.rpc._rpc_connection import RpcConnection
 from greenroom.gateway.rpc._rpc_frames import (
@@ -41,7 +41,7 @@ from greenroom.gateway.rpc._rpc_frames import (
     to_text,
 )
 from greenroom.gateway.rpc._rpc_tokens import CODE_S, Tokens
-from greenroom.gateway.rpc._scopes import Grant
+from greenroom.gateway.rpc._scopes import ALL_SCOPES, PAGE_SCOPES, Grant
 from greenroom.serving import Connection, Endpoint, Request, Resource, Response, Upgrade
 
 if TYPE_CHECKING:
@@ -287,9 +287,12 @@ class Rpc:
         await trio.lowlevel.checkpoint()
         return {"events": subscriptions.to_json()}
 
-    async def _open_page(self, _: RpcCall, __: Any) -> Answer:
+    async def _open_page(self, _: RpcCall, params: OpenPageParams) -> Answer:
         await trio.lowlevel.checkpoint()
-        return {"code": self._tokens.open_code(), "expiresInMs": round(CODE_S * 1000)}
+        return {
+            "code": self._tokens.open_code(ALL_SCOPES if params.admin else PAGE_SCOPES),
+            "expiresInMs": round(CODE_S * 1000),
+        }
 
 
 def rpc_error(error: Exception) -> RpcError | None:

@@ -62,7 +62,7 @@ class Tokens:
         self._named: Mapping[str, Grant] = {}
         self._secrets: Secrets[Grant] = Secrets({})
         self._pages: dict[str, _PageToken] = {}
-        self._codes: dict[str, tuple[Secrets[bool], float]] = {}
+        self._codes: dict[str, tuple[Secrets[frozenset[RpcScope]], float]] = {}
         self._made = 0
         self.replace(named)
 
@@ -90,28 +90,29 @@ class Tokens:
                 found = matched
         return found
 
-    def open_code(self) -> str:
-        """Return a new one-time code."""
+    def open_code(self, scopes: frozenset[RpcScope] = PAGE_SCOPES) -> str:
+        """Return a new one-time code; the token that it gives is good for these scopes."""
         code = secrets.token_urlsafe(_BYTES)
         while len(self._codes) >= MAX_CODES:
             del self._codes[next(iter(self._codes))]
         self._made += 1
-        self._codes[str(self._made)] = (Secrets({code: True}), self._now() + CODE_S)
+        self._codes[str(self._made)] = (Secrets({code: scopes}), self._now() + CODE_S)
         return code
 
     def redeem(self, code: str) -> Grant | None:
         """Return the grant of a page, with a new token, for a one-time code, which is used up; None if it is not good."""
-        found = ""
+        found, scopes = "", PAGE_SCOPES
         for name, (secret, ends_s) in self._codes.items():
-            if secret.find(code) and self._now() < ends_s:
-                found = name
+            matched = secret.find(code)
+            if matched is not None and self._now() < ends_s:
+                found, scopes = name, matched
         if not found:
             return None
         del self._codes[found]
         token = secrets.token_hex(_BYTES)
         while len(self._pages) >= MAX_PAGES:
             del self._pages[next(iter(self._pages))]
-        grant = Grant(account="page", id=f"page:{found}", scopes=PAGE_SCOPES)
+        grant = Grant(account="page", id=f"page:{found}", scopes=scopes)
         self._pages[grant.id] = _PageToken(grant, Secrets({token: grant}), self._now() + PAGE_S)
         return attrs.evolve(grant, page_token=token)
 

@@ -77,6 +77,9 @@ def test_gateway_answers_and_leaves_nothing_when_stopped(home: Home, capfd: pyte
             answer = door.getresponse()
             assert (answer.status, json.loads(answer.read())["ok"]) == (200, True)
             door.close()
+            door.request("GET", "/")
+            assert b"<title>greenroom</title>" in door.getresponse().read()
+            door.close()
             capfd.readouterr()
             assert home.ask("agent", "--message", "hello") == 0
             assert capfd.readouterr().out == "hello back\n"

@@ -158,6 +158,10 @@ async def test_one_time_code_lets_a_page_in_once() -> None:
             house.rpc.close_revoked()
             assert await page.close_code() == 1008
 
+        admin = (await operator.call("gateway.open", {"admin": True}))["payload"]["code"]
+        async with house.opened() as page:
+            hello = (await page.call("connect", connect_params() | {"auth": {"code": admin}}))["payload"]
+        assert hello["scopes"] == ["admin", "approve", "read", "write"]
         assert code not in str(house.record.registry.snapshot())
 
 

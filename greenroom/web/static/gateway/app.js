@@ -22,7 +22,7 @@ state.current = placeOf(location.hash).s ?? "";
 
 const gateway = new Gateway({ onState: linkMoved, onHello: greeted, onEvent: heard });
 const sidebar = makeSidebarLater();
-const chat = makeChat({ state, go, readOlder, act, togglePanel, showRun, back: () => root.classList.remove("in-chat") });
+const chat = makeChat({ state, go, readOlder, act, togglePanel, showRun, resend, back: () => root.classList.remove("in-chat") });
 const composer = makeComposer({ state, send });
 const panel = makePanel({ state, go, act, readReport, close: () => root.classList.remove("with-panel") });
 const banner = h("div.banner", { role: "status", hidden: true });
@@ -98,7 +98,8 @@ async function greeted(hello, again) {
   await Promise.all([anew("agents"), anew("sessions"), anew("status"), anew("approvals"), anew("deliveries"), anew("pairings")]);
   state.current ||= state.listed()[0]?.key ?? "";
   if (!state.current) return; // the connection broke before the first answers
-  if (!root.contains(chat.node)) root.replaceChildren(sidebar.node, h("div.middle", {}, banner, chat.node), panel.node, toasts);
+  if (placeOf(location.hash).s && !root.contains(chat.node)) root.classList.add("in-chat");
+  if (!root.contains(chat.node)) root.replaceChildren(banner, sidebar.node, h("div.middle", {}, chat.node), panel.node, toasts);
   draw();
   const now = state.chat(state.current);
   const isTold = again && brokeAt;
@@ -240,7 +241,7 @@ async function act(method, params) {
 async function send(text) {
   const key = state.current;
   const now = state.chat(key);
-  const mine = { id: crypto.randomUUID(), text, state: state.link.name === "open" ? "sending" : "offline" };
+  const mine = { id: crypto.randomUUID(), text, at: Date.now(), state: state.link.name === "open" ? "sending" : "offline" };
   now.sending.push(mine);
   if (state.sessions.has(key)) state.sessions.get(key).messages = [{ role: "user", text }];
   draw();
@@ -252,14 +253,21 @@ async function send(text) {
       if (answer.reply) now.notes.push({ kind: "command", asked: text, text: answer.reply, at: Date.now() });
       for (const each of ["sessions", `history:${key}`, `children:${key}`]) anew(each);
     } else {
-      mine.state = answer.status === "started" ? "sent" : answer.status;
+      Object.assign(mine, { state: answer.status === "started" ? "sent" : answer.status, messageId: answer.messageId });
       if (!state.sessions.has(key)) anew("sessions");
-      if (now.messages.some((each) => each.role === "user" && each.text.trim() === text.trim())) anew(`history:${key}`);
+      if (now.messages.some((each) => each.id === mine.messageId)) now.sending = now.sending.filter((each) => each !== mine);
     }
   } catch (error) {
     Object.assign(mine, { state: "failed", why: error.message });
   }
   drawSoon();
+}
+
+function resend(id) {
+  const now = state.chat(state.current);
+  const mine = now.sending.find((each) => each.id === id);
+  now.sending = now.sending.filter((each) => each !== mine);
+  if (mine) send(mine.text);
 }
 
 function toast(error) {
@@ -300,7 +308,7 @@ function drawBanner() {
   banner.hidden = is === "open" && !stopping;
   banner.className = `banner ${is === "unauthorized" || is === "ended" ? "bad" : ""}`;
   if (is === "unauthorized")
-    banner.replaceChildren(icon("alert"), h("span", {}, "The gateway was started again. What you see is from before, and nothing is sent. Open the address that this prints in this tab:"), commandLine("greenroom gateway open"));
+    banner.replaceChildren(icon("alert"), h("span", {}, "The gateway was started again. What you see is from before, and what you write waits. Open the address that this prints in this tab:"), commandLine("greenroom gateway open"));
   else if (is === "ended") banner.replaceChildren(icon("alert"), h("span", {}, `The gateway refused this page: ${oneLine(link.why, 200)}`));
   else if (is === "waiting")
     banner.replaceChildren(icon("alert"), h("span", {}, `${stopping ? "The gateway has stopped." : "The connection broke."} What you see may be old. Next try in ${wait} s.`), h("button.outlined.small", { type: "button", onclick: () => gateway.socket.hurry() }, "Try now"));

@@ -27,7 +27,7 @@ export function stateOfRun(run) {
 
 /** Return a card for a question about a call. */
 export function approvalCard(ask, { state, act, go, isHere }) {
-  const node = h("section.card.ask", { "aria-label": `May ${oneLine(ask.tool, 60)} run?` });
+  const node = h("div.card.ask", { role: "group", "aria-label": `May ${oneLine(ask.tool, 60)} run?` });
   const answer = async (decision) => {
     node.inert = true;
     const answered = await act("approvals.resolve", { approvalId: ask.approvalId, decision });
@@ -36,7 +36,7 @@ export function approvalCard(ask, { state, act, go, isHere }) {
   };
   const session = state.sessions.get(ask.sessionKey) ?? { key: ask.sessionKey };
   node.append(
-    h("h3", {}, icon("hand"), h("span", {}, "May ", h("code", {}, oneLine(ask.tool, 80)), " run?")),
+    h("div.head", {}, icon("hand"), h("span", {}, "May ", h("code", {}, oneLine(ask.tool, 80)), " run?")),
     h("pre", { tabindex: "0" }, visible(ask.summary || "-")),
     h(
       "div.by",
@@ -67,9 +67,9 @@ export function deliveryCard(row, { act, state }) {
     if (!(await act(method, { deliveryId: row.deliveryId }))) card.inert = false;
   };
   return h(
-    "section.card.delivery",
-    { "aria-label": "A message that could not be sent" },
-    h("h3", {}, icon("send"), h("span", {}, "Not sent to ", h("code", {}, oneLine([channel, account && account !== "default" ? account : "", peer, thread].filter(Boolean).join(" / "), 80)))),
+    "div.card.delivery",
+    { role: "group", "aria-label": "A message that could not be sent" },
+    h("div.head", {}, icon("send"), h("span", {}, "Not sent to ", h("code", {}, oneLine([channel, account && account !== "default" ? account : "", peer, thread].filter(Boolean).join(" / "), 80)))),
     h("p", {}, oneLine(row.why || "the channel gave no reason", 240)),
     h("div.by", {}, `${row.tries} ${row.tries === 1 ? "try" : "tries"} · since ${clock(row.dueAt)}${row.parts > 1 ? ` · ${row.partsTaken} of ${row.parts} parts sent` : ""}`),
     mayWrite
@@ -95,9 +95,9 @@ export function pairingCard(row, { act }) {
     return undefined;
   };
   return h(
-    "section.card.pairing",
-    { "aria-label": "Somebody asks to be paired" },
-    h("h3", {}, icon("person"), h("span", {}, h("code", {}, oneLine(row.sender, 80)), " asks to write")),
+    "div.card.pairing",
+    { role: "group", "aria-label": "Somebody asks to be paired" },
+    h("div.head", {}, icon("person"), h("span", {}, h("code", {}, oneLine(row.sender, 80)), " asks to write")),
     h("p", {}, `On ${oneLine(row.channel, 40)}${row.accountId === "default" ? "" : ` / ${oneLine(row.accountId, 40)}`}, since ${moment(row.askedAt)}. Type the code that this person was sent.`),
     h(
       "form.choices",

@@ -9,7 +9,7 @@ const NEAR_PX = 90;
 const FOLDED_LINES = 20;
 
 /** Make the chat; `ask` asks the gateway for something, `act` changes something and tells failures. */
-export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back }) {
+export function makeChat({ state, go, readOlder, act, togglePanel, showRun, resend, back }) {
   const title = h("h1", { tabindex: "-1" });
   const under = h("div.under");
   const stop = h("button.outlined.danger", { type: "button", hidden: true, onclick: () => act("chat.abort", { sessionKey: state.current }) }, icon("stop"), h("span", {}, "Stop"));
@@ -84,11 +84,15 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     if (chat.more) made.push({ key: "earlier", kind: "earlier" });
     let day = "";
     let tools = null;
-    const ends = state.childrenOf(key).filter((run) => run.endedAt).sort((a, b) => b.endedAt - a.endedAt);
-    const endsBefore = (at) => {
-      while (ends.length && ends.at(-1).endedAt <= at) {
-        const run = ends.pop();
-        if (made.some((entry) => entry.at)) made.push({ key: `run:${run.runId}`, kind: "child", run, at: run.endedAt });
+    const marks = [
+      ...state.childrenOf(key).filter((run) => run.endedAt).map((run) => ({ key: `run:${run.runId}`, kind: "child", run, at: run.endedAt })),
+      ...chat.notes.map((note) => ({ key: `n:${note.at}:${note.kind}:${oneLine(note.text, 40)}`, ...note })),
+    ].sort((a, b) => b.at - a.at);
+    const marksBefore = (at) => {
+      while (marks.length && marks.at(-1).at <= at) {
+        const mark = marks.pop();
+        if (mark.kind !== "child" || made.some((entry) => entry.at)) made.push(mark);
+        tools = null;
       }
     };
     chat.messages.forEach((message, number) => {
@@ -99,7 +103,7 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
         day = date;
         tools = null;
       }
-      endsBefore(at);
+      marksBefore(at);
       const id = message.id || `${chat.sessionId}:${(chat.more ?? 0) + number}`;
       if (message.role === "toolResult") {
         if (!tools) made.push((tools = { key: `tools:${id}`, kind: "tools", steps: [] }));
@@ -109,10 +113,9 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
       tools = null;
       made.push({ key: `m:${id}`, kind: kindOf(message), text: message.text, origin: message.origin, isCut: message.truncated, at });
     });
-    endsBefore(Infinity);
+    marksBefore(Infinity);
     for (const step of chat.steps)
       made.push(step.tool ? { key: `s:${step.id}`, kind: "step", ...step } : { key: `s:${step.id}`, kind: "assistant", text: step.text });
-    for (const note of chat.notes) made.push({ key: `n:${note.at}:${note.kind}:${oneLine(note.text, 40)}`, ...note });
     for (const each of chat.sending) made.push({ key: `p:${each.id}`, kind: "sending", ...each });
     if (chat.live?.text) made.push({ key: "live", kind: "live", ...chat.live });
     else if (state.activity(key) === "working") made.push({ key: "thinking", kind: "thinking" });
@@ -164,9 +167,10 @@ export function makeChat({ state, go, readOlder, act, togglePanel, showRun, back
     tools: ({ steps }) => toolsOf(steps),
     step: ({ tool, summary }) => h("div.step", {}, icon("tool"), h("b", {}, oneLine(tool, 60)), h("span", {}, oneLine(summary, 160))),
     thinking: () => h("div.thinking", { role: "status" }, h("span.dots", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), h("span.sr", {}, "Working")),
-    sending: ({ text, state: how, why }) => {
+    sending: ({ id, text, state: how, why }) => {
       const element = said("user sending", "You", { text });
       element.append(h("small.fate", { class: how === "failed" ? "bad" : null }, WORDS[how] ?? how, why ? `: ${oneLine(why, 200)}` : ""));
+      if (how === "failed") element.append(h("button.outlined.small", { type: "button", onclick: () => resend(id) }, "Send again"));
       return element;
     },
     command: ({ text, asked }) => h("div.note.command", {}, h("small", {}, oneLine(asked, 80)), h("div.text", {}, ...plain(text))),

@@ -123,12 +123,14 @@ export function makeComposer({ state, send }) {
       hide();
       fit();
     }
-    const mayWrite = !state.scopes.length || state.scopes.includes("write");
+    const isArchived = state.sessions.get(current)?.state === "archived";
+    const mayWrite = state.scopes.includes("write") && !isArchived;
     text.disabled = !mayWrite;
-    text.placeholder = mayWrite ? "Write a message, or / for commands" : "This page may only look";
+    text.placeholder = mayWrite ? "Write a message, or / for commands" : isArchived ? "This session is archived" : "This page may only look";
     button.disabled = !text.value.trim();
     const activity = state.activity(current);
-    const queued = state.openRuns(current).filter((run) => !run.startedAt).length;
+    const runs = state.openRuns(current);
+    const queued = runs.some((run) => run.startedAt) ? runs.filter((run) => !run.startedAt).length : 0;
     const words = [
       activity === "working" ? "Working" : activity === "waiting" ? "Waits for a place" : "",
       activity === "working" && queued ? `${queued} waiting behind it` : "",

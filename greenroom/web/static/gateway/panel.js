@@ -36,7 +36,7 @@ export function makePanel({ state, go, act, readReport, close }) {
     drawTree(tree, runs, new Set([key]));
     noRuns.hidden = runs.length > 0;
     const open = runs.filter((run) => !run.endedAt).length;
-    running.textContent = runs.length ? `${open ? `${open} of ` : ""}${runs.length}${open ? " running" : ""}` : "";
+    running.textContent = runs.length ? `${open ? `${open} of ` : ""}${runs.length}${open ? " open" : ""}` : "";
     stopAll.hidden = open < 2 || !state.scopes.includes("write");
   }
 

@@ -68,7 +68,7 @@ export class Gateway {
     return new Promise((done, failed) => this.ask({ method, params, done, failed, isChange: false }));
   }
 
-  /** Change something; it is asked for until it was answered, over breaks too. */
+  /** Change something; it is asked for until it was answered, over breaks too, and over restarts once there is a new code. */
   change(method, params = {}) {
     const keyed = { ...params, idempotencyKey: crypto.randomUUID() };
     return new Promise((done, failed) => this.ask({ method, params: keyed, done, failed, isChange: true }));
@@ -129,7 +129,6 @@ export class Gateway {
       } else if (error?.code === "unauthorized") {
         store((this.token = ""));
         this.socket.end(error.message);
-        this.refuse();
         this.to.onState({ name: "unauthorized", had, wasCode });
       } else {
         this.socket.end(error?.message ?? "refused");
@@ -152,11 +151,5 @@ export class Gateway {
       for (const [id, call] of [...this.calls])
         if (!call.isChange) this.settle(id, null, new RpcError({ code: "offline", message: "the connection broke" }));
     this.to.onState(state);
-  }
-
-  /** Fail what waits: no answer will come for it. */
-  refuse() {
-    for (const id of [...this.calls.keys()])
-      this.settle(id, null, new RpcError({ code: "unauthorized", message: "the gateway was restarted; it was not sent" }));
   }
 }

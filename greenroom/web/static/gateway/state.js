@@ -138,8 +138,13 @@ export class State {
     chat.isRead = true;
     chat.isMissing = false;
     chat.isStale = false;
-    const texts = new Set(answer.messages.filter((each) => each.role === "user").map((each) => each.text.trim()));
-    chat.sending = chat.sending.filter((each) => each.state !== "sent" || !texts.has(each.text.trim()));
+    const last = answer.messages.findLast((each) => each.role === "assistant")?.text.trim();
+    if (chat.live && last?.endsWith(chat.live.text.trim())) chat.live = null;
+    const known = new Set(answer.messages.map((each) => each.id));
+    const isThere = (mine) =>
+      known.has(mine.messageId) || // several that waited together stand in one message, under the name of one of them
+      answer.messages.some((each) => each.role === "user" && Date.parse(each.at) > mine.at && each.text.includes(mine.text));
+    chat.sending = chat.sending.filter((mine) => !mine.messageId || !isThere(mine));
   }
 
   readRuns(key, rows) {
