@@ -48,6 +48,20 @@ def run_folder(parts: KeeperParts, row: SessionRow) -> Path:
     return sessions_folder(parts.state_folder, SessionKey.parse(row.key)) / row.session_id
 
 
+def check_new(parts: KeeperParts, key: SessionKey, spawned_by: str) -> None:
+    """Refuse a new session that its agent may not have.
+
+    Raises:
+        Conflict: It has too many sessions; or it has used its budget of the day, and this is a sub-agent's.
+    """
+    limit = parts.config().limits.known_sessions
+    if sum(SessionKey.parse(each).agent == key.agent for each in parts.record.registry.sessions) >= limit:
+        raise Conflict(f"agent {key.agent!r} has {limit} sessions; archive some, or raise limits.knownSessions")
+    denial = parts.budgets.denial(key.agent) if spawned_by else ""
+    if denial:
+        raise Conflict(denial)
+
+
 async def reset_session(keeper: SessionKeeper, who: str) -> str:
     """Give a closed session a new run folder, archive the transcript of the former one, and return the new id."""
     parts, former = keeper.parts, keeper.row
