@@ -280,6 +280,14 @@ GATEWAY_SESSIONS: Final = (
         tests=("tests/gateway/keepers/test_budgets.py",),
     ),
     Mutant(
+        "a session sends whatever its policy says",
+        (),
+        "greenroom.gateway.runs._completions",
+        'row.settings.get("send_policy") == "deny"',
+        "False",
+        tests=(_SPAWNED,),
+    ),
+    Mutant(
         "off leaves thinking to the model",
         (),
         _SESSION_MODELS,

@@ -28,6 +28,7 @@ from greenroom.gateway.record._gateway_events import SessionArchived, SessionPat
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import DirectSession, MainSession, RoomSession, SessionKey, read_label
+from greenroom.gateway.runs._child_models import find_model
 from greenroom.permissions import parse_mode
 from greenroom.store import new_uuid
 
@@ -107,6 +108,9 @@ async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], l
         raise Conflict(f"session {keeper.name!r} is archived")
     for name, value in settings.items():
         _check(name, value)
+    model = settings.get("model")
+    if model is not None and find_model(keeper.parts.config(), str(model)) is None:
+        raise UsageError(f"unknown model {model!r}; expected a Claude model or one of models.providers")
     parts = keeper.parts
     label = None if label is None else read_label(label)
     changed = dict(settings)
