@@ -38,10 +38,9 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "thinking": tuple(EFFORTS),
     "queue": tuple(QueueMode),
     "send_policy": ("allow", "deny"),
-    "origin": ("owner", "people", "group"),
 }
 _OTHERS: Final = frozenset({"model", "permission_mode"})
-_OF_OPENING: Final = frozenset({"model", "thinking", "permission_mode", "origin"})
+_OF_OPENING: Final = frozenset({"model", "thinking", "permission_mode"})
 
 
 def run_folder(parts: KeeperParts, row: SessionRow) -> Path:
