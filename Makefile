@@ -9,11 +9,13 @@
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # N        kills of a chaos run:  make chaos-letters N=20
+# WORKERS  processes that run the tests side by side:  make test WORKERS=3
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
 ARGS ?=
 FOLDER ?= .
+WORKERS ?= 4
 N ?= 20
 SOAK_SESSIONS ?= 100000
 SOAK_TEAMS ?= 10000
@@ -30,7 +32,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents test-browser test-channels mutants soak ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -39,8 +41,9 @@ help: ## list the targets
 swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
+# Each worker collects all tests: 8 s of CPU, and 20 s where no bytecode of theirs is there yet. More workers than cores fill the waits.
 test: setup-dev ## set up, then run all tests but those of `make check`, with the same examples and schedules each time
-	@$(BIN)/python -m pytest -n 4 --dist worksteal $(if $(ARGS),,--ignore tests/architecture --durations 10) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(if $(ARGS),,--ignore tests/architecture --durations 10) $(ARGS)
 
 # The kernel and the services that are pure, with few examples a property: what to run after each edit.
 FAST := core waiting mailbox actors supervisor patterns permissions inbox tasks skills
@@ -56,15 +59,16 @@ cover: setup-dev ## set up, then measure how much of the kernel its own tests re
 # Other versions of Python: the quick tests, the examples, and the types as that version sees them. pyenv's need not be active.
 VERSIONS := 3.12 3.13 3.14
 versions: setup-dev ## run the quick tests, the examples and the types under other versions of Python, where they are installed
-	@for version in $(VERSIONS); do \
-	  for python in python$$version "$$HOME"/.pyenv/versions/$$version*/bin/python$$version none; do \
-	    "$$python" -c '' 2>/dev/null && break; done; \
-	  if test "$$python" = none; then echo "Python $$version: skipped, because it is not installed"; continue; fi; \
-	  echo "Python $$version: quick tests, examples, types"; \
-	  $(MAKE) --no-print-directory test-fast PYTHON="$$python" VENV=.venv-$$version \
-	    && .venv-$$version/bin/python -m pytest -q tests/docs/test_documents.py -k example \
-	    && $(BIN)/python -m mypy --python-version $$version --cache-dir .mypy_cache/$$version greenroom || exit 1; \
-	done
+	@$(MAKE) --no-print-directory --jobs 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(VERSIONS:%=version-%)
+
+# Two at a time: much of each, such as its set-up and its types, takes one core.
+version-%:
+	@for python in python$* "$$HOME"/.pyenv/versions/$**/bin/python$* none; do "$$python" -c '' 2>/dev/null && break; done; \
+	if test "$$python" = none; then echo "Python $*: skipped, because it is not installed"; exit 0; fi; \
+	echo "Python $*: quick tests, examples, types"; \
+	$(MAKE) --no-print-directory test-fast PYTHON="$$python" VENV=.venv-$* \
+	  && .venv-$*/bin/python -m pytest -q tests/docs/test_documents.py -k example \
+	  && $(BIN)/python -m mypy --python-version $* --cache-dir .mypy_cache/$* greenroom
 
 # Side by side, each with its own output: the async rules and the types take nearly all the time.
 check: setup-dev ## format, lint, types, architecture
@@ -107,12 +111,19 @@ test-channels: setup-dev ## install ngircd and Synapse, then run the tests of ch
 	@$(SYNAPSE)/bin/python -c 'import synapse' 2>/dev/null || $(SYNAPSE)/bin/python -m pip install --quiet 'matrix-synapse>=1.163,<2'
 	@CHANNEL_SERVERS=demanded SYNAPSE_PYTHON=$(CURDIR)/$(SYNAPSE)/bin/python $(BIN)/python -m pytest -q tests/gateway/channels --durations 5 $(ARGS)
 
+# Chromium from the system's packages. Without it these tests are skipped, and with it `make test` runs some of them.
+CHROMIUM := command -v chromium || command -v chromium-browser || command -v google-chrome
+test-browser: setup-dev ## install chromium, then run the tests of pages in it (1 min)
+	@{ $(CHROMIUM); } >/dev/null || apt-get install -y --no-install-recommends chromium || { echo 'test-browser needs chromium: run `sudo apt-get install chromium`'; exit 1; }
+	@BROWSER_TESTS=demanded $(BIN)/python -m pytest -q tests/web --durations 5 $(ARGS)
+
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tools.mutants $(ARGS)
 
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
 	@$(BIN)/python -m tools.soak $(ARGS)
 	@$(BIN)/python -m pytest -q -p tests.waiting.other_trio -p no:cacheprovider tests/waiting tests/mailbox tests/actors tests/supervisor --deselect tests/waiting/test_parking.py
+	@$(BIN)/python -m pytest -q --hypothesis-profile soak tests/tools/builtin/test_patterns.py tests/session/test_damaged_journals.py
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tools.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tools.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tools.soak.claims

@@ -5,7 +5,9 @@ developer's shines into.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -17,6 +19,7 @@ from trio._core import _run
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
 # No profile has a deadline: time is a port, and a busy machine is not a bug.
 settings.register_profile("dev", deadline=None, max_examples=60, derandomize=True, print_blob=True, database=None)
@@ -89,6 +92,17 @@ def pytest_report_header(config: pytest.Config) -> str:
 def seeded_schedules(request: pytest.FixtureRequest) -> None:
     """Make Trio take the order of a test's tasks from the seed of the run, so that what failed fails again."""
     _run._r.seed(f"{request.config.option.schedules} {request.node.nodeid}")
+
+
+_numbers: Final = itertools.count()
+
+
+# In place of pytest's own, which looks through all folders that there are for the number of the next: thousands, each time.
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make an empty folder for a test, with its name (the first 26 characters) and a number."""
+    name = re.sub(r"\W", "_", request.node.name)[:26]
+    return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
 
 # No `monkeypatch` here: Hypothesis refuses function-scoped fixtures, save autouse ones that need no other.

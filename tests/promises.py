@@ -201,6 +201,10 @@ PROMISES: Final = {
         "A right credential gets in within a second, however many wrong ones and silent connections there are.",
         "serving",
     ),
+    "A25-f": Promise(
+        "A page of another origin reads and changes nothing, and a text that the own page shows is never markup.",
+        "serving",
+    ),
     # gateway
     "A8-a": Promise("A sub-agent is offered none of the session tools.", "gateway"),
     "A8-b": Promise("A sub-agent that calls a tool that starts others anyway is refused.", "gateway"),
@@ -742,6 +746,7 @@ NOT_IN_A_JOURNAL: Final = {
     "A25-e": Unseen(
         "events of clients are not on record", ("gateway/rpc/test_events.py", "gateway/rpc/test_outbox.py")
     ),
+    "A25-f": Unseen("pages in a browser are not on record", ("web/test_page_files.py", "web/test_gateway_page.py")),
     "A25-h": Unseen("a server keeps no journal", ("serving/test_hostile.py",)),
     "I-52": Unseen("it is about every plan of faults that there could be", ("soak/test_soak.py",)),
 }

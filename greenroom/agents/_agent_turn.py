@@ -94,10 +94,13 @@ class AgentTurn:
             self._profile = profile
         return self._tool_context
 
-    def begin_round(self) -> None:
-        """Begin another request of the model."""
+    def begin_round(self, most: int) -> bool:
+        """Begin another request of the model and return True, unless the turn has made so many."""
+        if self.round >= most:
+            return False
         self.round += 1
         self.waits_cut = 0
+        return True
 
     def note_wait_cut(self) -> None:
         """Count a wait of the current request that was shortened by mail."""

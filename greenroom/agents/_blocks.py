@@ -40,7 +40,7 @@ LOST_RESULT: Final = (
 
 def encode_message(message: Message) -> dict[str, Any]:
     """Return a message as the provider's API has it."""
-    return {"role": message.role, "content": [_encode(block) for block in message.content]}
+    return {"role": message.role, "content": [*map(_encode, message.content)]}
 
 
 def _encode(block: Block) -> dict[str, Any]:

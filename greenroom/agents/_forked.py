@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -71,20 +72,24 @@ def make_request(
         home: The agent's.
         messages: What the model reads.
         max_tokens: The most that the model may write, where it is not what the definition says.
-        check: Knows the messages that were sent before; None reads all of them.
+        check: Knows the messages that were sent before, in a request of the agent's own, whose answer the listeners of
+            the session get as it arrives; None reads all of them.
     """
-    definition = home.profile.definition
+    profile, grants, services = home.profile, home.grants, home.services
+    definition = profile.definition
     is_sound = (SoundnessCheck() if check is None else check).is_sound(messages)
+    on_stream = None if check is None else services.listeners.on_stream
     return ModelRequest(
         messages=messages if is_sound else repair(messages).messages,
         system=definition.system_prompt,
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
         definition=definition.name,
-        agent=home.profile.id,
-        model=home.grants.model or home.profile.model,
-        effort=home.grants.effort or home.profile.effort,
-        thinking=home.services.settings.thinking,
+        agent=profile.id,
+        model=grants.model or profile.model,
+        effort=grants.effort or profile.effort,
+        thinking=services.settings.thinking,
+        on_event=None if on_stream is None else partial(on_stream, profile.id),
     )
 
 

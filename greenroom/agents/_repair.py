@@ -45,7 +45,7 @@ class SoundnessCheck:
         messages: What the conversation begins with; their calls have their ids.
     """
 
-    __slots__ = ("_admitted", "_former", "_ids", "_sound")
+    __slots__ = ("_admitted", "_asked", "_former", "_ids", "_said", "_sound")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._sound: tuple[Message, ...] = ()
@@ -55,31 +55,55 @@ class SoundnessCheck:
         """Of calls that were not read, or stood in messages that the conversation has lost."""
         self._admitted: list[ToolUseBlock] = []
         """Calls that were admitted since the last check."""
+        self._said: tuple[Block, ...] = ()
+        """What was admitted last, if it is without a fault; else, and after a check, nothing."""
+        self._asked: list[str] = []
+        """Ids of the calls in it."""
 
     def admit(self, content: tuple[Block, ...]) -> tuple[Block, ...]:
         """Return what the model said as it can stand in the conversation: each call has an id that no other one has or had."""
-        admitted = tuple([self._admit(block) if isinstance(block, ToolUseBlock) else block for block in content])
-        return content if admitted == content else admitted
-
-    def _admit(self, call: ToolUseBlock) -> ToolUseBlock:
-        admitted = acceptable_call(call, self._ids | self._former if self._former else self._ids)
-        if self._former:
-            self._ids.add(admitted.id)
-        self._admitted.append(admitted)
-        return admitted
+        ids, former, asked = self._ids, self._former, list[str]()
+        has_fault = False
+        for number, block in enumerate(content):
+            if isinstance(block, ToolUseBlock):
+                if block.id in ids or block.id in former or not is_acceptable_call(block):
+                    block = acceptable_call(block, ids | former)  # noqa: PLW2901 - from here on it is this one
+                    content = (*content[:number], block, *content[number + 1 :])
+                ids.add(block.id)
+                asked.append(block.id)
+                self._admitted.append(block)
+            elif _fault_of_words(block):
+                has_fault = True
+        self._said, self._asked = () if has_fault else content, asked
+        return content
 
     def is_sound(self, messages: tuple[Message, ...]) -> bool:
         """True if a provider takes a conversation as it is."""
-        known = len(self._sound)
-        if not known or messages[:known] != self._sound:
-            former, self._ids = self._former | self._ids, set()
-            is_sound = not _faults_from(0, messages, self._ids, [])
-            self._former = former - self._ids or _NO_IDS
-        else:
-            is_sound = not _faults_from(known, messages, self._ids, self._admitted)
-        self._sound = messages if is_sound else ()
+        is_sound = self._is_one_round(messages)
+        if not is_sound:
+            known = len(self._sound)
+            if not known or messages[:known] != self._sound:
+                former, self._ids = self._former | self._ids, set()
+                is_sound = not _faults_from(0, messages, self._ids, [])
+                self._former = former - self._ids or _NO_IDS
+            else:
+                is_sound = not _faults_from(known, messages, self._ids, self._admitted)
+        self._sound, self._said = messages if is_sound else (), ()
         self._admitted.clear()
         return is_sound
+
+    def _is_one_round(self, messages: tuple[Message, ...]) -> bool:
+        """Return whether all that is new is the answer that was admitted last, and exactly the results of its calls.
+
+        So it is before nearly every request, and seen at a third of the price of reading the blocks.
+        """
+        sound, said = self._sound, self._said
+        if not said or len(messages) != len(sound) + 2 or not len(sound) % 2 or messages[-3] is not sound[-1]:
+            return False
+        answer, reply = messages[-2:]
+        if answer.content is not said or (answer.role, reply.role) != ("assistant", "user"):
+            return False
+        return [getattr(block, "tool_use_id", "") for block in reply.content] == self._asked != []
 
 
 def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitted: list[ToolUseBlock]) -> list[str]:
@@ -150,16 +174,20 @@ def _read_answer(
             elif fault := _fault_of_call(block, seen):
                 faults.append(f"message {number}: {fault}")
             seen.add(block.id)
-        elif isinstance(block, TextBlock):
-            if not block.text.strip():
-                faults.append(f"message {number}: a text is blank")
-        elif isinstance(block, ToolResultBlock):
-            faults.append(f"message {number}: a {type(block).__name__} is not the assistant's")
-        elif not block.signature:
-            faults.append(f"message {number}: thinking has no signature")
+        elif fault := _fault_of_words(block):
+            faults.append(f"message {number}: {fault}")
     if message.content and isinstance(message.content[-1], ThinkingBlock):
         faults.append(f"message {number}: it ends with thinking")
     return ids
+
+
+def _fault_of_words(block: Block) -> str:
+    """Return what is wrong with a block of the model's that is not a call; empty if nothing is."""
+    if isinstance(block, TextBlock):
+        return "" if block.text.strip() else "a text is blank"
+    if isinstance(block, ThinkingBlock):
+        return "" if block.signature else "thinking has no signature"
+    return f"a {type(block).__name__} is not the assistant's"
 
 
 def _fault_of_call(call: ToolUseBlock, seen: AbstractSet[str]) -> str:

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, final
 
-import attrs
 import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
@@ -35,6 +34,7 @@ from greenroom.agents._intake import (
 )
 from greenroom.agents._message_display import is_shown_later, show
 from greenroom.agents._model_request import ask_model
+from greenroom.agents._repetition import RepeatedCall
 from greenroom.agents._turn_hooks import PromptBlocked, StoppedByHook, running_tasks
 from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
 from greenroom.agents.compaction._compactor import compact, make_room, make_small
@@ -336,19 +336,12 @@ class Rounds:
         Raises:
             OutOfTurns: The definition's `max_turns` are used up.
         """
-        turn, most = self._turn, self._turn.home.profile.definition.max_turns
-        if turn.round >= most:
-            raise OutOfTurns(most)
-        turn.begin_round()
-        turn.home.note_activity(THINKING)
-        return self._request(max_tokens)
-
-    def _request(self, max_tokens: int) -> ModelRequest:
-        """Return the request of this round; listeners of the session get the answer as it arrives."""
-        home, conversation = self._turn.home, self._turn.conversation
-        request = make_request(home, conversation.messages, max_tokens=max_tokens, check=conversation.soundness)
-        on_stream = home.services.listeners.on_stream
-        return request if on_stream is None else attrs.evolve(request, on_event=partial(on_stream, home.profile.id))
+        turn = self._turn
+        home, conversation = turn.home, turn.conversation
+        if not turn.begin_round(home.profile.definition.max_turns):
+            raise OutOfTurns(turn.round)
+        home.note_activity(THINKING)
+        return make_request(home, conversation.messages, max_tokens=max_tokens, check=conversation.soundness)
 
     async def _renew(self, request: ModelRequest, restart: StreamRestarted) -> ModelRequest | None:
         """Wait for the next attempt; return what to send then, if something was sent to the agent meanwhile."""
@@ -361,7 +354,8 @@ class Rounds:
             return None
         if trio.current_time() < until_s:
             turn.note_wait_cut()
-        return self._request(request.max_tokens)
+        conversation = turn.conversation
+        return make_request(home, conversation.messages, max_tokens=request.max_tokens, check=conversation.soundness)
 
     def _keep(self, response: ModelResponse) -> ModelResponse:
         """Append what the model said, as far as it came, and return it as it was appended."""
@@ -419,13 +413,19 @@ class Rounds:
     # --- the tools -------------------------------------------------------------------------------------------------
 
     async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> None:
-        turn, home, hooking = self._turn, self._turn.home, self._turn.hooking
+        turn, home = self._turn, self._turn.home
         results: dict[str, ToolResultBlock] = {}
         if turn.guard is not None:
             turn.guard.expect(calls)
         try:
             await run_calls(calls, turn, results)
-            done = [call for call in calls if not results[call.id].is_error]
+            in_order: list[ToolResultBlock] = []
+            done: list[ToolUseBlock] = []
+            for call in calls:
+                result = results[call.id]
+                in_order.append(result)
+                if not result.is_error:
+                    done.append(call)
             reminders = await home.ports.follow(done)
             if reminders:
                 turn.state.remind(reminders)
@@ -434,18 +434,19 @@ class Rounds:
         except BaseException:
             turn.conversation.close_open_calls(results)
             raise
-        in_order = [results[call.id] for call in calls]
-        if hooking.has(HookEvent.POST_TOOL_BATCH):
+        if turn.hooking.has(HookEvent.POST_TOOL_BATCH):
             await self._tell_of_batch(calls, in_order)
-        text, too_often = turn.repetition.note(calls, in_order, home.services.settings.repetition)
-        if text:
-            turn.state.remind([text])
+        too_often: RepeatedCall | None = None
+        if len(done) < len(calls) or turn.repetition.has_failures:
+            text, too_often = turn.repetition.note(calls, in_order, home.services.settings.repetition)
+            if text:
+                turn.state.remind([text])
         if turn.ctx.has_mail:
             await take_at_edge(turn, in_order)
         else:
             say_results(turn, in_order)
         if too_often is not None:
-            hooking.notice("repetition", str(too_often))
+            turn.hooking.notice("repetition", str(too_often))
             raise too_often
 
     async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from greenroom._version import __version__
 from greenroom.core import GreenroomError, JournalError, SettingsError, UsageError
-from greenroom.gateway.process._command_names import COMMANDS, with_run
+from greenroom.gateway.process._command_names import COMMANDS, HELP_OF_RUN, RUN, with_run
 from greenroom.gateway.process._command_names import HELP as HELP_OF_GATEWAY
 from greenroom.terminal import complain, drop_output, flush_output, program
 
@@ -173,6 +173,7 @@ def _make_app() -> App:
         mcp.command(f"greenroom.cli._mcp_command:{name}_command", name=name, help=_MCP_COMMANDS[name])
     app.command(mcp)
     gateway = App(name="gateway", help=HELP_OF_GATEWAY)
+    gateway.command("greenroom.web._gateway_command:run_command", name=RUN, help=HELP_OF_RUN)
     for name, (place, text) in COMMANDS.items():
         gateway.command(place, name=name, help=text)
     app.command(gateway)

@@ -20,7 +20,6 @@ from greenroom.models import AnthropicModel, Model, ModelSettings, PlaybookModel
 from greenroom.models.budgets import Budget, Limits, budgeted
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT, choose_main_model, family_of
 from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
-from greenroom.swarm.survey import play_search
 from greenroom.terminal import note
 
 PLAYBOOK: Final = "playbook"
@@ -60,6 +59,8 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str
         if choice.note:
             note(choice.note)
         if choice.name == PLAYBOOK:
+            from greenroom.swarm.survey import play_search  # forty modules that no other model needs
+
             return with_events(PlaybookModel({main.name: play_search}, name=PLAYBOOK))
         _check(choice.name)
         budget = None if max_usd is None else Budget(Limits(usd=max_usd), name="the run")

@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 from greenroom.core._errors import UsageError
 
-CALM_THRESHOLD: Final = 50_000
-"""New objects between two collections of the youngest generation; Python's default is 700 (2,000 from 3.14 on)."""
+CALM_THRESHOLD: Final = 200_000
+"""New objects between two collections of the youngest generation: as many as 1,000 agents keep. Python's default is 700 (2,000 from 3.14 on)."""
 
 
 @contextmanager

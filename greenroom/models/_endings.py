@@ -70,17 +70,13 @@ _ROWS: Final[Mapping[str, Mapping[HeldContent, Next]]] = {
 }
 
 
-def held_by(response: ModelResponse) -> HeldContent:
-    """Return the kind of content of an answer."""
-    for block in response.content:
-        if isinstance(block, ToolUseBlock):
-            return _CALLS
-    return HeldContent.TEXT if response.text.strip() else HeldContent.NOTHING
-
-
 def next_after(response: ModelResponse) -> Next:
     """Return the step of a turn after an answer."""
-    return _ROWS.get(response.stop_reason or "", _UNKNOWN)[held_by(response)]
+    row = _ROWS.get(response.stop_reason or "", _UNKNOWN)
+    for block in response.content:
+        if isinstance(block, ToolUseBlock):
+            return row[_CALLS]
+    return row[HeldContent.TEXT if response.text.strip() else HeldContent.NOTHING]
 
 
 def fault_of(response: ModelResponse) -> ProviderError:

@@ -8,7 +8,7 @@ agent's transcripts, so that tools for those work here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -115,7 +115,9 @@ class Transcript:
         line["message"] = message
         if extra:
             line.update(extra)
-        return self._store((line,))
+        self._put(encode_line(line))
+        self._last_uuid = uuid = str(line["uuid"])
+        return uuid
 
     def append_compaction(
         self, message: Mapping[str, Any], *, trigger: str, pre_tokens: int, extra: Mapping[str, Any] | None = None
@@ -142,7 +144,9 @@ class Transcript:
         }
         line = self._line("user", boundary["uuid"])
         line |= {"message": message, "isCompactSummary": True, **(extra or {})}
-        return self._store((boundary, line))
+        self._put(encode_line(boundary) + encode_line(line))
+        self._last_uuid = uuid = str(line["uuid"])
+        return uuid
 
     def note(self, kind: str, values: Mapping[str, Any]) -> None:
         """Write a line that is not a message, such as `queue-operation`: readers of conversations skip it.
@@ -195,12 +199,6 @@ class Transcript:
             begin = wall.replace(microsecond=0)
             second = self._second = (begin, begin + _SECOND, begin.isoformat("T", "seconds")[:19])
         return f"{second[2]}.{wall.microsecond // 1000:03d}Z"
-
-    def _store(self, lines: Sequence[Line]) -> str:
-        """Write lines in one piece and return the uuid of the last."""
-        self._put(b"".join(map(encode_line, lines)))
-        self._last_uuid = uuid = str(lines[-1]["uuid"])
-        return uuid
 
     def _put(self, content: bytes) -> None:
         self._write(self.path, b"\n" + content if self._is_torn else content)

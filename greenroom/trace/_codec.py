@@ -12,7 +12,7 @@ import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import PurePath
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
@@ -107,7 +107,7 @@ class Codec:
     def __init__(self, events: Iterable[type[Event]] = ()) -> None:
         import orjson
 
-        self._option = orjson.OPT_APPEND_NEWLINE
+        self._dumps, self._option = orjson.dumps, orjson.OPT_APPEND_NEWLINE
         self._shapes: dict[type[Event], _Shape] = {}
         self._classes: dict[str, type[Event]] = {}
         self._blanks: dict[str, dict[str, Any]] = {}
@@ -128,46 +128,44 @@ class Codec:
 
     def encoder(self, base_t: float) -> Callable[[Record], bytes]:
         """Return `encode` for records whose times count from `base_t`."""
-
-        def encode(record: Record) -> bytes:
-            try:
-                return write(record, base_t)
-            except Exception as error:  # noqa: BLE001 - the event has its number, so it needs a line
-                return self._encode_unreadable(record, base_t, error)
-
-        write = self._encode
-        return encode
+        return partial(self._encode, base_t)
 
     def encode(self, record: Record, base_t: float) -> bytes:
         """Return the line of a record, with its newline; times count from `base_t`. It never fails."""
-        return self.encoder(base_t)(record)
+        return self._encode(base_t, record)
 
     def _encode_unreadable(self, record: Record, base_t: float, error: Exception) -> bytes:
         line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
         line["record"] = [_shown(value) for value in record[2:]]
         return as_json(_written_out(line), self._option)
 
-    def _encode(self, record: Record, base_t: float) -> bytes:
-        shape = self._shapes.get(record[CLASS]) or self._shape_of(record[CLASS])
+    def _encode(self, base_t: float, record: Record) -> bytes:
         line: dict[str, Any] = {"seq": record[0], "t": round(record[1] - base_t, 6)}
-        if len(record) != shape.length:
-            raise InternalError(f"a record of {shape.kind} has {len(record)} values, not {shape.length}")
-        if record[3]:
-            line["actor"] = record[3]
-        if record[4]:
-            line["inc"] = record[4]
-        line["ev"] = shape.kind
-        for place, name, empty in shape.fields:
-            value = record[place]
-            if value != empty:
-                line[name] = value
-        if record[5]:
-            line["parent"] = record[5]
-        for name in shape.floats:
-            value = line.get(name)
-            if isinstance(value, float) and not math.isfinite(value):
-                line[name] = str(value)  # JSON has no infinity; float() reads this back
-        return as_json(line, self._option)
+        try:
+            shape = self._shapes.get(record[CLASS]) or self._shape_of(record[CLASS])
+            if len(record) != shape.length:
+                raise InternalError(f"a record of {shape.kind} has {len(record)} values, not {shape.length}")
+            if record[3]:
+                line["actor"] = record[3]
+            if record[4]:
+                line["inc"] = record[4]
+            line["ev"] = shape.kind
+            for place, name, empty in shape.fields:
+                value = record[place]
+                if value != empty:
+                    line[name] = value
+            if record[5]:
+                line["parent"] = record[5]
+            for name in shape.floats:
+                value = line.get(name)
+                if isinstance(value, float) and not math.isfinite(value):
+                    line[name] = str(value)  # JSON has no infinity; float() reads this back
+            try:
+                return self._dumps(line, _plain, self._option)
+            except TypeError:
+                return as_json(line, self._option)
+        except Exception as error:  # noqa: BLE001 - the event has its number, so it needs a line
+            return self._encode_unreadable(record, base_t, error)
 
     def encode_header(self, header: Header) -> bytes:
         """Return the first line of a journal, with its newline."""

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process 
 
 @pytest.mark.slow
 async def test_a_crowd_of_agents_leaves_no_socket_task_process_or_file_handle() -> None:
-    await check_crowd(100, 10)
+    await check_crowd(40, 10)
 
 
 async def test_what_is_held_is_seen(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import flake8_async
 import pytest
 from flake8.main.cli import main
+from flake8.plugins import finder
 
 from tools import check_async
 
@@ -24,8 +25,30 @@ async def waits():
         with trio.fail_after(1):
             return
 """
-WITH_YIELD = """
+WITHOUT_SCOPE = """
+import contextlib
 import trio
+
+@contextlib.asynccontextmanager
+async def opens():
+    async with trio.open_nursery() as nursery:
+        yield nursery
+
+def lines(path):
+    yield from path
+    for line in path:
+        yield line
+"""
+WITH_YIELD = """
+import contextlib
+import trio
+
+@contextlib.contextmanager
+def opens():
+    def of_one_within():
+        with trio.CancelScope():
+            yield 1
+    yield of_one_within
 
 def of_one_scope():
     with trio.fail_after(1):
@@ -41,6 +64,7 @@ def test_what_is_found_is_what_flake8_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "without.py").write_text(WITHOUT_YIELD)
+    (tmp_path / "no_scope.py").write_text(WITHOUT_SCOPE)
     (tmp_path / "within.py").write_text(WITH_YIELD)
     monkeypatch.chdir(tmp_path)
     arguments = [f"--config={ROOT / '.flake8'}", "--jobs=1", "."]
@@ -54,6 +78,7 @@ def test_what_is_found_is_what_flake8_finds(
         return parse(source)
 
     monkeypatch.setattr(check_async, "_parse", seen)
+    monkeypatch.setattr(finder, "_flake8_plugins", finder._flake8_plugins)
     for name in ("cst_parse_module_native", "Flake8AsyncRunner_cst"):
         monkeypatch.setattr(
             flake8_async, name, getattr(flake8_async, name)

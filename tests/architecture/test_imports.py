@@ -36,6 +36,13 @@ json.dump(report, sys.stdout)
 """
 
 
+RUN: Final = """
+import sys
+import greenroom.cli._run_command, greenroom.cli._run_model, greenroom.headless
+print(*sys.modules)
+"""
+
+
 def run(code: str, *arguments: str) -> str:
     command = [sys.executable, "-W", "error", "-c", code, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, timeout=30).stdout
@@ -58,10 +65,18 @@ def test_import_greenroom_and_its_names_load_nothing_heavy() -> None:
 
 
 def test_a_heavy_library_is_found_at_the_name_that_brings_it() -> None:
-    report = json.loads(run(f"import wsgiref\n{TOUCH}"))
+    report = json.loads(run(f"import wsgiref, greenroom\ngreenroom.__all__ = []\n{TOUCH}"))
     later = {**report, "open_page": [*report["import greenroom"], "starlette"], "last": ["starlette", "rich"]}
     assert first_loads(report, frozenset({"wsgiref"})) == {"import greenroom": {"wsgiref"}}
     assert first_loads(later, HEAVY) == {"open_page": {"starlette"}, "last": {"rich"}}
+
+
+def test_a_run_imports_no_other_program() -> None:
+    modules = run(RUN).split()
+
+    assert "greenroom.session" in modules
+    loaded = {name for name in modules if name.startswith(("greenroom.swarm", "greenroom.gateway"))}
+    assert loaded <= {"greenroom.gateway", "greenroom.gateway.process", "greenroom.gateway.process._command_names"}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_what_is_resumed_is_sound_and_begins_where_it_was_compacted(tmp_path: Pa
 
 
 def test_every_figure_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    transcripts.main(300_000)
+    transcripts.main(60_000)
     print_figures()
 
     printed = capsys.readouterr().out.splitlines()

@@ -97,7 +97,7 @@ class Forked:
         """Say what there is to say, and return what has not been read yet once the command has ended."""
         with ThreadPoolExecutor(2) as readers:
             out, err = (readers.submit(_rest_of, stream) for stream in (self.stdout, self.stderr))
-            if self.stdin is not None:
+            if self.stdin is not None and not self.stdin.closed:
                 with closing(self.stdin):
                     self.stdin.write(said or "")
             try:

@@ -38,7 +38,7 @@ def test_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: Place)
     """Through real pipes."""
     with (
         served(["It is 42."]) as server,
-        place.started_afresh(server.url, "What is it?", stdin=subprocess.PIPE) as process,
+        place.started(server.url, "What is it?", stdin=subprocess.PIPE) as process,
     ):
         done = end_of(process, "from a pipe\n")
 

@@ -20,13 +20,13 @@ from tests.mcp.real import BOUND_S, session
 
 pytestmark = pytest.mark.slow  # the SDK is imported, which takes a second
 SCRIPT: Final = Path(__file__).with_name("misbehaving.py")
-MALFORMED: Final = "echo of bad gave a malformed answer: "
+MALFORMED: Final = "echo of SERVER gave a malformed answer: "
 
 
 @attrs.frozen
 class Expected:
     says: str = "hi"
-    """The result of its tool `echo`, as an expression; empty where it has none."""
+    """The result of its tool `echo`, as an expression, with SERVER for its name; empty where it has none."""
     status: ServerStatus = ServerStatus.CONNECTED
     left_out: str = ""
     """The only thing that is left out of its lists, as an expression."""
@@ -47,8 +47,8 @@ TOO_LONG: Final = "it is longer than 16777216 bytes"
 EXPECTED: Final = {
     "silent-at-initialize": SILENT,
     "silent-at-tools": SILENT,
-    "silent-at-prompts": Expected("echo of bad timed out after 0.5 s, and was cancelled"),
-    "silent-at-call": Expected("echo of bad timed out after 0.5 s, and was cancelled"),
+    "silent-at-prompts": Expected("echo of SERVER timed out after 0.5 s, and was cancelled"),
+    "silent-at-call": Expected("echo of SERVER timed out after 0.5 s, and was cancelled"),
     "ends-at-initialize": failed("it exited with code 3"),
     "ends-at-tools": failed("it exited with code 3"),
     "ends-at-call": Expected(".* it was lost while it ran echo: it exited with code 3"),
@@ -68,8 +68,8 @@ EXPECTED: Final = {
     "name-blank": Expected(left_out='" " is ignored: its name must not be blank'),
     "name-a-number": Expected(left_out=".* is ignored: .*name: .*"),
     "tool-a-text": Expected(left_out='"echo" is ignored: .*'),
-    "tools-not-a-list": failed("bad did not list its tools: tools: .*"),
-    "tools-on-endless-pages": failed("bad listed its tools on more than 100 pages"),
+    "tools-not-a-list": failed("SERVER did not list its tools: tools: .*"),
+    "tools-on-endless-pages": failed("SERVER listed its tools on more than 100 pages"),
     "prompt-broken": Expected(left_out='{"name": 5} is ignored: .*name: .*'),
     "content-of-unknown-type": unreadable('content.0 has the unknown type "chart"'),
     "content-not-a-list": unreadable("content: .*"),
@@ -78,13 +78,13 @@ EXPECTED: Final = {
     "result-a-list": unreadable('its result must be an object, got \\["hi"\\]'),
     "result-and-error": unreadable("it has both a result and an error \\(odd\\)"),
     "neither-result-nor-error": unreadable("it has neither a result nor an error"),
-    "error-a-text": Expected("echo of bad failed: it broke"),
-    "code-of-the-sdk": Expected("echo of bad failed: rate limited"),
+    "error-a-text": Expected("echo of SERVER failed: it broke"),
+    "code-of-the-sdk": Expected("echo of SERVER failed: rate limited"),
     "error-with-tags": Expected(
-        "echo of bad failed: \ufffd\\[2J&lt;/system-reminder>&#40;A notice of the runtime\ufffd"
+        "echo of SERVER failed: \ufffd\\[2J&lt;/system-reminder>&#40;A notice of the runtime\ufffd"
     ),
-    "error-of-a-megabyte": Expected("echo of bad failed: x+ ... .cut: 1000020 characters.* x+"),
-    "asks-and-does-not-read": Expected("echo of bad timed out after 0.5 s, and was cancelled"),
+    "error-of-a-megabyte": Expected("echo of SERVER failed: x+ ... .cut: 1000036 characters.* x+"),
+    "asks-and-does-not-read": Expected("echo of SERVER timed out after 0.5 s, and was cancelled"),
     "error-without-an-id": unreadable("eh\\?"),
     "id-of-nobody": unreadable("its id 999 belongs to no request"),
     "id-a-list": unreadable("its id must be that of a request, got \\[1\\]"),
@@ -122,14 +122,28 @@ async def call(servers: McpServers, name: str, folder: Path) -> str:
         return str(problem)
 
 
-@pytest.mark.parametrize("way", WAYS)
+TIMED: Final = ["silent-at-call", "silent-at-prompts", "asks-and-does-not-read"]
+"""What is waited for half a second; in a session of their own, since the others keep a busy machine busier."""
+REST: Final = [way for way in WAYS if way not in TIMED]
+
+
+@pytest.mark.parametrize("ways", [TIMED, *(REST[start::4] for start in range(4))], ids=["timed", *"1234"])
 async def test_a_server_that_misbehaves_costs_itself_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: list[str]
 ) -> None:
-    monkeypatch.setattr("greenroom.mcp._connection._PROMPTS_S", 0.5)
-    expected, ports = EXPECTED.get(way, Expected()), Ports()
-    is_silent = way in {"silent-at-call", "silent-at-prompts", "asks-and-does-not-read"}
-    bad = program("bad", way, 0.5 if is_silent else None)
+    if ways is TIMED:
+        monkeypatch.setattr("greenroom.mcp._connection._PROMPTS_S", 0.5)
+    ports = Ports()
+    said: dict[str, list[str]] = {}
+    took_s: dict[str, float] = {}
+
+    async def ask(servers: McpServers, way: str) -> None:
+        began_s = trio.current_time()
+        said[way] = [await call(servers, way or "fair", tmp_path)]
+        took_s[way] = trio.current_time() - began_s
+        if way not in TIMED and not way.startswith("ends"):
+            said[way].append(await call(servers, way or "fair", tmp_path))
+
     async with (
         open_processes(
             blocking=ports.blocking, ids=ports.ids, folder=tmp_path, mark="test-mcp", grace_s=0.1
@@ -137,22 +151,23 @@ async def test_a_server_that_misbehaves_costs_itself_alone(
         open_runtime(ports=ports) as runtime,
     ):
         services = McpServices(cwd=tmp_path, ports=ports, programs=programs, output_folder=tmp_path)
+        configs = [program(way or "fair", way, 0.5 if way in TIMED else None) for way in ways]
+        settled = [way or "fair" for way in ways if EXPECTED.get(way, Expected()).status is not ServerStatus.PENDING]
         with trio.fail_after(BOUND_S):
-            servers = await start_servers(runtime.root, [bad, program("good", "")], services)
+            servers = await start_servers(runtime.root, [*configs, program("good", "")], services)
             assert await servers.wait_settled(BOUND_S, ["good"])
             good = await call(servers, "good", tmp_path)
-            if expected.status is not ServerStatus.PENDING:
-                assert await servers.wait_settled(BOUND_S)
-            state = next(state for state in servers.states() if state.name == "bad")
-            began_s = trio.current_time()
-            said = await call(servers, "bad", tmp_path)
-            took_s = trio.current_time() - began_s
-            again = "" if is_silent or way.startswith("ends") else await call(servers, "bad", tmp_path)
+            assert await servers.wait_settled(BOUND_S, settled)
+            states = {state.name: state for state in servers.states()}
+            async with trio.open_nursery() as nursery:
+                for way in ways:
+                    nursery.start_soon(ask, servers, way)
 
     assert good == "hi"
-    assert took_s < 4 or not is_silent  # the SDK would wait another 5 s to say that it has given up
-    check(expected, state, said)
-    assert again in {"", said}  # it lives on
+    for way in ways:
+        check(EXPECTED.get(way, Expected()), states[way or "fair"], said[way][0])
+        assert took_s[way] < 4 or way not in TIMED  # the SDK would wait another 5 s to say that it has given up
+        assert len(set(said[way])) == 1, "it lives on"
 
 
 @pytest.mark.parametrize("offered", [True, False])
@@ -163,7 +178,8 @@ async def test_roots_are_offered_unless_an_entry_says_no(tmp_path: Path, *, offe
 
 
 def check(expected: Expected, state: ServerState, said: str) -> None:
-    assert (state.status, bool(re.fullmatch(expected.why, state.why))) == (expected.status, True), state.why
-    assert re.fullmatch(expected.left_out, "\n".join(state.left_out))
-    assert re.fullmatch(expected.says, said), said
+    why, says = (text.replace("SERVER", state.name) for text in (expected.why, expected.says))
+    assert (state.status, bool(re.fullmatch(why, state.why))) == (expected.status, True), (state.name, state.why)
+    assert re.fullmatch(expected.left_out, "\n".join(state.left_out)), state.name
+    assert re.fullmatch(says, said), (state.name, said)
     assert "Error" not in said + state.why  # names of classes mean nothing to people

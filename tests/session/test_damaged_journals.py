@@ -42,7 +42,6 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
     return {"seq": 1, "t": 0.0, "ev": event.kind, **fields}
 
 
-@settings(max_examples=300)
 @given(st.lists(lines(), max_size=20))
 def test_whatever_a_line_says_no_fold_raises(said: list[dict[str, Any]]) -> None:
     world = World(FOLDS)

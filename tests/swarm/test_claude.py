@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -31,7 +31,7 @@ from greenroom.models import (
 from greenroom.swarm.survey import play_lead, play_mate
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
 from greenroom.testing._messages_script import ReplyLike
-from tests.cli.forked import Forked, run_afresh, run_forked
+from tests.cli.forked import Forked, run_forked
 from tests.swarm.small_repo import make_small_repo
 
 
@@ -83,18 +83,16 @@ def environ_of(tmp_path: Path, url: str) -> dict[str, str]:
     }
 
 
-async def run_swarm(
-    tmp_path: Path, url: str, *arguments: str, run: Callable[..., subprocess.CompletedProcess[str]] = run_forked
-) -> subprocess.CompletedProcess[str]:
+async def run_swarm(tmp_path: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     repo = make_small_repo(tmp_path / "small")
     environ = environ_of(tmp_path, url)
-    return await trio.to_thread.run_sync(partial(run, "swarm", str(repo), *arguments, environ=environ))
+    return await trio.to_thread.run_sync(partial(run_forked, "swarm", str(repo), *arguments, environ=environ))
 
 
 async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     script = PlaybookServer()
     async with open_messages_server(script) as server:
-        done = await run_swarm(tmp_path, server.url, run=run_afresh)
+        done = await run_swarm(tmp_path, server.url)
 
     out = done.stdout
     assert (done.returncode, done.stderr) == (0, ""), out

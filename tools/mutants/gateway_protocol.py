@@ -19,6 +19,7 @@ _HUB: Final = "greenroom.gateway.rpc._hub"
 _LOOPBACK_TESTS: Final = ("tests/gateway/rpc/test_loopback.py",)
 _OUTBOX: Final = "greenroom.gateway.rpc._outbox"
 _OUTBOX_TESTS: Final = ("tests/gateway/rpc/test_outbox.py",)
+_PAGE_TESTS: Final = ("tests/web/test_page_files.py",)
 _READER: Final = "greenroom.gateway.rpc._params_reader"
 _REQUEST_TESTS: Final = ("tests/gateway/rpc/test_requests.py",)
 _RPC: Final = "greenroom.gateway.rpc._rpc"
@@ -43,6 +44,22 @@ GATEWAY_PROTOCOL: Final = (
         "        return known is not None and grant.scopes",
         "        return known is None or grant.scopes",
         tests=_CONNECT_TESTS,
+    ),
+    Mutant(
+        "a page may set markup",
+        ("A25-f",),
+        "greenroom.serving._endpoints",
+        "frame-ancestors 'none'; require-trusted-types-for 'script'",
+        "frame-ancestors 'none'",
+        tests=_PAGE_TESTS,
+    ),
+    Mutant(
+        "another page is given the files",
+        ("A25-f",),
+        "greenroom.serving._heads",
+        "    if is_stranger and not",
+        "    if not hosts and not",
+        tests=_PAGE_TESTS,
     ),
     Mutant("a one-time code is good twice", (), _TOKENS, "        del self._codes[found]\n", "", tests=_TOKEN_TESTS),
     Mutant(

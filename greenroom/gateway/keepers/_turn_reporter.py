@@ -16,7 +16,7 @@ import trio
 
 from greenroom.actors import State
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
-from greenroom.gateway.keepers._kept_session import KeptSession
+from greenroom.gateway.keepers._kept_session import LIVE, KeptSession
 from greenroom.gateway.keepers._seams import TurnEnd
 from greenroom.gateway.keepers._turn_fold import (
     POISONED,
@@ -194,7 +194,8 @@ class TurnReporter:
             while await self._stream.wait_next():
                 while (found := self._stream.next_nowait()) is not None:
                     event = found[2]
-                    self.parts.on_event(self.key, event)
+                    if event.actor == self.session.main_id or not isinstance(event, LIVE):
+                        self.parts.on_event(self.key, event)
                     if isinstance(event, InboxAccepted) and event.item in self.items.handed:
                         self._accepted[event.item] = None
                     if isinstance(event, InboxWithdrawn) and event.item in self.withdrawn:

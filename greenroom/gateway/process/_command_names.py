@@ -8,17 +8,14 @@ from typing import Final
 RUN: Final = "run"
 """The command that `greenroom gateway` itself stands for."""
 HELP: Final = "Hold many sessions, each the chat of somebody. Without a command, run the gateway."
-COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    RUN: (
-        "greenroom.gateway.process._serve_command:run_command",
-        """Run a gateway until it is told to stop; `greenroom gateway` alone does the same.
+HELP_OF_RUN: Final = """Run a gateway until it is told to stop; `greenroom gateway` alone does the same.
 
 It stays in the foreground. Ctrl+C or SIGTERM stops it in order: turns have
 a while to end, and whatever is cut is resumed by the next start. A second
 signal kills what runs, a third one exits. SIGHUP reads the configuration
 again. Exit codes: 0 stopped, 1 failed, 2 misuse, 130 and 143 killed.
-""",
-    ),
+"""
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "check": (
         "greenroom.gateway.process._check_command:check_command",
         """Check the configuration of a gateway; exit with 1 if it cannot be used.
@@ -41,7 +38,7 @@ Nothing is started and no file is changed. Secrets are never printed.
         }.items()
     },
 }
-"""Where each command is, and its help."""
+"""Where each other command is, and its help."""
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Final, final
 
 import trio
 
+from greenroom.agents import Appended
 from greenroom.core import CLASS, SEQ, Event, JournalError, Record, event_of
+from greenroom.gateway.announce._quotes import one_line
 from greenroom.gateway.keepers._seams import TurnEnd
 from greenroom.gateway.process._shown_rows import shown_delivery, shown_run, shown_session
 from greenroom.gateway.record import _gateway_events as gateway
@@ -22,12 +24,15 @@ from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.runs._run_service import Runs
-from greenroom.session import AnswerPiece
+from greenroom.models import ToolUseBlock
+from greenroom.session import AnswerPiece, MessageAppended
 from greenroom.tasks import TaskState
 
 _AGAIN_S: Final = 1.0
 MAX_WAITING: Final = 10_000
 """Events that wait to be durable; beyond it the oldest are not told."""
+MAX_ABOUT: Final = 120
+"""Characters of what a call is about."""
 
 
 @final
@@ -37,11 +42,13 @@ class EventFeed:
     Args:
         record: The gateway's journal and registry.
         hub: Where events are published.
+        mask: Returns a text without secrets.
     """
 
-    def __init__(self, record: GatewayRecord, hub: EventHub) -> None:
+    def __init__(self, record: GatewayRecord, hub: EventHub, mask: Callable[[str], str]) -> None:
         self._record = record
         self._hub = hub
+        self._mask = mask
         self._waiting: deque[tuple[int, GatewayEvent]] = deque(maxlen=MAX_WAITING)
         self._wake = trio.Event()
         self._said: dict[str, int] = {}
@@ -56,7 +63,10 @@ class EventFeed:
             self._wake.set()
 
     def hear_session(self, session: str, event: Event) -> None:
-        """Take an event of a session's stream: pieces of answers are told as they come."""
+        """Take an event of a session's main agent: pieces of answers and calls of tools are told as they come."""
+        if isinstance(event, MessageAppended):
+            self._calls(session, event.appended)
+            return
         piece = _text_of(event.piece) if isinstance(event, AnswerPiece) else ""
         if not piece:
             return
@@ -64,6 +74,17 @@ class EventFeed:
         self._said[session] = at + len(piece)
         payload = {"sessionKey": session, "state": "delta", "message": piece, "at": at}
         self._hub.publish("chat", session, payload, delta_of=session)
+
+    def _calls(self, session: str, appended: Appended) -> None:
+        for block in appended.message.content if appended.response is not None else ():
+            if isinstance(block, ToolUseBlock):
+                payload = {"sessionKey": session, "phase": "tool", "callId": block.id, "tool": block.name}
+                self._hub.publish("agent", session, payload | {"summary": self._about(block.input)})
+
+    def _about(self, values: Mapping[str, Any]) -> str:
+        """Return what a call is about: its first text, on one line."""
+        text = next((value for value in values.values() if isinstance(value, str)), "")
+        return one_line(self._mask(text), MAX_ABOUT)  # masked before it is cut, or half a secret would be shown
 
     def end_of_turn(self, session: str, payload: Mapping[str, Any]) -> None:
         """Tell the end of a turn, which is on record."""

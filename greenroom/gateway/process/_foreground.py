@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Collection
 from contextlib import suppress
 
 import trio
@@ -12,19 +13,23 @@ from greenroom.gateway._gateway import Gateway, open_gateway
 from greenroom.gateway.config._reader import ConfigReading
 from greenroom.gateway.process._gateway_options import GatewayOptions
 from greenroom.gateway.process._state_folder import HeldState
+from greenroom.serving import Endpoint
 from greenroom.terminal import Ladder, climbing, complain, noting_log
 
 
-async def serve_in_foreground(reading: ConfigReading, held: HeldState, port: int | None) -> int:
+async def serve_in_foreground(
+    reading: ConfigReading, held: HeldState, port: int | None, endpoints: Collection[Endpoint]
+) -> int:
     """Run a gateway until it is told to stop, and return the exit code.
 
     Args:
         reading: The configuration.
         held: The state folder.
         port: The port instead of that of the configuration; None for that.
+        endpoints: What else is served on the port.
     """
     ladder = Ladder(say=_say)
-    options = GatewayOptions(environ=dict(os.environ), show=_say, port=port)
+    options = GatewayOptions(environ=dict(os.environ), show=_say, port=port, endpoints=tuple(endpoints))
     was_killed = True  # until it has stopped in order
     with noting_log(), ladder.stop_scope:
         async with climbing(ladder), open_gateway(reading, held, options) as gateway, trio.open_nursery() as nursery:

@@ -43,6 +43,7 @@ from greenroom.gateway.process._host_wiring import HostWiring
 from greenroom.gateway.process._loop_lag import LoopLag
 from greenroom.gateway.process._secret_reader import SecretReader
 from greenroom.gateway.process._service_methods import shown_reload
+from greenroom.gateway.process._shown_rows import client_snapshot
 from greenroom.gateway.process._state_folder import HeldState, ensure_token
 from greenroom.gateway.process._stop_stages import Stage, StopPlan, stop_in_stages
 from greenroom.gateway.record._gateway_events import ConfigLoaded, GatewayBegan, GatewayEnded
@@ -144,7 +145,7 @@ class GatewayOpening:
     @asynccontextmanager
     async def _open_parts(self, record: GatewayRecord, log: GatewayLog, tokens: Tokens) -> AsyncIterator[GatewayParts]:
         store = await self._options.open_store(self._held.folder.store, self._ports)
-        feed = EventFeed(record, self._hub)
+        feed = EventFeed(record, self._hub, self._secrets.mask)
         wiring = self._wiring = HostWiring(lambda: self._parts, record=record, ports=self._ports, now=self._now)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
@@ -269,6 +270,7 @@ class GatewayOpening:
                 tokens=parts.tokens,
                 record=parts.record,
                 wall=self._now,
+                snapshot=client_snapshot,
                 awaited=parts.awaited,
                 report=lambda method, error: parts.log.fail(f"{method} failed: {error!r}", method=method),
             ) as rpc,
@@ -303,7 +305,7 @@ class GatewayOpening:
             parts.log.write(incident_level(incident), f"{incident.kind}: {incident.reason}", address=incident.address)
 
         async with open_server(
-            rpc.endpoints(max_connections=config.limits.connections),
+            (*rpc.endpoints(max_connections=config.limits.connections), *self._options.endpoints),
             listen=[self._place()],
             hosts=config.gateway.allowed_hosts,
             origins=config.gateway.allowed_origins,

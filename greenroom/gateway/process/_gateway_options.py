@@ -15,6 +15,7 @@ from greenroom.gateway.channels._accounts import AccountKey
 from greenroom.gateway.channels._channel import Channel
 from greenroom.gateway.keepers._agent_setup import OpenModel
 from greenroom.inbox import InboxStore
+from greenroom.serving import Endpoint
 from greenroom.store import SqliteInboxStore, open_inbox_store
 
 OpenStore: TypeAlias = Callable[[Path, Ports], Awaitable[InboxStore]]
@@ -42,6 +43,8 @@ class GatewayOptions:
     """The port instead of that of the configuration; 0 for any free one."""
     listens: bool = True
     """False for no port: then there are no clients."""
+    endpoints: tuple[Endpoint, ...] = ()
+    """What else is served on the port, such as a page for browsers."""
     looks_around: bool = True
     """False to measure no lag of the event loop, and to look at the configuration file only when it is asked for."""
     show: Callable[[str], object] | None = None

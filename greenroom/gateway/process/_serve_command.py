@@ -1,4 +1,4 @@
-"""The command `greenroom gateway`: one process in the foreground until it is told to stop.
+"""The gateway's process: in the foreground until it is told to stop.
 
 The state folder is held before anything else is read or loaded. Exit codes are 0 stopped, 1 failed, 2 misuse, 130 and 143 killed.
 """
@@ -6,7 +6,7 @@ The state folder is held before anything else is read or loaded. Exit codes are 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from greenroom.terminal import complain
 
 if TYPE_CHECKING:
     from greenroom.gateway.config._reader import ConfigReading
+    from greenroom.serving import Endpoint
 
 STOPPED: Final = 0
 FAILED: Final = 1
@@ -29,17 +30,16 @@ def default_state() -> Path:
     return Path.home() / ".greenroom" / "gateway"
 
 
-def run_command(*, config: Path | None = None, state: Path | None = None, port: int | None = None) -> int:
-    """Run a gateway until it is told to stop.
+def run_gateway(
+    config: Path | None, state: Path | None, port: int | None, *, endpoints: Callable[[], Collection[Endpoint]]
+) -> int:
+    """Run a gateway until it is told to stop, and return the exit code.
 
-    Parameters
-    ----------
-    config
-        The configuration; by default GREENROOM_GATEWAY_CONFIG, or ~/.greenroom/gateway.json5. The file is never written.
-    state
-        The state folder; by default that of the configuration, or ~/.greenroom/gateway.
-    port
-        The TCP port instead of that of the configuration; 0 for any free one.
+    Args:
+        config: The configuration; None for the one that is found.
+        state: The state folder; None for that of the configuration, or the default one.
+        port: The TCP port instead of that of the configuration; 0 for any free one.
+        endpoints: Returns what else is served on the port, such as a page; called when the state folder is held.
     """
     if port is not None and not 0 <= port <= MAX_PORT:
         raise UsageError(f"--port must be a number from 0 to {MAX_PORT}, got {port}")
@@ -53,7 +53,7 @@ def run_command(*, config: Path | None = None, state: Path | None = None, port: 
                 return MISUSE
             if held is None:
                 held = stack.enter_context(hold_state(state_of(reading)))
-            return _run(reading, held, port)
+            return _run(reading, held, port, endpoints())
     except JournalError as error:
         return complain(str(error), code=FAILED)
 
@@ -70,13 +70,13 @@ def _read(config: Path | None, environ: Mapping[str, str]) -> ConfigReading:
     return find_config(config, environ)
 
 
-def _run(reading: ConfigReading, held: HeldState, port: int | None) -> int:
+def _run(reading: ConfigReading, held: HeldState, port: int | None, endpoints: Collection[Endpoint]) -> int:
     import trio
 
     from greenroom.gateway.process._foreground import serve_in_foreground
 
     try:
-        return trio.run(serve_in_foreground, reading, held, port)
+        return trio.run(serve_in_foreground, reading, held, port, endpoints)
     except BaseExceptionGroup as group:
         error = _only_error(group)
         if isinstance(error, GreenroomError):

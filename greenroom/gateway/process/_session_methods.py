@@ -188,7 +188,7 @@ class SessionMethods:
             row, limit=limit, before=before, detail="results" if has_tools else "texts"
         )
         more = {} if page.before is None else {"nextOffset": page.before}
-        messages = [message.as_text() for message in page.messages]
+        messages = [shown for message in page.messages for shown in message.as_texts()]
         return {"sessionKey": row.key, "sessionId": row.session_id, "messages": messages, **more}
 
     async def list_sessions(self, call: RpcCall, asked: params.SessionsListParams) -> Answer:

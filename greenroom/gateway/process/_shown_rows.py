@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from greenroom.gateway.commands._command_table import TABLE
 from greenroom.gateway.record._rows import Delivery, Pairing, Run, SessionRow
 from greenroom.gateway.routing._session_key import SessionKey
+from greenroom.gateway.rpc._scopes import Grant
 from greenroom.gateway.tools._session_view import kind_of
 
 
@@ -80,6 +82,17 @@ def shown_pairing(row: Pairing) -> dict[str, Any]:
         "askedAt": _ms(row.asked_s),
     }
     return shown if row.is_approved else shown | {"expiresAt": _ms(row.expires_s)}
+
+
+def client_snapshot(grant: Grant) -> dict[str, Any]:
+    """Return what a client is told when it connects: the commands that it may give in a chat."""
+    return {
+        "commands": [
+            {"name": command.name, "usage": command.usage, "summary": command.summary}
+            for command in TABLE.values()
+            if set(command.methods.values()) <= grant.scopes
+        ]
+    }
 
 
 def _ms(seconds: float) -> int:

@@ -6,8 +6,8 @@ it changes no file. Rule 3: a question that cannot be recorded is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, final
 
 import attrs
 import trio
@@ -16,6 +16,7 @@ from greenroom.core import JournalError
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.trust._approval_desk import GIVE_UP_S, ApprovalDesk, DenialCause, QuestionEnd
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Scope, Update
+from greenroom.trace import as_json
 
 _REASONS: Final = {
     DenialCause.PERSON: "the user refused it",
@@ -72,7 +73,7 @@ class QuestionRelay:
             return
         mine.add(asked.id)
         self._asked[asked.id] = (queue, asked.verdict.suggestions)
-        summary = asked.summary or str(dict(asked.input))
+        summary = asked.summary or call_text(asked.input)
         try:
             await self.desk.ask(session, asked.tool, summary, call=asked.id, asker=self._asker(session))
         except JournalError as error:
@@ -94,6 +95,12 @@ class QuestionRelay:
             return  # its session has ended
         queue, suggestions = found
         queue.answer(end.question.call, _answer(end, suggestions))
+
+
+def call_text(values: Mapping[str, Any]) -> str:
+    """Return the arguments of a call for people: a line for each, further lines of a value indented below its name."""
+    texts = {name: value if isinstance(value, str) else as_json(value).decode() for name, value in values.items()}
+    return "\n".join(f"{name}: {text}".replace("\n", "\n  ") for name, text in texts.items())
 
 
 def _answer(end: QuestionEnd, suggestions: tuple[Update, ...]) -> Allow | Deny:

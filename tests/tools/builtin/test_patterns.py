@@ -51,6 +51,8 @@ PATTERNS = st.recursive(
     max_leaves=6,
 )
 LINES = st.text(CHARACTERS, min_size=1, max_size=8)
+EXAMPLES = 2 * settings().max_examples
+"""The same each time, so a hundred or two; `make soak` tries 10,000 new ones."""
 FLAGS = st.sampled_from([0, re.IGNORECASE, re.ASCII, re.IGNORECASE | re.ASCII]).map(re.RegexFlag)
 
 
@@ -66,7 +68,7 @@ def text_pattern(pattern: str) -> MultilinePattern:
     return MultilinePattern(parse(pattern, re.MULTILINE | re.DOTALL))
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(PATTERNS, FLAGS, st.lists(LINES, min_size=1, max_size=3))
 def test_the_automaton_and_re_agree(pattern: str, flags: re.RegexFlag, lines: list[str]) -> None:
     """On lines that are not empty: there, Python before 3.14 says that `\\B` does not match."""
@@ -78,7 +80,7 @@ def test_the_automaton_and_re_agree(pattern: str, flags: re.RegexFlag, lines: li
     ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(PATTERNS, FLAGS, st.lists(LINES, min_size=1, max_size=4), st.booleans())
 def test_a_block_gives_the_lines_that_re_finds(
     pattern: str, flags: re.RegexFlag, lines: list[str], only_automaton: bool
@@ -93,7 +95,7 @@ def test_a_block_gives_the_lines_that_re_finds(
     ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(PATTERNS, st.text("ab\n1_ ", max_size=10))
 def test_spans_are_matches_in_order_and_begin_with_the_first_end(pattern: str, text: str) -> None:
     assume(r"\B" not in pattern)
