@@ -51,8 +51,8 @@ GATEWAY_SESSIONS: Final = (
         "the variables of profiles reach commands",
         ("A9-e",),
         _SETUP,
-        "dict.fromkeys((*named, *self.secret_variables))",
-        "dict.fromkeys(named)",
+        "(*named, *self.secret_variables, *self.config.secrets.withhold)",
+        "(*named, *self.config.secrets.withhold)",
         tests=_SETUP_TESTS,
     ),
     Mutant(
@@ -278,6 +278,14 @@ GATEWAY_SESSIONS: Final = (
         'self._made(f"agent {agent} today", amount, pricing, spent)',
         'self._made(f"agent {agent} today", amount, pricing, Spent())',
         tests=("tests/gateway/keepers/test_budgets.py",),
+    ),
+    Mutant(
+        "a session sends whatever its policy says",
+        (),
+        "greenroom.gateway.runs._completions",
+        'row.settings.get("send_policy") == "deny"',
+        "False",
+        tests=(_SPAWNED,),
     ),
     Mutant(
         "off leaves thinking to the model",

@@ -18,6 +18,7 @@ import attrs
 from greenroom.core.texts import FRAMES, REMINDER
 from greenroom.gateway.announce._announcement import duration_text
 from greenroom.gateway.announce._quotes import one_line, quoted
+from greenroom.gateway.keepers._session_models import knows_effort
 from greenroom.gateway.record._machines import UNFINISHED_WORDS
 from greenroom.gateway.record._rows import MAX_LISTED, Run, SessionRow
 
@@ -134,6 +135,7 @@ def info_text(run: Run, row: SessionRow | None, *, transcript: str, now_s: float
         "Created": _moment(run.created_s, now_s),
         "Started": _moment(run.began_s, now_s),
         "Ended": _moment(run.ended_s, now_s),
+        "Thinking": _thinking(row),
         "Cleanup": f"{run.cleanup}{', done' if is_cleaned else ''}",
         "Archive": _moment(row.archived_s or row.archive_at_s, now_s) if row is not None else "",
         "Outcome": "" if run.words is None else run.words.status,
@@ -141,6 +143,14 @@ def info_text(run: Run, row: SessionRow | None, *, transcript: str, now_s: float
     }
     lines = [f"{name}: {value}" for name, value in facts.items() if value]
     return "\n".join((f"Sub-agent {run.id[:SHOWN_ID]}", *lines, *([quoted("Error:", run.error)] if run.error else ())))
+
+
+def _thinking(row: SessionRow | None) -> str:
+    """Return the level of thinking of a sub-agent, and whether its model knows that."""
+    level = "" if row is None else str(row.settings.get("thinking") or "")
+    if row is None or level in {"", "off"} or knows_effort(str(row.settings.get("model") or "")):
+        return level
+    return f"none: the model cannot be told how much to think ({level} was asked)"
 
 
 def _moment(at_s: float, now_s: float) -> str:

@@ -58,9 +58,7 @@ class AgentBudgets:
         return tuple(found)
 
     async def _day(self, agent: str, amount: Amount) -> Budget:
-        config = self._config()
-        zone = ZoneInfo(config.session.timezone) if config.session.timezone else None
-        since_s = last_time(self._ports.clock.wall().timestamp(), 0, zone)
+        config, since_s = self._config(), self._since_s()
         known = self._days.get(agent)
         if known is not None and known[:2] == (since_s, amount):
             return known[2]
@@ -79,6 +77,18 @@ class AgentBudgets:
             budget = self._made(f"this run of {session}", amount, gateway_pricing(self._config()), Spent())
             known = self._turns[session] = (turn, amount, budget)
         return known[2]
+
+    def denial(self, agent: str) -> str:
+        """Return why an agent may use no more today; empty if it may."""
+        known = self._days.get(agent)
+        if known is None or known[:2] != (self._since_s(), budget_of(self._config(), agent).per_day):
+            return ""
+        return "" if known[2].exceeded is None else str(known[2].exceeded)
+
+    def _since_s(self) -> float:
+        """Return when the day began, in seconds since 1970."""
+        timezone = self._config().session.timezone
+        return last_time(self._ports.clock.wall().timestamp(), 0, ZoneInfo(timezone) if timezone else None)
 
     def forget(self, session: str) -> None:
         """Forget the turns of a session, which is closed."""

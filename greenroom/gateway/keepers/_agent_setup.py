@@ -181,9 +181,9 @@ class AgentSetup:
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """The variables of the gateway that no program of its sessions gets: those that references to secrets name."""
+        """The variables that no program of its sessions gets: those that references to secrets and `secrets.withhold` name."""
         named = (secret.reference[0] for _, secret in placed_secrets(self.config) if secret.kind == "env")
-        return tuple(dict.fromkeys((*named, *self.secret_variables)))
+        return tuple(dict.fromkeys((*named, *self.secret_variables, *self.config.secrets.withhold)))
 
     def sandbox(self) -> dict[str, Any]:
         """Return the sandbox of its sessions' commands, with the keys of the shell tool: no home, no state folder, no other workspace."""

@@ -33,6 +33,7 @@ from greenroom.gateway.keepers._seams import AsideReply, NewInput, OnSessionEven
 from greenroom.gateway.keepers._session_changes import (
     archive_session,
     check_archive,
+    check_new,
     finish_archives,
     needs_reopening,
     patch_session,
@@ -112,14 +113,12 @@ class KeeperSet:
         """Return the events that make a session known; none if it is known. They may be written with others.
 
         Raises:
-            Conflict: The agent has too many sessions.
+            Conflict: The agent has too many sessions, or has used its budget of the day and would start a sub-agent.
         """
         registry = self._parts.record.registry
         if str(key) in registry.sessions:
             return ()
-        limit = self._parts.config().limits.known_sessions
-        if sum(SessionKey.parse(each).agent == key.agent for each in registry.sessions) >= limit:
-            raise Conflict(f"agent {key.agent!r} has {limit} sessions; archive some, or raise limits.knownSessions")
+        check_new(self._parts, key, spawned_by)
         made = SessionMade(
             at_s=self._parts.now(),
             session=str(key),

@@ -30,6 +30,7 @@ from greenroom.gateway.record._gateway_events import SessionArchived, SessionPat
 from greenroom.gateway.record._machines import SessionState
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import DirectSession, MainSession, RoomSession, SessionKey, read_label
+from greenroom.gateway.runs._child_models import find_model
 from greenroom.permissions import parse_mode
 from greenroom.store import new_uuid
 
@@ -39,15 +40,28 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "thinking": tuple(EFFORTS),
     "queue": tuple(QueueMode),
     "send_policy": ("allow", "deny"),
-    "origin": ("owner", "people", "group"),
 }
 _OTHERS: Final = frozenset({"model", "permission_mode"})
-_OF_OPENING: Final = frozenset({"model", "thinking", "permission_mode", "origin"})
+_OF_OPENING: Final = frozenset({"model", "thinking", "permission_mode"})
 
 
 def run_folder(parts: KeeperParts, row: SessionRow) -> Path:
     """Return the run folder of a session."""
     return sessions_folder(parts.state_folder, SessionKey.parse(row.key)) / row.session_id
+
+
+def check_new(parts: KeeperParts, key: SessionKey, spawned_by: str) -> None:
+    """Refuse a new session that its agent may not have.
+
+    Raises:
+        Conflict: It has too many sessions; or it has used its budget of the day, and this is a sub-agent's.
+    """
+    limit = parts.config().limits.known_sessions
+    if sum(SessionKey.parse(each).agent == key.agent for each in parts.record.registry.sessions) >= limit:
+        raise Conflict(f"agent {key.agent!r} has {limit} sessions; archive some, or raise limits.knownSessions")
+    denial = parts.budgets.denial(key.agent) if spawned_by else ""
+    if denial:
+        raise Conflict(denial)
 
 
 async def reset_session(keeper: SessionKeeper, who: str) -> str:
@@ -101,6 +115,9 @@ async def patch_session(keeper: SessionKeeper, settings: Mapping[str, object], l
         raise Conflict(f"session {keeper.name!r} is archived")
     for name, value in settings.items():
         _check(name, value)
+    model = settings.get("model")
+    if model is not None and find_model(keeper.parts.config(), str(model)) is None:
+        raise UsageError(f"unknown model {model!r}; expected a Claude model or one of models.providers")
     parts = keeper.parts
     label = None if label is None else read_label(label)
     changed = dict(settings)

@@ -33,7 +33,8 @@ _MAX_SAID_BYTES: Final = 500_000
 """Size of a message as it was said; of a larger one nothing is shown but the marker."""
 
 TOOL_RESULT: Final = "toolResult"
-"""The role of calls of tools and their results, for clients."""
+"""The role of calls of tools and their results, as clients show them."""
+
 Mask: TypeAlias = Callable[[str], str]
 """Hides secrets in a text."""
 HistoryDetail: TypeAlias = Literal["texts", "calls", "results"]
@@ -77,10 +78,10 @@ class HistoryMessage:
     """When it was said, as the transcript has it."""
     id: str = ""
     """Id of its line in the transcript."""
+    origin: Mapping[str, Any] = attrs.field(factory=dict)
+    """Who said it, unless it was the user."""
     omitted: str = ""
     """The marker in the place of its blocks, if it is too large."""
-    origin: Mapping[str, Any] | None = None
-    """Where it comes from, as its line says; None if it does not."""
 
     def as_row(self) -> dict[str, Any]:
         """Return it as the session tools show it, with its blocks."""
@@ -90,15 +91,11 @@ class HistoryMessage:
         row["content"] = [_as_content(block) for block in self.blocks]
         return row | ({"timestamp": self.at} if self.at else {})
 
-    def as_text(self) -> dict[str, Any]:
-        """Return it as chats show it, in one text."""
-        return self._shown(self.role, self.blocks)
-
     def as_texts(self) -> list[dict[str, Any]]:
-        """Return it as clients show it: what was said, then the calls or results, which have a role of their own."""
+        """Return it as clients and chats show it: what was said, then its calls or results, each in one text."""
         said = [block for block in self.blocks if block.kind == "text"]
         work = [block for block in self.blocks if block.kind != "text"]
-        shown = [self._shown(self.role, said)] if said or not work else []
+        shown = [self._shown(self.role, said)] if said or self.omitted else []
         return [*shown, self._shown(TOOL_RESULT, work)] if work else shown
 
     def _shown(self, role: str, blocks: Sequence[HistoryBlock]) -> dict[str, Any]:
@@ -106,9 +103,7 @@ class HistoryMessage:
         shown: dict[str, Any] = {"role": role, "text": self.omitted or "\n".join(texts)}
         if any(block.left_out for block in blocks):
             shown["truncated"] = True
-        if self.origin is not None:
-            shown["origin"] = dict(self.origin)
-        return shown | {"at": self.at, "id": self.id}
+        return shown | {"at": self.at, "id": self.id} | ({"origin": dict(self.origin)} if self.origin else {})
 
 
 @final
@@ -164,7 +159,7 @@ def read_page(
     candidates = list(window)[: len(window) - skip] if skip else list(window)
     for line in reversed(candidates):
         message = _bounded(line, kinds, mask)
-        size += max(_size(message.as_row()), sum(_size(row) + 2 for row in message.as_texts())) + 2
+        size += max(_size(message.as_row()), sum(map(_size, message.as_texts()))) + 2
         if chosen and size > MAX_BYTES:
             break
         chosen.append(message)
@@ -190,7 +185,7 @@ def _bounded(line: Mapping[str, Any], kinds: frozenset[BlockKind], mask: Mask) -
         role=str(line["type"]),
         at=str(line.get("timestamp") or ""),
         id=str(line.get("uuid") or ""),
-        origin=origin if isinstance(origin, Mapping) else None,
+        origin=origin if isinstance(origin, Mapping) else {},
     )
     texts = [(_kind(block), _text(block), str(block.get("name") or "")) for block in _content(line)]
     said = [(kind, text, name) for kind, text, name in texts if kind in kinds]

@@ -11,6 +11,7 @@ from greenroom.gateway.commands._chat_commands import CommandHost
 from greenroom.gateway.commands._command_texts import SEND_WAIT_S, SendOutcome, StopOutcome
 from greenroom.gateway.commands._subagent_texts import LogMessage
 from greenroom.gateway.keepers._agent_setup import lane_of, sessions_folder
+from greenroom.gateway.keepers._session_history import TOOL_RESULT
 from greenroom.gateway.keepers._session_models import gateway_pricing
 from greenroom.gateway.process._gateway_parts import GatewayParts
 from greenroom.gateway.record._machines import EndCause
@@ -152,13 +153,10 @@ class _Wired:
         parts = self._find()
         row = parts.registry.sessions[session]
         page = await parts.view.read_page(row, limit=limit, detail="results" if with_tools else "texts")
+        shown = [each for message in page.messages for each in message.as_texts()]
         return [
-            LogMessage(
-                is_user=each.role == "user",
-                text=each.as_text()["text"],
-                is_tool=bool(each.blocks) and all(block.kind != "text" for block in each.blocks),
-            )
-            for each in page.messages
+            LogMessage(is_user=each["role"] == "user", text=each["text"], is_tool=each["role"] == TOOL_RESULT)
+            for each in shown
         ]
 
     async def answer(self, id_: str, answer: ApprovalWord, who: str) -> tuple[AnswerReceipt, QuestionEnd | None]:

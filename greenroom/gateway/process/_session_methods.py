@@ -126,10 +126,10 @@ class SessionMethods:
         if not call.reaches(self._parts.runs.info(asked.run_id).session):
             raise NotFound(f"unknown run {asked.run_id!r}")
         run = await self._parts.runs.wait(asked.run_id, asked.timeout_ms / 1000)
-        return {"status": "pending", **await self._with_reply(run)}
+        return {"status": "pending", **self._with_reply(run)}
 
-    async def _with_reply(self, run: Run) -> dict[str, Any]:
-        reply = await self._parts.runs.reply_of(run.id)
+    def _with_reply(self, run: Run) -> dict[str, Any]:
+        reply = self._parts.runs.reply_of(run.id)
         return shown_run(run) | ({"reply": reply} if reply else {})
 
     async def send_chat(self, call: RpcCall, asked: params.ChatSendParams) -> Answer:
@@ -145,7 +145,7 @@ class SessionMethods:
         mode = asked.queue or self._parts.settings.messages.queue.mode
         steers = is_busy and mode in {"steer", "steer-backlog"}
         status = "steered" if steers else "queued" if is_busy else "started"
-        return {"runId": run, "sessionKey": str(key), "status": status, "messageId": run_item(run)}
+        return {"runId": run, "sessionKey": str(key), "status": status}
 
     async def _command(self, call: RpcCall, key: SessionKey, text: str) -> Answer:
         """Carry out a command; its caller must have the scopes of the methods that do the same."""
@@ -155,7 +155,7 @@ class SessionMethods:
             raise Forbidden("the token is for some sessions, and this command is about all of them")
         if not set(needed.values()) <= {scope.value for scope in call.grant.scopes}:
             raise Forbidden(f"the token lacks a scope for this command: {', '.join(sorted(set(needed.values())))}")
-        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account, item=call.id)
+        caller = CommandCaller(kind=SenderKind.OPERATOR, who=call.grant.account)
         reply = await self._parts.commands.run(key, text, caller)
         return {"sessionKey": str(key), "status": "command", "reply": reply}
 
@@ -188,7 +188,7 @@ class SessionMethods:
             row, limit=limit, before=before, detail="results" if has_tools else "texts"
         )
         more = {} if page.before is None else {"nextOffset": page.before}
-        messages = [row for message in page.messages for row in message.as_texts()]
+        messages = [shown for message in page.messages for shown in message.as_texts()]
         return {"sessionKey": row.key, "sessionId": row.session_id, "messages": messages, **more}
 
     async def list_sessions(self, call: RpcCall, asked: params.SessionsListParams) -> Answer:
@@ -235,7 +235,7 @@ class SessionMethods:
     async def _reply(self, run: str, timeout_s: float) -> dict[str, Any]:
         if not timeout_s:
             return {"runId": run, "status": "accepted"}
-        return {"status": "pending", **await self._with_reply(await self._parts.runs.wait(run, timeout_s))}
+        return {"status": "pending", **self._with_reply(await self._parts.runs.wait(run, timeout_s))}
 
     async def spawn(self, _: RpcCall, asked: params.SessionsSpawnParams) -> Answer:
         """Start a sub-agent of a session, in the name of a person."""
@@ -282,7 +282,7 @@ class SessionMethods:
 
     async def info_subagent(self, _: RpcCall, asked: params.SubagentParams) -> Answer:
         """Return one sub-agent."""
-        return await self._with_reply(self._run(asked.session_key, asked.target))
+        return self._with_reply(self._run(asked.session_key, asked.target))
 
     async def log_subagent(self, _: RpcCall, asked: params.SubagentsLogParams) -> Answer:
         """Return the last messages of a sub-agent."""

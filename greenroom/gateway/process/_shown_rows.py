@@ -19,7 +19,7 @@ def shown_session(row: SessionRow) -> dict[str, Any]:
         "sessionId": row.session_id,
         "state": str(row.state),
         "updatedAt": _ms(row.used_s),
-        "settings": {name: value for name, value in row.settings.items() if name != "origin"},
+        "settings": dict(row.settings),
     }
     if row.label:
         shown["label"] = row.label

@@ -205,7 +205,7 @@ class Completions:
             return  # its turn was quick
         if run.announce == "turn" and is_known and route is not None and announce_item(run_id) in registry.inbound:
             return  # the requester's turn decides
-        if run.announce == "silent" or route is None:
+        if run.announce == "silent" or route is None or self._sends_nothing(run.requester):
             await self._record.write(*self._settling(run, "told to the requester's session" if is_known else ""))
             self._deliveries.on_settled(completion_delivery(run_id))
             return
@@ -294,10 +294,15 @@ class Completions:
         known = [row for row in rows if row is not None]
         if end.state is not TaskState.COMPLETED:  # the end of another run is announced anyhow
             known = [row for row in known if not self.is_told(row.item)]
-        routes = reply_routes(known) if text else []
+        routes = reply_routes(known) if text and not self._sends_nothing(end.session) else []
         line = end.line or "-".join((end.session_id, *end.items[-1:]))
         events = (self._deliveries.reply_event(end.session, line, route, text) for route in routes)
         return [event for event in events if event is not None]
+
+    def _sends_nothing(self, session: str) -> bool:
+        """True if the policy of a session lets no reply and no result out to its chats."""
+        row = self._record.registry.sessions.get(session)
+        return row is not None and row.settings.get("send_policy") == "deny"
 
     def _due(self, run_id: str) -> DeliveryDue:
         return DeliveryDue(at_s=self._now(), delivery=completion_delivery(run_id))

@@ -155,7 +155,7 @@ class SessionView:
             "verboseLevel": None,
             "systemSent": None,
             "abortedLastRun": was_stopped(runs),
-            "sendPolicy": row.settings.get("sendPolicy"),
+            "sendPolicy": row.settings.get("send_policy"),
             "lastChannel": context.get("channel"),
             "lastTo": context.get("to"),
             "lastAccountId": context.get("accountId"),

@@ -16,12 +16,13 @@ from greenroom.gateway.commands._subagent_texts import (
     NoTarget,
     TargetProblem,
     find_run,
+    info_text,
     list_text,
     log_limit,
     log_text,
     without_markup,
 )
-from greenroom.gateway.record._rows import Run
+from greenroom.gateway.record._rows import Run, SessionRow
 from tests.gateway.commands.states import NOW_S, OTHER, RUNS, child, state
 
 # The newest first: 3 is running, 2 ran out of time, 1 is done.
@@ -144,6 +145,17 @@ def test_info_has_everything_about_a_run() -> None:
         "Error: over 300 s",
     ]
     assert "Archive: 2027-01-15 08:05:00 UTC (in 5m0s)" in said("info 3")
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"), [("sonnet", "Thinking: high"), ("claude-haiku-4-5", "Thinking: none: the model cannot be told")]
+)
+def test_info_says_if_the_model_knows_no_level_of_thinking(model: str, shown: str) -> None:
+    run = state().runs[0]
+    settings = {"model": model, "thinking": "high"}
+    row = SessionRow(key=run.session, session_id="s", made_s=0, used_s=0, settings=settings)
+
+    assert f"\n{shown}" in info_text(run, row, transcript="", now_s=0)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from greenroom.core.ports import InlineBlocking
 from greenroom.core.validation import read_settings
 from greenroom.gateway._gateway import open_gateway
 from greenroom.gateway.config._agents import AgentConfig, AgentsConfig, DefaultAgent, SandboxConfig
+from greenroom.gateway.config._clock_and_limits import SecretsConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.config._sections import CostConfig, ModelsConfig, ProviderConfig, ProviderModel
@@ -264,7 +265,8 @@ def test_a_level_of_thinking_is_an_effort_and_off_is_none(
 def test_variables_of_secrets_reach_no_program_of_a_session(tmp_path: Path) -> None:
     path = profiles(tmp_path, "main", anthropic={"env": "PROFILE_PLACE"})
     config = GatewayConfig(
-        models=ModelsConfig(providers={"acme": ProviderConfig(api_key=Secret("env", ("ACME_PLACE",)))})
+        models=ModelsConfig(providers={"acme": ProviderConfig(api_key=Secret("env", ("ACME_PLACE",)))}),
+        secrets=SecretsConfig(withhold=("HOUSE_*",)),
     )
     named = credential_variables(config, "research", state_folder=tmp_path, base=tmp_path)
     setup = AgentSetup(
@@ -277,7 +279,9 @@ def test_variables_of_secrets_reach_no_program_of_a_session(tmp_path: Path) -> N
     settings = setup.settings()
 
     environ = {
-        **dict.fromkeys(("PROFILE_PLACE", "ACME_PLACE", "GREENROOM_GATEWAY_TOKEN", "ANTHROPIC_API_KEY"), "s3cret"),
+        **dict.fromkeys(
+            ("PROFILE_PLACE", "ACME_PLACE", "HOUSE_NUMBER", "GREENROOM_GATEWAY_TOKEN", "ANTHROPIC_API_KEY"), "s3cret"
+        ),
         "EDITOR": "vi",
     }
     for kind, kept in ((ChildKind.COMMAND, {"EDITOR": "vi"}), (ChildKind.SERVER, {})):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.gateway._gateway_errors import Conflict
 from greenroom.gateway.config._agents import AgentConfig, AgentsConfig, Amount, BudgetConfig, DefaultAgent
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import SessionConfig
@@ -19,6 +21,7 @@ from greenroom.tools import tool
 from tests.gateway.keepers.keeping import MAIN, Gateway, opened, uuid
 
 DAY_S = 86_400.0
+OTHER = SessionKey.parse(f"agent:main:subagent:{uuid(98)}")
 CHILD = SessionKey.parse(f"agent:main:subagent:{uuid(99)}")
 
 
@@ -53,7 +56,10 @@ async def test_a_day_is_one_budget_of_all_sessions_also_after_a_restart(
         await gateway.keepers.recover()
         assert await states(gateway, (3, MAIN), (4, CHILD)) == [TaskState.FAILED] * 2
         assert "18000 of 25000 tokens of 'agent main today'" in gateway.watcher.ends[0].error
+        with pytest.raises(Conflict, match="agent main today"):
+            gateway.keepers.events_for_new(OTHER, spawned_by=str(MAIN))
         await trio.sleep(DAY_S)
+        assert gateway.keepers.events_for_new(OTHER, spawned_by=str(MAIN))
         assert await states(gateway, (5, MAIN)) == [TaskState.COMPLETED]
 
 

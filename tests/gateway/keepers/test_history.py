@@ -54,7 +54,7 @@ def test_pages_reach_every_message_and_none_is_too_large(texts: list[str], limit
             page = (
                 read_page(path, limit=limit, skip=skip or 0) if by_skip else read_page(path, limit=limit, before=before)
             )
-            answer = [message.as_text() for message in page.messages]
+            answer = [shown for message in page.messages for shown in message.as_texts()]
             assert len(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")) <= MAX_BYTES
             ids = [message.id for message in page.messages] + ids
             before, skip = page.before, page.skip
@@ -71,7 +71,7 @@ def test_a_message_of_a_megabyte_is_replaced_by_a_marker(tmp_path: Path) -> None
 
     page = read_page(path, limit=10)
 
-    assert [message.as_text()["text"] for message in page.messages] == [
+    assert [shown["text"] for message in page.messages for shown in message.as_texts()] == [
         "first",
         "[message of 1,000,000 bytes left out]",
         "last",
@@ -86,7 +86,7 @@ def test_a_secret_is_masked_before_its_text_is_cut(tmp_path: Path) -> None:
     (message,) = read_page(path, limit=1, mask=lambda text: text.replace(secret, "*" * len(secret))).messages
 
     assert "s3cret" not in str(message)
-    assert message.as_text()["truncated"]
+    assert message.as_texts()[0]["truncated"]
     assert secret in path.read_text()
 
 
@@ -111,12 +111,12 @@ async def test_each_detail_shows_its_blocks_also_of_an_archived_session(
 
         def read(detail: HistoryDetail) -> list[tuple[str, str]]:
             page = read_page(conversation_file(folder), limit=10, detail=detail)
-            return [(message.role, message.as_text()["text"]) for message in page.messages]
+            return [(shown["role"], shown["text"]) for message in page.messages for shown in message.as_texts()]
 
-        said, call = [("user", "Look."), ("assistant", "Found.")], ("assistant", "[calls look]")
+        said, call = [("user", "Look."), ("assistant", "Found.")], ("toolResult", "[calls look]")
         assert read("texts") == said
         assert read("calls") == [said[0], call, said[1]]
-        assert read("results") == [said[0], call, ("user", "saw x"), said[1]]
+        assert read("results") == [said[0], call, ("toolResult", "saw x"), said[1]]
 
         await gateway.keepers.archive(str(CHILD), why="done")
         assert read("texts") == said

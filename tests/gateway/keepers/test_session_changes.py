@@ -147,7 +147,8 @@ async def test_a_patch_counts_from_the_next_turn_and_survives_a_restart(
 
 
 @pytest.mark.parametrize(
-    "settings", [{"model": ""}, {"model": 5}, {"queue": "later"}, {"permission_mode": "god"}, {"unknown": "x"}]
+    "settings",
+    [{"model": ""}, {"model": 5}, {"model": "gpt"}, {"queue": "later"}, {"permission_mode": "god"}, {"unknown": "x"}],
 )
 async def test_a_wrong_setting_is_refused_by_name(
     tmp_path: Path, autojump_clock: MockClock, settings: dict[str, object]

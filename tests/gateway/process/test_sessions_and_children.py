@@ -67,7 +67,7 @@ async def said(gateway: Gateway, key: SessionKey, text: str) -> str:
 async def texts_of(gateway: Gateway, key: str) -> list[str]:
     """Return the texts of a session, as the session tools read them."""
     page = await gateway.parts.view.read_page(gateway.parts.registry.sessions[key], limit=100)
-    return [message.as_text()["text"] for message in page.messages]
+    return [shown["text"] for message in page.messages for shown in message.as_texts()]
 
 
 @pytest.mark.promise("A1-e", "A14-f", "A21-b", "A21-e")

@@ -289,6 +289,22 @@ async def test_the_reply_to_a_message_goes_where_it_came_from_once(autojump_cloc
 # --- limits of time -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("policy", "texts"), [("deny", 0), ("allow", 2)])
+async def test_a_session_whose_policy_denies_it_sends_nothing(
+    autojump_clock: MockClock, policy: str, texts: int
+) -> None:
+    async with open_fake_gateway() as gateway:
+        await gateway.keepers.patch(KEY, {"send_policy": policy})
+        await gateway.keepers.put(MAIN, NewInput(id="m1", text="hello", origin=HUMAN, route=CHAT))
+        run = await gateway.spawn()
+        await settle(gateway, run)
+        await trio.sleep(60)
+
+        assert len(gateway.channel.texts) == texts
+        assert all(row.delivery.is_settled for row in gateway.registry.completions.values())
+        assert gateway.registry.replies == {}
+
+
 @pytest.mark.promise("A11-a", "A11-b")
 async def test_a_run_is_ended_at_its_limit_and_announced(autojump_clock: MockClock) -> None:
     async with open_fake_gateway(turn=takes(10), aside=summary) as gateway:
