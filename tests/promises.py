@@ -513,7 +513,7 @@ UNHELD_CHECKS: Final = {
     "A18-g": "a status names no tokens of a session yet",
     "A28-b": "it takes ten minutes: `make chaos-gateway`",
     "A28-e": "it is a figure: `make bench-gateway`",
-    "A30-c": "there is no heartbeat",
+    "A30-c": "a heartbeat is not built",
 }
 """Checks of the gateway that no test names, and why. One that gets a promise leaves this table."""
 

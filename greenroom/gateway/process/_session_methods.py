@@ -126,10 +126,10 @@ class SessionMethods:
         if not call.reaches(self._parts.runs.info(asked.run_id).session):
             raise NotFound(f"unknown run {asked.run_id!r}")
         run = await self._parts.runs.wait(asked.run_id, asked.timeout_ms / 1000)
-        return {"status": "pending", **self._with_reply(run)}
+        return {"status": "pending", **await self._with_reply(run)}
 
-    def _with_reply(self, run: Run) -> dict[str, Any]:
-        reply = self._parts.runs.reply_of(run.id)
+    async def _with_reply(self, run: Run) -> dict[str, Any]:
+        reply = await self._parts.runs.reply_of(run.id)
         return shown_run(run) | ({"reply": reply} if reply else {})
 
     async def send_chat(self, call: RpcCall, asked: params.ChatSendParams) -> Answer:

@@ -203,7 +203,7 @@ def test_a_variable_of_the_gateway_comes_behind_all_profiles(tmp_path: Path, key
         model = models.open_model("main", "sonnet")
         assert isinstance(model, AnthropicModel)
         assert model._api_key == expected
-    else:  # a profile that cannot be read is no reason to use another key
+    else:  # a profile that cannot be read does not allow another key
         with pytest.raises(UsageError, match="NOT_SET"):
             models.open_model("main", "sonnet")
 

@@ -41,7 +41,7 @@ def row(key: SessionKey, *, began_s: float, person_s: float, used_s: float) -> S
         (SessionConfig(), 0, 10, 10, 9 * DAY_S, ""),
         (IDLE, 0, 100, 100, 3700, ""),
         (IDLE, 0, 100, 100, 3701, "idle"),
-        (IDLE, 0, 100, 3600, 3701, "idle"),  # a run or an announcement is no use
+        (IDLE, 0, 100, 3600, 3701, "idle"),  # a run or an announcement does not count as use
         (IDLE, 0, 0, 0, DAY_S, ""),  # nothing was said
         (DAILY, 0, 100, 100, 4 * 3600 - 1, ""),
         (DAILY, 0, 4 * 3600 - 1, 4 * 3600 - 1, 4 * 3600, "daily"),

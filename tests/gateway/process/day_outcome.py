@@ -134,7 +134,7 @@ def kind_text(key: str) -> str:
 
 
 async def cut_day(town: Town, folder: Path, events: int) -> Town | None:
-    """Run the day from where it is, and return what a kill after so many events leaves; None if there are not so many in time."""
+    """Run the day from where it is, and return what a kill after so many events leaves; None if there are fewer in time."""
     left: list[Town] = []
     seen: list[str] = []
     is_cut = trio.Event()

@@ -354,7 +354,7 @@ def test_a_message_of_many_blocks_is_replaced_by_a_marker(tmp_path: Path) -> Non
 
 
 async def never(session: str, text: str) -> str:
-    """Take for ever with the summary."""
+    """Take very long with the summary."""
     await trio.sleep_forever()
     raise AssertionError
 

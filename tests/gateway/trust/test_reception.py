@@ -94,7 +94,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged(autojump_clock: MockClo
 
 
 async def test_what_is_refused_by_the_disk_is_not_counted(autojump_clock: MockClock) -> None:
-    """A channel offers it again and again: it is no flood, and is taken when there is room."""
+    """A channel offers it again and again: that is not a flood, and it is taken when there is room."""
     async with open_chats(PEOPLE) as chats:
         chats.disk.room_bytes = 0
         with pytest.raises(JournalError):
