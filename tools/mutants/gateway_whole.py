@@ -128,7 +128,7 @@ GATEWAY_WHOLE: Final = (
         _KEEPERS,
         "            self.keepers.pop(keeper.name, None)\n",
         "            pass\n",
-        tests=_KEEPER_TESTS,
+        tests=("tests/gateway/keepers/test_open_sessions.py",),
     ),
     Mutant(
         "one session holds a lane for as long as it has messages",

@@ -235,7 +235,7 @@ class SessionMethods:
     async def _reply(self, run: str, timeout_s: float) -> dict[str, Any]:
         if not timeout_s:
             return {"runId": run, "status": "accepted"}
-        return {"status": "pending", **self._with_reply(await self._parts.runs.wait(run, timeout_s))}
+        return {"status": "pending", **await self._with_reply(await self._parts.runs.wait(run, timeout_s))}
 
     async def spawn(self, _: RpcCall, asked: params.SessionsSpawnParams) -> Answer:
         """Start a sub-agent of a session, in the name of a person."""
@@ -282,7 +282,7 @@ class SessionMethods:
 
     async def info_subagent(self, _: RpcCall, asked: params.SubagentParams) -> Answer:
         """Return one sub-agent."""
-        return self._with_reply(self._run(asked.session_key, asked.target))
+        return await self._with_reply(self._run(asked.session_key, asked.target))
 
     async def log_subagent(self, _: RpcCall, asked: params.SubagentsLogParams) -> Answer:
         """Return the last messages of a sub-agent."""
