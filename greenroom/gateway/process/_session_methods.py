@@ -145,7 +145,7 @@ class SessionMethods:
         mode = asked.queue or self._parts.settings.messages.queue.mode
         steers = is_busy and mode in {"steer", "steer-backlog"}
         status = "steered" if steers else "queued" if is_busy else "started"
-        return {"runId": run, "sessionKey": str(key), "status": status}
+        return {"runId": run, "sessionKey": str(key), "status": status, "messageId": run_item(run)}
 
     async def _command(self, call: RpcCall, key: SessionKey, text: str) -> Answer:
         """Carry out a command; its caller must have the scopes of the methods that do the same."""
