@@ -221,7 +221,7 @@ def play(request: ReceivedRequest) -> WrittenAnswer | str | list[Call]:
             )
             + text
         )
-    found = re.findall(r"p\d+ message \d+(?: spawn)?", text)
+    found = re.findall(r"(?<!of )(?<!for )p\d+ message \d+(?: spawn)?", text)  # neither labels nor tasks of sub-agents
     if found and found[-1].endswith("spawn") and not any(block["type"] == "tool_result" for block in blocks):
         return [Call("sessions_spawn", {"task": f"work for {found[-1]}", "label": f"child of {found[-1]}"})]
     if "work for" in text or "Your run has ended" in text:
@@ -243,7 +243,7 @@ async def main_series(folder: Path, seconds: float, kills: int, chance: random.R
 
     (folder / "workspace").mkdir()
     (folder / "gateway.json5").write_text(
-        "{gateway: {port: 0, drainSeconds: 5}, agents: {defaults: {model: 'sonnet', workspace: 'workspace', subagents: {announce: 'silent'}}}}"
+        "{gateway: {port: 0, drainSeconds: 5}, agents: {defaults: {model: 'sonnet', workspace: 'workspace'}}}"
     )
     async with open_messages_server(answer) as server:
         environ = {**os.environ, "HOME": str(folder), "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url}
