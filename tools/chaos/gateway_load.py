@@ -283,7 +283,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=0, help="number of kills, in place of a time")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="chaos-gateway-") as name:
+    with tempfile.TemporaryDirectory(prefix="chaos-gateway-", ignore_cleanup_errors=True) as name:
         return trio.run(main_series, Path(name), asked.minutes * 60, asked.kills, random.Random(asked.seed))
 
 
