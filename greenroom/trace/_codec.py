@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache, partial
+from itertools import compress
+from operator import ne
 from pathlib import PurePath
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
@@ -29,6 +31,8 @@ UNREADABLE: Final = "journal.unreadable"
 
 _PLACES: Final = frozenset({"seq", "t", "ev"})
 _BASE: Final = ("actor", "inc", "parent")
+_OWN: Final = 6
+"""Position in a record of the first field that is not one of all events."""
 _INT64: Final = 2**63
 LONGEST_S: Final = 2.0**53 / 1e6
 """A time beyond this, 285 years, cannot be stored in microseconds: it is damage."""
@@ -49,8 +53,10 @@ class _Shape:
     """The layout of the lines of one event class."""
 
     kind: str
-    fields: tuple[tuple[int, str, Any], ...]
-    """Position in the record, name, and omitted value of each of its own fields."""
+    names: tuple[str, ...]
+    """Of its own fields."""
+    empties: tuple[Any, ...]
+    """The omitted value of each."""
     floats: tuple[str, ...]
     length: int
     """Length of a record."""
@@ -150,10 +156,8 @@ class Codec:
             if record[4]:
                 line["inc"] = record[4]
             line["ev"] = shape.kind
-            for place, name, empty in shape.fields:
-                value = record[place]
-                if value != empty:
-                    line[name] = value
+            own = record[_OWN:]
+            line.update(compress(zip(shape.names, own, strict=True), map(ne, own, shape.empties)))
             if record[5]:
                 line["parent"] = record[5]
             for name in shape.floats:
@@ -217,7 +221,8 @@ def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
     empties = {name: _empty(fields[name], hints[name]) for name in names[len(_BASE) :]}
     shape = _Shape(
         kind=event_class.kind,
-        fields=tuple((place, name, empty) for place, (name, empty) in enumerate(empties.items(), start=6)),
+        names=tuple(empties),
+        empties=tuple(empties.values()),
         floats=tuple(name for name in empties if _is_float(hints[name])),
         length=len(names) + 3,
     )
