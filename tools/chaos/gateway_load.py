@@ -159,6 +159,11 @@ class Load:
         fold_what_is_legal(registry, (entry.event for entry in read_journal(self.state / JOURNAL, EVENTS).entries))
         return registry
 
+    def errors(self) -> list[str]:
+        """Return the lines of the gateway's log that tell of a mistake of its own."""
+        lines = [line for path in sorted(self.state.glob("log/*")) for line in path.read_text().splitlines()]
+        return [line for line in lines if '"level":"error"' in line]
+
     async def wait_quiet(self) -> None:
         """Wait until nothing is left to do."""
         with trio.move_on_after(REST_S):
@@ -248,11 +253,15 @@ async def main_series(folder: Path, seconds: float, kills: int, chance: random.R
     async with open_messages_server(answer) as server:
         environ = {**os.environ, "HOME": str(folder), "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url}
         load = Load(folder, environ, chance)
-        async with trio.open_nursery() as nursery:
-            for peer in load.peers:
-                nursery.start_soon(load.talk, peer)
-            await load.kill_again_and_again(seconds, kills)
-            load.is_over = True
+        try:
+            async with trio.open_nursery() as nursery:
+                for peer in load.peers:
+                    nursery.start_soon(load.talk, peer)
+                await load.kill_again_and_again(seconds, kills)
+                load.is_over = True
+        finally:
+            for line in load.errors():
+                print(f"    the gateway's log: {line}")
         await load.wait_quiet()
         assert load.process is not None
         load.process.send_signal(15)

@@ -62,4 +62,4 @@ async def record_input(keeper: SessionKeeper, item: StoredItem, why: str) -> Non
                 is_person=item.origin.kind in PEOPLE,
             )
         )
-    del keeper.unrecorded[item.id]
+    keeper.unrecorded.pop(item.id, None)  # another put of it may have recorded it meanwhile

@@ -116,6 +116,25 @@ async def test_a_stopped_turn_is_reported_with_who_stopped_it(tmp_path: Path, au
         assert gateway.record.registry.inbound == {}
 
 
+async def test_an_input_that_comes_again_while_it_is_recorded_is_accepted_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with opened(tmp_path, lambda _: "Done.") as gateway:
+
+        async def say(number: int, steps: int) -> None:
+            for _ in range(steps):
+                await trio.lowlevel.checkpoint()
+            await gateway.say("Hello.", uuid(number))
+
+        for number in range(1, 4):
+            async with trio.open_nursery() as nursery:
+                for steps in range(0, 60, 3):
+                    nursery.start_soon(say, number, steps + number)
+            await gateway.watcher.wait_ends(number)
+
+        assert [end.items for end in gateway.watcher.ends] == [(uuid(1),), (uuid(2),), (uuid(3),)]
+
+
 async def test_an_item_that_waits_is_withdrawn_alone(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with opened(tmp_path, lambda _: "Done.", wait_s=10) as gateway:
         await gateway.say("Work.", uuid(1))
