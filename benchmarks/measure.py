@@ -6,6 +6,7 @@ told as skipped, with the reason; it is neither met nor missed. Rule 3: a run en
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import statistics
@@ -150,3 +151,29 @@ def print_figures() -> None:
     for line in _lines:
         print(json.dumps(line), flush=True)
     _lines.clear()
+
+
+def run_groups(program: str, about: str | None, groups: Mapping[str, Callable[[], None]]) -> None:
+    """Run the groups that the command line names, all by default, and print their figures, also after an error.
+
+    Args:
+        program: The command, for its help.
+        about: Its description.
+        groups: The groups by name, in the order in which they run.
+    """
+    parser = argparse.ArgumentParser(prog=program, description=about)
+    parser.add_argument("--only", default="", help="names of groups, with commas between")
+    parser.add_argument("--list", action="store_true", help="list the groups and stop")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(groups))
+        return
+    chosen = options.only.split(",") if options.only else list(groups)
+    unknown = [name for name in chosen if name not in groups]
+    if unknown:
+        parser.error(f"there is no group {', '.join(unknown)}; there are {', '.join(groups)}")
+    try:
+        for name in chosen:
+            groups[name]()
+    finally:
+        print_figures()

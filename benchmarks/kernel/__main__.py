@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
 from benchmarks import messaging
 from benchmarks.kernel import buffers, control, fan_out, passing, recording, savina, scale, schedules
 from benchmarks.kernel.peers import comparing
-from benchmarks.measure import print_figures
+from benchmarks.measure import run_groups
 
 GROUPS: dict[str, Callable[[], None]] = {
     "ping-pong": messaging.ping_pong,
@@ -27,22 +26,7 @@ GROUPS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel", description=__doc__)
-    parser.add_argument("--only", default="", help="names of groups, with commas between")
-    parser.add_argument("--list", action="store_true", help="list the groups and stop")
-    options = parser.parse_args()
-    if options.list:
-        print("\n".join(GROUPS))
-        return
-    chosen = options.only.split(",") if options.only else list(GROUPS)
-    unknown = [name for name in chosen if name not in GROUPS]
-    if unknown:
-        parser.error(f"there is no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    try:
-        for name in chosen:
-            GROUPS[name]()
-    finally:
-        print_figures()
+    run_groups("python -m benchmarks.kernel", __doc__, GROUPS)
 
 
 if __name__ == "__main__":

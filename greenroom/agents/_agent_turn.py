@@ -95,7 +95,7 @@ class AgentTurn:
         return self._tool_context
 
     def begin_round(self, most: int) -> bool:
-        """Begin another request of the model and return True, unless the turn has made so many."""
+        """Begin another request and return True; False if the turn has made `most` requests already."""
         if self.round >= most:
             return False
         self.round += 1

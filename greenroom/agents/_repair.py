@@ -56,7 +56,7 @@ class SoundnessCheck:
         self._admitted: list[ToolUseBlock] = []
         """Calls that were admitted since the last check."""
         self._said: tuple[Block, ...] = ()
-        """What was admitted last, if it is without a fault; else, and after a check, nothing."""
+        """The content that was admitted last, if it has no fault; empty otherwise, and after each check."""
         self._asked: list[str] = []
         """Ids of the calls in it."""
 

@@ -17,7 +17,7 @@ PAGE: Final = ROOT / "docs" / "design" / "regressions.md"
 ID: Final = re.compile(r"\b(?:RC|CL|RM|GW)-\d+\b")
 ID_IN_NAME: Final = re.compile(r"^test_(rc|cl)_(\d+)_")
 OURS: Final = re.compile(rf"{ID.pattern}|\btest_(?:rc|cl)_\d|Behaviours \(")
-"""What a file says in which a test names a row."""
+"""The mark of a file in which a test names a row."""
 LINES: Final = re.compile(r"Behaviours \((\d+)\), lines? (\d+(?:(?:, | and )\d+)*)")
 HEAD: Final = """\
 # Bugs that must not return

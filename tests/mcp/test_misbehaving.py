@@ -123,7 +123,7 @@ async def call(servers: McpServers, name: str, folder: Path) -> str:
 
 
 TIMED: Final = ["silent-at-call", "silent-at-prompts", "asks-and-does-not-read"]
-"""What is waited for half a second; in a session of their own, since the others keep a busy machine busier."""
+"""Ways that are waited for half a second; they have a session of their own, because the others load the machine."""
 REST: Final = [way for way in WAYS if way not in TIMED]
 
 

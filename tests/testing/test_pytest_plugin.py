@@ -95,7 +95,7 @@ FILES: Final = {
 
 @attrs.frozen
 class Shown:
-    """What a session of pytest printed, and how it ended."""
+    """The output of a session of pytest, and its exit code."""
 
     code: int
     out: pytest.LineMatcher

@@ -58,7 +58,7 @@ GATEWAY_KEEPERS: Final = (
         tests=_PROPERTIES,
     ),
     Mutant(
-        "a keeper that crashes too often begins again for ever",
+        "a keeper that crashes too often is restarted without limit",
         ("A22-c",),
         _ACTORS,
         "        self.broken[keeper.name] = why\n",

@@ -144,7 +144,7 @@ def read_page(
         limit: Number of messages, from 1 to 1,000.
         before: Only messages before this number, counted from the oldest one; None for all.
         skip: Number of newest messages that are left out.
-        detail: The blocks that count; a message without any is no message.
+        detail: The kinds of blocks that are read; messages without such a block are left out.
         mask: Hides secrets.
     """
     limit, skip = min(max(1, limit), MAX_MESSAGES), max(0, skip)

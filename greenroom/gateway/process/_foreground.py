@@ -26,7 +26,7 @@ async def serve_in_foreground(
         reading: The configuration.
         held: The state folder.
         port: The port instead of that of the configuration; None for that.
-        endpoints: What else is served on the port.
+        endpoints: Further endpoints of the port.
     """
     ladder = Ladder(say=_say)
     options = GatewayOptions(environ=dict(os.environ), show=_say, port=port, endpoints=tuple(endpoints))

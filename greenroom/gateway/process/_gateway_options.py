@@ -44,7 +44,7 @@ class GatewayOptions:
     listens: bool = True
     """False for no port: then there are no clients."""
     endpoints: tuple[Endpoint, ...] = ()
-    """What else is served on the port, such as a page for browsers."""
+    """Further endpoints of the port, such as a page for browsers."""
     looks_around: bool = True
     """False to measure no lag of the event loop, and to look at the configuration file only when it is asked for."""
     show: Callable[[str], object] | None = None

@@ -94,7 +94,7 @@ def find_journal(run: str, runs: Path) -> Path:
     if len(places) == 1 and places[0].is_file():
         return places[0]
     if not places or len(places) == 1:
-        raise UsageError(f"no journal: {name!r} is no run, session id or session key of the gateway in {state}")
+        raise UsageError(f"no journal: the gateway in {state} has no run, session id or session key {name!r}")
     raise UsageError(
         f"{name!r} names {len(places)} sessions of the gateway in {state}; give the id of a run or a session"
     )

@@ -77,7 +77,7 @@ WAIT = st.tuples(st.just("wait"), st.sampled_from([0.0, 0.2, 1.1, 4.0, 30.0, 700
 @final
 @attrs.frozen
 class KeeperPlan(Kept):
-    """What is done to keepers; keys and routes are numbers."""
+    """A step of a driven run of keepers; keys and routes are numbers."""
 
     steps: list[Any]
     open_sessions: int = 200

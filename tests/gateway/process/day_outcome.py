@@ -134,7 +134,7 @@ def kind_text(key: str) -> str:
 
 
 async def cut_day(town: Town, folder: Path, events: int) -> Town | None:
-    """Run the day from where it is, and return what a kill after so many events leaves; None if there are fewer in time."""
+    """Continue the day, and return the state that a kill after a number of events leaves; None if it has fewer events."""
     left: list[Town] = []
     seen: list[str] = []
     is_cut = trio.Event()
@@ -152,7 +152,7 @@ async def cut_day(town: Town, folder: Path, events: int) -> Town | None:
 
 
 async def run_day(town: Town, disk: Any = None) -> Outcome:
-    """Run the day from where it is to its end."""
+    """Continue the day to its end."""
     async with living(town, disk=disk) as gateway:
         await wait_quiet(gateway, town, until_s=DAY_S)
         return outcome_of(town, gateway)

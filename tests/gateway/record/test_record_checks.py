@@ -1,4 +1,4 @@
-"""What `greenroom replay --check` looks for in a gateway's journal: nothing in a sound one, and each planted fault."""
+"""The checks of `greenroom replay --check` for a gateway's journal: a sound one passes, and each planted fault is found."""
 
 from __future__ import annotations
 
