@@ -77,7 +77,7 @@ GATEWAY_KEEPERS: Final = (
         "a cut turn that the next turn has read is resumed",
         (),
         _REPORTER,
-        "            self.has_read = self.has_read or is_begun or fact.has_read\n",
+        "            self.reads += is_begun or fact.has_read\n",
         "",
         tests=_RECOVERY_TESTS,
     ),

@@ -367,7 +367,7 @@ class SessionKeeper:
         if not self.resumes or self.items.unread or reporter.is_open:  # its end wakes the keeper
             return
         self.resumes = False
-        if reporter.has_read:  # what was cut stood in that conversation
+        if reporter.reads:  # what was cut stood in that conversation
             await self.settle_taken(self)
         elif session.was_cut and self.items.taken:
             reporter.resumed = tuple(self.items.taken)
