@@ -50,6 +50,7 @@ class AgentRow:
     """Number of agents above it."""
     is_teammate: bool = False
     """True if it can be killed on its own."""
+    use: LaneUse = LaneUse.IDLE
     doing: str = ""
     """Its current activity, such as `Read src/a.py`; empty if it has none."""
     lane: tuple[LaneUse, ...] = ()
@@ -168,7 +169,9 @@ class SurvivedFaults:
     """Counters of the faults of a run."""
 
     refusals: int = 0
-    """Model requests that failed and were tried again."""
+    """Model requests that the provider refused, and that were tried again."""
+    cuts: int = 0
+    """Answers that were cut off, and requested again."""
     hangs: int = 0
     """Model requests that timed out and were tried again."""
     crashes: int = 0
