@@ -340,8 +340,7 @@ async def carry_out(
 ) -> GatewayWorld:
     """Open a gateway, do what the plan says over all its processes, wait until all is quiet, let `at_rest` look, and leave."""
     world = GatewayWorld(plan, sim, folder)
-    for agent in ("main", "scribe", "quiet"):
-        (folder / "workspace" / agent).mkdir(parents=True, exist_ok=True)
+    await trio.Path(folder).mkdir(parents=True, exist_ok=True)
     world.write_config()
     left = list(plan.operations)
     while True:
