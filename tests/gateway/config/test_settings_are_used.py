@@ -18,7 +18,7 @@ from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._problems import Severity
 from greenroom.gateway.config._reader import read_config
 
-BY_NAME: Final = {
+BY_NAME: Final[dict[tuple[str, ...], str]] = {
     **{("channels", name): "ChannelsConfig.accounts" for name in ("irc", "matrix", "plugins", "telegram")},
     **{("tools", "byOrigin", name): "the tool policy computes the name" for name in ("group", "people")},
 }
