@@ -12,6 +12,7 @@ from greenroom.trace._checks import (
     unchecked,
 )
 from greenroom.trace._checks_inbox import InboxRecord
+from greenroom.trace._checks_teams import stranded_items
 from greenroom.trace._codec import Codec, Header
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
@@ -75,5 +76,6 @@ __all__ = [
     "salvage",
     "spans",
     "split_processes",
+    "stranded_items",
     "unchecked",
 ]
