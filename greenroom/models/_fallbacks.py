@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from typing import Final, final
 
 import attrs
 
 from greenroom.core import ProviderError
 from greenroom.models._continuation import GO_ON, RESUME
-from greenroom.models._layer import Layer
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolResultBlock, Usage, UsageDelta
 
@@ -65,7 +65,7 @@ def begins_turn(request: ModelRequest) -> bool:
 
 
 @final
-class _FallbackSource:
+class _FallbackSource(LayerSource):
     """The source of one answer, from the first of several models that does not fail."""
 
     def __init__(
@@ -76,36 +76,24 @@ class _FallbackSource:
         names: tuple[str, ...],
         answering: OrderedDict[str, str],
     ) -> None:
+        super().__init__(first, model.name)
         self._model = model
         self._request = request
-        self._manager = first
         self._left = list(names)
         self._answering = answering
-        self._entered = AsyncExitStack()
-        self._stream: ModelStream | None = None
-        self._part = ModelResponse((), None, Usage(), model.name)
         self._lost = Usage()
 
     @property
     def so_far(self) -> ModelResponse:
         """The received part; its usage is that of all models that were asked."""
-        part = self._part if self._stream is None else self._stream.so_far
+        part = super().so_far
         return attrs.evolve(part, usage=self._lost + part.usage)
-
-    async def finish(self) -> bool:
-        """Return False: every delta is read."""
-        return False
-
-    @property
-    def is_holding(self) -> bool:
-        """True if a stream was entered and has to be closed."""
-        return self._stream is not None
 
     async def next_delta(self) -> Delta | None:
         """Return the next delta; the first one may be another model's."""
         while True:
             if self._stream is None:
-                self._stream = await self._entered.enter_async_context(self._manager)
+                self._stream = await self._enter()
             try:
                 delta = await anext(self._stream, None)
             except ProviderError as error:
@@ -125,9 +113,3 @@ class _FallbackSource:
             self._answering.popitem(last=False)
         self._request = attrs.evolve(self._request, model=name, attempt=1)
         self._manager = self._model.stream(self._request)
-
-    async def close(self) -> None:
-        """Leave the stream; its part stays."""
-        if self._stream is not None:
-            self._part, self._stream = self._stream.so_far, None
-        await self._entered.aclose()

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 
 from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import ModelRequest, ModelResponse, Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, Usage
 
 MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], AnswerSource | None]
 """Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request; None leaves it as it is."""
@@ -65,6 +65,8 @@ class Layer:
 class LayerSource:
     """The source of one answer, from the inner model's stream, which is entered when the first delta is requested.
 
+    A layer that asks another model, or another one afterwards, makes its stream in `_begin`, or sets `_manager` behind `close`.
+
     Args:
         manager: That stream, not entered yet.
         model: The name of the model, for an empty answer.
@@ -74,15 +76,28 @@ class LayerSource:
         self._manager = manager
         self._entered = AsyncExitStack()
         self._stream: ModelStream | None = None
-        self._nothing = ModelResponse((), None, Usage(), model)
+        self._part = ModelResponse((), None, Usage(), model)
+        """What was received of a stream that was left."""
+        self._has_begun = False
+
+    async def _begin(self) -> AbstractAsyncContextManager[ModelStream]:
+        """Return the inner stream; what this enters is left with it."""
+        return self._manager
 
     async def _enter(self) -> ModelStream:
-        return await self._entered.enter_async_context(self._manager)
+        self._has_begun = True
+        return await self._entered.enter_async_context(await self._begin())
+
+    async def next_delta(self) -> Delta | None:
+        """Return the next delta of the inner stream; None at its end."""
+        if self._stream is None:
+            self._stream = await self._enter()
+        return await anext(self._stream, None)
 
     @property
     def so_far(self) -> ModelResponse:
         """The received part."""
-        return self._nothing if self._stream is None else self._stream.so_far
+        return self._part if self._stream is None else self._stream.so_far
 
     async def finish(self) -> bool:
         """Return False: every delta is read."""
@@ -90,9 +105,12 @@ class LayerSource:
 
     @property
     def is_holding(self) -> bool:
-        """True if the inner stream was entered and has to be closed."""
-        return self._stream is not None
+        """True if something was entered, or tried, and has to be left."""
+        return self._has_begun
 
     async def close(self) -> None:
-        """Leave the inner stream."""
+        """Leave the inner stream; its part stays."""
+        if self._stream is not None:
+            self._part, self._stream = self._stream.so_far, None
+        self._has_begun = False
         await self._entered.aclose()

@@ -121,9 +121,11 @@ class _Letterbox:
         try:
             with trio.move_on_after(RECEIVE_S):
                 async with open_bare_nursery() as nursery:
-                    accept = partial(wrap_server_stream, nursery, max_message_size=MAX_FRAME)
-                    await self._serve(await _shaken(stream, accept))
-                    nursery.cancel_scope.cancel()
+                    try:
+                        accept = partial(wrap_server_stream, nursery, max_message_size=MAX_FRAME)
+                        await self._serve(await _shaken(stream, accept))
+                    finally:
+                        nursery.cancel_scope.cancel()
         except Exception:  # noqa: BLE001, S110 - input is arbitrary; only the connection fails
             pass
         finally:
@@ -272,8 +274,10 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
         if not is_same_user(stream):
             raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
-            yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
-            nursery.cancel_scope.cancel()
+            try:
+                yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
+            finally:
+                nursery.cancel_scope.cancel()
     except ExceptionGroup as group:  # from the library's reader, if the connection failed
         if group.subgroup(ConnectionRejected) is not None:
             raise LetterRefused("refused", "the receiver rejected the connection") from group

@@ -211,21 +211,23 @@ class Visit:
                 return
         upgraded = UpgradedStream(stream, upgrade_head(head, endpoint), wire.behind, gauge)
         async with open_bare_nursery() as nursery:
-            request = await wrap_server_stream(nursery, upgraded, max_message_size=endpoint.max_bytes)
-            socket = await request.accept(subprotocol=endpoint.protocol)
-            upgraded.accept()
-            self.connection = Connection(
-                socket,
-                proof,
-                endpoint.judge,
-                path=head.path,
-                query=head.query,
-                address=self._seat.address,
-                ended_with=lambda: TOO_LARGE if upgraded.is_too_large else None,
-            )
-            nursery.start_soon(_close_unproven, self.connection, endpoint.proof_s)
-            await self.connection.close(await self._served(endpoint, self.connection))
-            nursery.cancel_scope.cancel()
+            try:
+                request = await wrap_server_stream(nursery, upgraded, max_message_size=endpoint.max_bytes)
+                socket = await request.accept(subprotocol=endpoint.protocol)
+                upgraded.accept()
+                self.connection = Connection(
+                    socket,
+                    proof,
+                    endpoint.judge,
+                    path=head.path,
+                    query=head.query,
+                    address=self._seat.address,
+                    ended_with=lambda: TOO_LARGE if upgraded.is_too_large else None,
+                )
+                nursery.start_soon(_close_unproven, self.connection, endpoint.proof_s)
+                await self.connection.close(await self._served(endpoint, self.connection))
+            finally:
+                nursery.cancel_scope.cancel()
         await linger(stream)
 
     async def _served(self, endpoint: Upgrade, connection: Connection) -> int:

@@ -91,6 +91,13 @@ async def test_a_letter_is_taken_once_however_often_it_is_sent(folder: Path) -> 
     assert box.taken == [LETTER, attrs.evolve(LETTER, id="2")]
 
 
+async def test_an_error_beside_an_open_connection_ends_it_at_once(folder: Path) -> None:
+    async with open_box(folder) as box:
+        with trio.fail_after(letters.RECEIVE_S / 2), pytest.raises(ValueError, match="beside it"):
+            async with letters._connected(box.path):
+                raise ValueError("beside it")
+
+
 async def test_a_page_in_a_browser_is_turned_away(folder: Path) -> None:
     async with open_box(folder) as box:
         with pytest.RaisesGroup(ConnectionRejected):

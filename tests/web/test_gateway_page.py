@@ -106,7 +106,7 @@ async def test_chat_is_had_over_the_page(page: BrowserPage, home: Path) -> None:
         own = {house.gateway.url, house.gateway.url.replace("http", "ws")}
         assert {each for each in page.requests() if not each.startswith(tuple(own))} == set()
         assert not [each for each in page.requests() if page_token in each or "code=" in each.partition("#")[0]]
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 @pytest.mark.promise("A25-f")
@@ -237,7 +237,7 @@ async def test_question_about_a_call_is_answered_in_the_page(page: BrowserPage, 
         assert made.exists()
         assert await page.wait("document.title === 'greenroom'")
         assert await page.evaluate("document.querySelectorAll('.card').length") == 0
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 @more
@@ -257,7 +257,7 @@ async def test_people_are_paired_in_a_page_that_may(page: BrowserPage, home: Pat
         await page.wait("!document.querySelector('.card')")
 
         assert [row.is_approved for row in all_pairings(house.gateway.parts.registry.services.pairings)] == [True]
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 @more
@@ -273,7 +273,7 @@ async def test_message_that_was_refused_is_sent_again_or_given_up(page: BrowserP
 
         assert await page.wait("document.title === 'greenroom'")
         assert [part.text.split()[0] for part in house.channel.inner.service.shown] == ["It"]
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 @more
@@ -293,7 +293,7 @@ async def test_turn_is_stopped_and_sub_agents_are_shown(page: BrowserPage, home:
         await page.wait("document.querySelector('.said.assistant .text')?.textContent.includes('42')")
         await page.click(".under .crumb")
         assert await page.wait("document.querySelector('h1').textContent === 'main'")
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 @more
@@ -318,7 +318,7 @@ async def test_page_is_used_with_the_keyboard_alone(page: BrowserPage, home: Pat
         await page.wait("document.querySelector('dialog[open]')?.textContent.includes('/subagents')")
         await page.press("Escape", windowsVirtualKeyCode=27)
         await page.wait("!document.querySelector('dialog')")
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 @more
@@ -336,7 +336,7 @@ async def test_break_is_told_and_what_was_written_meanwhile_is_sent_once(page: B
         assert await page.evaluate("document.querySelectorAll('.said.user').length") == 2
         assert len(house.gateway.parts.registry.recent) == 2
         assert await page.evaluate("document.querySelector('.banner').hidden")
-    assert page.complaints() == []
+        assert page.complaints() == []
 
 
 _SOCKETS: Final = """(() => {

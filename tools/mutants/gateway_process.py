@@ -21,6 +21,22 @@ _JOBS_TESTS: Final = ("tests/gateway/clock/test_clock_jobs.py",)
 
 GATEWAY_PROCESS: Final = (
     Mutant(
+        "the clock of a gateway is that of another zone than its machine",
+        (),
+        _JOBS,
+        "self._config().session.timezone or self._own_zone",
+        'self._config().session.timezone or "UTC"',
+        tests=_JOBS_TESTS,
+    ),
+    Mutant(
+        "the pieces of a summary are shown",
+        (),
+        "greenroom.gateway.keepers._turn_reporter",
+        "        self.aside, self._is_aside, self._is_hidden = aside, True, True\n",
+        "        self.aside, self._is_aside = aside, True\n",
+        tests=("tests/gateway/keepers/test_resets.py",),
+    ),
+    Mutant(
         "a journal that the disk has refused once stays shut",
         ("A28-d",),
         "greenroom.trace._journal",

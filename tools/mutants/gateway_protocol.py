@@ -146,8 +146,8 @@ GATEWAY_PROTOCOL: Final = (
         "a deaf client stays",
         ("A25-d",),
         _CONNECTION,
-        "            if late_s >= DEAF_S:",
-        "            if late_s < 0 <= DEAF_S < late_s:",
+        "            if trio.current_time() >= limit_s:",
+        "            if limit_s < 0:",
         tests=_EVENT_TESTS,
     ),
     Mutant(

@@ -67,6 +67,7 @@ class ClockJobs:
         clock: The wall clock.
         runner: What runs a job.
         on_cron: Called with each change.
+        zone: Time zone where neither a job nor the configuration names one.
     """
 
     def __init__(
@@ -77,12 +78,14 @@ class ClockJobs:
         runner: JobRunner,
         *,
         on_cron: OnCron | None = None,
+        zone: str = "UTC",
     ) -> None:
         self._record = record
         self._config = config
         self._clock = clock
         self._runner = runner
         self._on_cron = on_cron
+        self._own_zone = zone
         self._wake = trio.Event()
         self._nursery: trio.Nursery | None = None
         self._is_opening = True
@@ -315,7 +318,7 @@ class ClockJobs:
         )
 
     def _zone(self) -> str:
-        return self._config().session.timezone or "UTC"
+        return self._config().session.timezone or self._own_zone
 
     def _checked(self, job_spec: Mapping[str, Any]) -> CronJob:
         job = read_job(job_spec)

@@ -27,7 +27,7 @@ from greenroom.gateway.keepers._context_files import read_prompt
 from greenroom.gateway.keepers._credentials import credential_variables
 from greenroom.gateway.keepers._kept_session import Opener, OpenOrder, TurnPlace
 from greenroom.gateway.keepers._seams import OnSessionEvent, TurnWatcher
-from greenroom.gateway.keepers._session_models import NamedModels, TurnModels, TurnUses, TurnWish
+from greenroom.gateway.keepers._session_models import NamedModels, TurnUses, TurnWish, turn_models
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
@@ -128,7 +128,7 @@ def session_model(parts: KeeperParts, setup: AgentSetup, uses: TurnUses) -> Mode
     agent, chosen = setup.key.agent, setup.model
     model = parts.open_model(agent, chosen.primary)
     others = {name: parts.open_model(agent, name) for name in chosen.fallbacks}
-    return TurnModels(NamedModels(model, others) if others else model, uses)
+    return turn_models(NamedModels(model, others) if others else model, uses)
 
 
 async def put_summary(parts: KeeperParts, key: str, plan: HandIn) -> tuple[str]:

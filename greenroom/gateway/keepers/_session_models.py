@@ -10,8 +10,8 @@ import attrs
 
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
-from greenroom.models import AnswerStream, Model, ModelRequest, ModelResponse, ModelStream, Thinking, Usage
-from greenroom.models._types import Delta
+from greenroom.models import Model, ModelRequest, ModelStream, Thinking
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models.budgets import Budget, Pricing, budgeted
 from greenroom.models.budgets._pricing import Price
 from greenroom.models.choice import ModelNames, read_effort
@@ -98,63 +98,29 @@ class TurnUses:
     """Returns the budgets of the turn that runs."""
 
 
-@final
-class TurnModels:
-    """A model in whose place a turn may ask another one, or think more or less, within budgets.
+def turn_models(model: Model, uses: TurnUses) -> Model:
+    """Return a model in whose place a turn may ask another one, or think more or less, within budgets.
 
     Args:
-        model: The model of turns that ask for none.
+        model: The model of turns that ask for none; others are opened for their requests.
         uses: The services.
     """
-
-    def __init__(self, model: Model, uses: TurnUses) -> None:
-        self._model = model
-        self._uses = uses
-
-    def __repr__(self) -> str:
-        return f"<TurnModels {self._model!r}>"
-
-    @property
-    def name(self) -> str:
-        """The name of the model of turns that ask for none."""
-        return self._model.name
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        """Open the model of turns that ask for none; the others are opened for their requests."""
-        return self._model.open()
-
-    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        """Stream an answer for the turn that runs."""
-        return AnswerStream(_WishedSource(self._model, request, self._uses))
+    return Layer(model, "of turns", lambda manager, request: _WishedSource(model, request, manager, uses))
 
 
 @final
-class _WishedSource:
-    def __init__(self, model: Model, request: ModelRequest, uses: TurnUses) -> None:
+class _WishedSource(LayerSource):
+    """The source of one answer for the turn that runs."""
+
+    def __init__(
+        self, model: Model, request: ModelRequest, own: AbstractAsyncContextManager[ModelStream], uses: TurnUses
+    ) -> None:
+        super().__init__(own, request.model or model.name)
         self._model = model
         self._request = request
         self._uses = uses
-        self._entered = AsyncExitStack()
-        self._stream: ModelStream | None = None
-        self._part = ModelResponse((), None, Usage(), request.model or model.name)
 
-    @property
-    def so_far(self) -> ModelResponse:
-        return self._part if self._stream is None else self._stream.so_far
-
-    async def finish(self) -> bool:
-        return False
-
-    @property
-    def is_holding(self) -> bool:
-        return self._stream is not None
-
-    async def next_delta(self) -> Delta | None:
-        if self._stream is None:
-            self._stream = await self._start()
-        return await anext(self._stream, None)
-
-    async def _start(self) -> ModelStream:
+    async def _begin(self) -> AbstractAsyncContextManager[ModelStream]:
         wish, model, request = await self._uses.find_wish(), self._model, self._request
         if wish.model:
             model, request = await self._uses.open_model(wish.model), attrs.evolve(request, model="")
@@ -170,12 +136,8 @@ class _WishedSource:
             )
         for budget in await self._uses.find_budgets():
             model = budgeted(model, budget)
-        return await self._entered.enter_async_context(model.stream(request))
-
-    async def close(self) -> None:
-        if self._stream is not None:
-            self._part, self._stream = self._stream.so_far, None
-        await self._entered.aclose()
+        is_own = model is self._model and request is self._request
+        return self._manager if is_own else model.stream(request)
 
 
 @final

@@ -169,12 +169,12 @@ class TurnReporter:
 
     def begin_compaction(self, aside: Aside) -> None:
         """Note that the next turn is a compaction."""
-        self.aside, self._is_aside = aside, True
+        self.aside, self._is_aside, self._is_hidden = aside, True, True
         aside.began.set()
 
     def drop_compaction(self) -> None:
         """Note that no compaction began."""
-        self.aside, self._is_aside = None, False
+        self.aside, self._is_aside, self._is_hidden = None, False, False
 
     async def refuses_tools(self) -> bool:
         """Return True if the turn that runs may use no tools."""

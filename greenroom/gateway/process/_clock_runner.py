@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, final
 
+from greenroom.core import UsageError
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._checks import default_agent
 from greenroom.gateway.config._clock_and_limits import CronJob, DeliverTo
@@ -17,9 +18,18 @@ from greenroom.gateway.routing._chat_messages import ChatRoute
 from greenroom.gateway.routing._session_key import SessionKey, cron_key, main_key
 from greenroom.gateway.runs._run_service import Runs
 from greenroom.inbox import SCHEDULE
+from greenroom.session.schedules._schedule_settings import machine_zone
 
 _NAMESPACE: Final = uuid.UUID("0f5c3d8e-8d0e-5b39-9c43-5d6a0c2f7e11")
 _FOREVER_S: Final = 366 * 86_400.0
+
+
+def zone_of_machine(environ: Mapping[str, str]) -> str:
+    """Return the name of the machine's time zone; `UTC` if it has none that the system knows. It blocks."""
+    try:
+        return machine_zone(environ)
+    except UsageError:
+        return "UTC"
 
 
 @final

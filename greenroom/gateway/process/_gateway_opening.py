@@ -31,7 +31,7 @@ from greenroom.gateway.keepers._keepers import open_keepers
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.process._bound_methods import gateway_methods
-from greenroom.gateway.process._clock_runner import ClockRunner
+from greenroom.gateway.process._clock_runner import ClockRunner, zone_of_machine
 from greenroom.gateway.process._config_in_force import ConfigInForce, ReloadResult, config_digest
 from greenroom.gateway.process._event_feed import EventFeed, TurnWatch
 from greenroom.gateway.process._gateway_door import incident_level, listening_place, named_tokens
@@ -206,6 +206,7 @@ class GatewayOpening:
     async def _assemble(self, below: PartsBelow, wiring: HostWiring, log: GatewayLog, tokens: Tokens) -> GatewayParts:
         record, ports = below.record, self._ports
         runner = ClockRunner(self._config, below.runs, below.keepers, record.registry)
+        zone = await ports.blocking.run(zone_of_machine, self._options.environ)
         supervisor = await below.keepers.runtime.spawn_supervisor("channels", _CHANNEL_SPEC, escalates=False)
         reception = Reception(
             config=self._config,
@@ -246,7 +247,7 @@ class GatewayOpening:
                 state=self._held.folder.path,
                 mask=self._secrets.mask,
             ),
-            jobs=ClockJobs(record, self._config, ports.clock, runner),
+            jobs=ClockJobs(record, self._config, ports.clock, runner, zone=zone),
             stop=self._stop,
             started_s=self._started_s,
             awaited=lambda: self._awaits,

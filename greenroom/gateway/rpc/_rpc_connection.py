@@ -160,9 +160,9 @@ class RpcConnection:
     async def _watch(self, nursery: trio.Nursery) -> None:
         """End the connection if its client takes nothing; what is being sent is not cancelled, or the close would stand within it."""
         while True:
-            late_s = trio.current_time() - self._sending_s
-            if late_s >= DEAF_S:
+            limit_s = self._sending_s + DEAF_S
+            if trio.current_time() >= limit_s:  # as the wait below ends: a difference of times may never be reached
                 await self._connection.close(TRY_LATER, "the client takes nothing")
                 nursery.cancel_scope.cancel("the client takes nothing")
                 return
-            await trio.sleep(DEAF_S - max(late_s, 0.0))
+            await trio.sleep_until(min(limit_s, trio.current_time() + DEAF_S))

@@ -117,7 +117,7 @@ class _RecordingSource(LayerSource):
         self._number: int | None = None
         """Set while the end of the request is not written."""
         self._said: list[JsonObject] = []
-        self._shown = self._nothing
+        self._shown = self._part
 
     async def next_delta(self) -> Delta | None:
         if self._stream is None:

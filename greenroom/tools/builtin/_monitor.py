@@ -108,10 +108,12 @@ class _Monitor:
         try:
             with trio.move_on_after(self._timeout_s):
                 async with open_bare_nursery() as nursery:
-                    with trio.CancelScope() as following:
-                        nursery.start_soon(self._execute, following)
-                        await self._follow()
-                    nursery.cancel_scope.cancel()
+                    try:
+                        with trio.CancelScope() as following:
+                            nursery.start_soon(self._execute, following)
+                            await self._follow()
+                    finally:
+                        nursery.cancel_scope.cancel()
             is_over = True
         finally:
             with trio.CancelScope(shield=True):

@@ -18,6 +18,8 @@ from greenroom.core.ports import Ports
 from greenroom.gateway.clock._clock_jobs import ClockJobs
 from greenroom.gateway.config._clock_and_limits import CronConfig, CronJob, CronSchedule
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._sections import SessionConfig
+from greenroom.gateway.process._clock_runner import zone_of_machine
 from greenroom.gateway.record._gateway_events import GatewayBegan
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
 from greenroom.testing import VIRTUAL_START, virtual_ports
@@ -98,13 +100,13 @@ def ports_on(disk: MemoryDisk, world: World) -> Ports:
 
 @asynccontextmanager
 async def clock_on(
-    world: World, *, disk: MemoryDisk | None = None, config: GatewayConfig | None = None
+    world: World, *, disk: MemoryDisk | None = None, config: GatewayConfig | None = None, zone: str = "UTC"
 ) -> AsyncIterator[tuple[ClockJobs, GatewayRecord]]:
     """Run a clock until the block is left."""
     ports = ports_on(disk or world.disk, world)
     async with open_gateway_journal(FOLDER, ports=ports, lock=unlocked) as record:
         await record.write(GatewayBegan(at_s=ports.clock.wall().timestamp(), process=1))
-        jobs = ClockJobs(record, lambda: config or GatewayConfig(), ports.clock, ScriptedRunner(world))
+        jobs = ClockJobs(record, lambda: config or GatewayConfig(), ports.clock, ScriptedRunner(world), zone=zone)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(jobs.run)
             yield jobs, record
@@ -122,6 +124,28 @@ async def test_a_job_runs_at_each_of_its_times(autojump_clock: MockClock) -> Non
         (shown,) = jobs.listing()
         assert (shown["isDue"], shown["outcome"]) == (False, "done")
         assert shown["nextMs"] == int((VIRTUAL_START + timedelta(hours=4)).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("named", "configured", "hour"),
+    [("", "", 4), ("", "Asia/Tokyo", 1), ("America/New_York", "Asia/Tokyo", 15), ("America/New_York", "", 15)],
+)
+async def test_a_time_is_of_the_job_the_configuration_or_the_machine(
+    named: str, configured: str, hour: int, autojump_clock: MockClock
+) -> None:
+    world = World()
+    config = GatewayConfig(session=SessionConfig(timezone=configured))
+    schedule = {"cron": "0 10 * * *", **({"tz": named} if named else {})}
+    async with clock_on(world, config=config, zone="Asia/Dhaka") as (jobs, _):
+        await jobs.add({**HOURLY, "schedule": schedule})
+        await trio.sleep(23 * 3600)
+
+    assert list(world.begun) == [f"j@2026-01-01T{hour:02}:00:00Z"]
+
+
+@pytest.mark.parametrize(("name", "zone"), [("Europe/Berlin", "Europe/Berlin"), ("Nowhere/Else", "UTC")])
+def test_the_zone_of_the_machine_has_a_name(name: str, zone: str) -> None:
+    assert zone_of_machine({"TZ": name}) == zone
 
 
 @pytest.mark.promise("A30-b")

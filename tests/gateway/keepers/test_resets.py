@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,17 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.core import ProviderError, UsageError
+from greenroom.actors import TurnBegan
+from greenroom.core import Event, ProviderError, UsageError
 from greenroom.gateway._gateway_errors import NotFound
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._sections import ResetConfig, SessionConfig
 from greenroom.gateway.keepers._agent_budgets import last_time
 from greenroom.gateway.keepers._session_changes import reset_reason
+from greenroom.gateway.keepers._turn_reporter import Aside, TurnReporter
+from greenroom.gateway.keepers._waiting_items import WaitingItems
 from greenroom.gateway.record._rows import SessionRow
 from greenroom.gateway.routing._session_key import SessionKey, child_key, cron_key, direct_key, main_key, room_key
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.models import ModelRequest
+from greenroom.session import AnswerPiece, EventStream
 from tests.gateway.keepers.keeping import MAIN, opened, uuid
+from tests.gateway.keepers.standins import AGENT, ended
 
 DAY_S = 86_400.0
 IDLE = SessionConfig(reset=ResetConfig(mode="idle", idle_minutes=60))
@@ -158,6 +164,27 @@ async def test_a_conversation_is_compacted_between_turns_and_reported_to_nobody(
         assert [end.reply for end in gateway.watcher.ends][:3] == ["1 messages", "3 messages", "5 messages"]
         assert int(gateway.watcher.ends[3].reply.split()[0]) < 5
         assert gateway.keepers.broken == {}
+
+
+async def test_the_pieces_of_a_summary_are_shown_to_nobody(autojump_clock: MockClock) -> None:
+    stream, heard = EventStream(None), list[Event]()
+    session = SimpleNamespace(main_id=AGENT, events=lambda: stream, wait_recorded=trio.lowlevel.checkpoint)
+    parts = SimpleNamespace(on_event=lambda _, event: heard.append(event))
+    untold = {"on_change": lambda: None, "wait_told": trio.sleep}
+    reporter = TurnReporter(key="k", session_id="s", session=session, items=WaitingItems(), parts=parts, **untold)  # type: ignore[arg-type]
+    piece = AnswerPiece(actor=AGENT, piece={"type": "content_block_delta"})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reporter.run)
+        for number in (1, 2):
+            if number == 1:
+                reporter.begin_compaction(Aside("", 1))
+            for event in (TurnBegan(actor=AGENT, turn=number, msg=number), piece, ended("completed", None)):
+                values = [getattr(event, field.name) for field in attrs.fields(type(event))]
+                stream.put((1, 0.0, type(event), *values))
+            await trio.sleep(1)
+            assert heard.count(piece) == number - 1
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_failed_compaction_says_why_and_the_session_goes_on(tmp_path: Path, autojump_clock: MockClock) -> None:

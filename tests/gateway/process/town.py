@@ -209,7 +209,7 @@ async def living(
         ports=ports,
         open_model=lambda *_: model,
         channels=channels,
-        environ={},
+        environ={"TZ": "UTC"},
         listens=False,
         looks_around=False,
         lock_journal=lambda _: nullcontext(),

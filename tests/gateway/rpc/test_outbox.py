@@ -6,10 +6,15 @@ import json
 from typing import Any
 
 import pytest
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
 from greenroom.gateway.rpc._outbox import MAX_EVENT_BYTES, MAX_EVENTS, MAX_GAP_SESSIONS, FrameOutbox, Published
+from greenroom.gateway.rpc._rpc_connection import DEAF_S, RpcConnection
+from greenroom.gateway.rpc._rpc_frames import TRY_LATER
+from greenroom.gateway.rpc._scopes import Grant
 
 SESSIONS = ("a", "b")
 
@@ -187,3 +192,24 @@ def check_session(events: list[dict[str, Any]], session: str, published: list[in
     assert seen == sorted(seen)
     assert have == len(text) or lost["chat"]
     assert seen == published or lost["session"]
+
+
+@pytest.mark.promise("A25-d")
+async def test_deaf_client_is_closed_after_months_as_well(autojump_clock: MockClock) -> None:
+    """A difference of two late times may stay a hair below the limit, and a wait for the rest of it does not move the clock."""
+    closed: list[int] = []
+
+    class Deaf:
+        async def close(self, code: int, reason: str) -> None:
+            await trio.lowlevel.checkpoint()
+            closed.append(code)
+
+    grant = Grant(account="t", id="t", scopes=frozenset(), sessions=None)
+    connection = RpcConnection(Deaf(), grant, "1", lambda _: None, lambda _: True)  # type: ignore[arg-type, misc]
+    looked_s, connection._sending_s = 2097161.376012531, 2097131.4047756058
+    autojump_clock.jump(looked_s - trio.current_time())
+    with trio.move_on_after(2 * DEAF_S):
+        async with trio.open_nursery() as nursery:
+            await connection._watch(nursery)
+
+    assert closed == [TRY_LATER]
