@@ -408,9 +408,7 @@ def _is_about(note: SwarmNote, card: _Card) -> bool:
 
 
 _IN_PROGRESS: Final = BoardColumn.IN_PROGRESS
-_SUDDEN: Final = frozenset(
-    {NoteKind.NOTICE, NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART}
-)
+_SUDDEN: Final = frozenset({NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART})
 """Kinds of notes that are highlighted for a while."""
 _Fold: TypeAlias = Callable[[SwarmStory, Any], None]
 _FOLDS: Final[Mapping[str, _Fold]] = {
