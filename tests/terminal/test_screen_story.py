@@ -105,10 +105,16 @@ def test_a_crash_and_a_restart_are_seen_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "counted"),
-    [("overloaded", {"refusals": 2}), ("cut", {"cuts": 2}), ("timeout", {"hangs": 2})],
+    ("error", "words", "counted"),
+    [
+        ("overloaded", "overloaded", {"refusals": 2}),
+        ("cut", "a cut answer", {"cuts": 2}),
+        ("timeout", "a hang", {"hangs": 2}),
+    ],
 )
-def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(error: str, counted: dict[str, int]) -> None:
+def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(
+    error: str, words: str, counted: dict[str, int]
+) -> None:
     retried = [
         ModelRetried(actor="a1", turn=1, round=1, attempt=attempt, attempts=8, delay_s=4.0, status=None, error=error)
         for attempt in (2, 3)
@@ -117,9 +123,9 @@ def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(error: str
     picture = story.picture()
 
     assert picture.totals.survived == SurvivedFaults(**counted)
-    assert notes(picture, NoteKind.RETRY) == [f"mate-1: {error}, attempt 3 of 8"]
-    assert (picture.agents[1].use, picture.agents[1].doing) == (LaneUse.WAITING, f"{error}, tried again in 4 s")
-    assert story.picture(story.last_s + 10).agents[1].doing == f"thinking after {error} for 6 s"
+    assert notes(picture, NoteKind.RETRY) == [f"mate-1: {words}, attempt 3 of 8"]
+    assert (picture.agents[1].use, picture.agents[1].doing) == (LaneUse.WAITING, f"{words}, tried again in 4 s")
+    assert story.picture(story.last_s + 10).agents[1].doing == f"thinking after {words} for 6 s"
 
 
 def test_mail_tokens_findings_and_words_of_the_lead() -> None:

@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.terminal._narrator import LEAD, short_name
 from greenroom.terminal.screen._activity_samples import ActivitySamples
-from greenroom.terminal.screen._agent_activity import LONG_AGO, AgentActivity
+from greenroom.terminal.screen._agent_activity import ERROR_WORDS, LONG_AGO, AgentActivity
 from greenroom.terminal.screen._picture import (
     FLASH_S,
     MAX_NOTES,
@@ -274,9 +274,10 @@ class SwarmStory:
         self._count(**{_FAULTS.get(event.error, "refusals"): 1})
         agent = self._agents.get(event.actor)
         if agent is not None and event.turn:
-            agent.model_since_s, agent.retry = self.last_s + event.delay_s, event.error
+            error = ERROR_WORDS.get(event.error, event.error.replace("_", " "))
+            agent.model_since_s, agent.retry = self.last_s + event.delay_s, error
             status = f" ({event.status})" if event.status is not None else ""
-            text = f"{agent.name}: {event.error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
+            text = f"{agent.name}: {error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
             self._say_last(NoteKind.RETRY, text, agent.name)
 
     def _model_end(self, event: Any) -> None:
