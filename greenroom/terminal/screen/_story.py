@@ -29,7 +29,10 @@ from greenroom.terminal.screen._picture import (
     SwarmNote,
     SwarmPicture,
 )
+from greenroom.terminal.screen._talk import finding_lines
 
+MAX_FINDINGS: Final = 3
+"""Findings of an item that are shown; the rest is counted."""
 MAIL_LEAD: Final = "team-lead"
 """Name of the lead in mail."""
 _FAULTS: Final[Mapping[str, str]] = {"timeout": "hangs", "cut": "cuts"}
@@ -346,7 +349,10 @@ class SwarmStory:
             card.changed_s = self.last_s
             again = "again " if card.back_from == event.owner else ""
             text = f"item {event.item} back from {card.back_from}, taken {again}by {event.owner}; nothing lost"
-            self._notes = [note for note in self._notes if note.kind is not NoteKind.BACK or not _is_about(note, card)]
+            about = f"item {event.item} back "
+            self._notes = [
+                note for note in self._notes if note.kind is not NoteKind.BACK or not note.text.startswith(about)
+            ]
             card.back_from = ""
             self._say(NoteKind.TAKEN, text, event.owner)
 
@@ -354,7 +360,11 @@ class SwarmStory:
         card = self._cards.get(event.item)
         if card is not None:
             self._set_card(event, owner=event.by, column=BoardColumn.DONE, moved_s=self.last_s)
-            self._say(NoteKind.DONE, f"{event.by} completed item {event.item}: {card.card.subject}", event.by)
+            found = finding_lines(event.findings)
+            for finding in found[:MAX_FINDINGS]:
+                self._say(NoteKind.FINDING, f"{event.by}: {finding}", event.by)
+            count = f" ({len(found)} findings)" if len(found) > MAX_FINDINGS else ""
+            self._say(NoteKind.DONE, f"{event.by} completed item {event.item}{count}: {card.card.subject}", event.by)
 
     def _item_released(self, event: Any) -> None:
         card = self._cards.get(event.item)
@@ -378,8 +388,7 @@ class SwarmStory:
         to = LEAD if event.to == MAIL_LEAD else event.to
         sender = LEAD if event.sender == MAIL_LEAD else event.sender
         self._unread[to] = self._unread.get(to, 0) + 1
-        kind = NoteKind.FINDING if to == LEAD else NoteKind.MAIL
-        self._say(kind, f"{sender} to {to}: {event.summary}", sender)
+        self._say(NoteKind.MAIL, f"{sender} to {to}: {event.summary}", sender)
 
     def _mail_gone(self, event: Any) -> None:
         to = LEAD if event.to == MAIL_LEAD else event.to
@@ -402,10 +411,6 @@ class SwarmStory:
         survived = self._totals.survived
         changes = {name: getattr(survived, name) + count for name, count in more.items()}
         self._totals = attrs.evolve(self._totals, survived=attrs.evolve(survived, **changes))
-
-
-def _is_about(note: SwarmNote, card: _Card) -> bool:
-    return note.text.startswith(f"item {card.card.id} back ")
 
 
 _IN_PROGRESS: Final = BoardColumn.IN_PROGRESS
