@@ -255,7 +255,9 @@ def _dead_letters(entries: Sequence[Entry], names: ActorNames) -> Iterator[RunPr
         if entry.kind == "message.died" and entry["reason"] != "withdrawn":
             dead.setdefault((entry.event.actor, entry["type"], entry["reason"]), []).append(entry)
     for (actor, type_, reason), letters in dead.items():
-        text = f"{len(letters):,} {type_ or 'message'} to {names[actor]}: {_REASONS.get(reason, reason)}"
+        # Of messages that were refused, only the 1st, 2nd, 4th, ... is on record.
+        more = " or more" if len(letters) > 1 and not letters[0]["was_put"] else ""
+        text = f"{len(letters):,}{more} {type_ or 'message'} to {names[actor]}: {_REASONS.get(reason, reason)}"
         yield _problem(ProblemKind.DEAD, letters[0], text)
 
 

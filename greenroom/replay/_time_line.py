@@ -46,7 +46,7 @@ def time_line(entries: Sequence[Entry], names: ActorNames) -> list[TimeLineRow]:
     agents = {entry.event.actor for entry in entries if entry.kind == "agent.defined"}
     above = {entry["supervisor"] for entry in entries if entry.kind == "actor.new"}
     taking_turns = {entry.event.actor for entry in entries if entry.kind == "turn.begin"}
-    done = _ActorWork(entries)
+    done = _TurnWork(entries)
     rows = []
     pairs: list[tuple[Entry, Entry | None]] = [*spans(entries), *((begin, None) for begin in open_spans(entries))]
     for begin, end in pairs:
@@ -65,7 +65,7 @@ def time_line(entries: Sequence[Entry], names: ActorNames) -> list[TimeLineRow]:
     return sorted(rows, key=lambda row: row.seq)
 
 
-class _ActorWork:
+class _TurnWork:
     """Requests, calls and last words of each actor, by position."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:

@@ -20,6 +20,7 @@ from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, read_journal
+from greenroom.trace._journaled_runtime import open_runtime
 from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
 from greenroom.trace._recent import RECENT, RecentMoment, read_recent
@@ -65,6 +66,7 @@ __all__ = [
     "hold_run",
     "is_held",
     "open_journal",
+    "open_runtime",
     "open_spans",
     "otlp_traces",
     "prepare_runs_folder",
