@@ -27,6 +27,14 @@ _SUBAGENT_TESTS: Final = ("tests/gateway/commands/test_subagent_texts.py",)
 
 GATEWAY_TRUST: Final = (
     Mutant(
+        "the record of a message to a stranger holds the code",
+        ("A27-b",),
+        "greenroom.gateway.trust._reception",
+        "pairing_text(HIDDEN), item)",
+        "pairing_text(code), item)",
+        tests=_PAIRING_TESTS,
+    ),
+    Mutant(
         "everybody's direct messages go to the main session",
         ("A24-a", "A24-b"),
         _ROUTING,

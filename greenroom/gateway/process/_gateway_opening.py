@@ -207,13 +207,15 @@ class GatewayOpening:
         record, ports = below.record, self._ports
         runner = ClockRunner(self._config, below.runs, below.keepers, record.registry)
         zone = await ports.blocking.run(zone_of_machine, self._options.environ)
+        desk = PairingDesk(record=record, key=ensure_token(self._held.folder, self._options.environ), wall=self._now)
+        below.deliveries.reveal = desk.reveal
         supervisor = await below.keepers.runtime.spawn_supervisor("channels", _CHANNEL_SPEC, escalates=False)
         reception = Reception(
             config=self._config,
             record=record,
             keepers=below.keepers,
             context=GroupContext(below.store, self._now),
-            pairing=PairingDesk(record=record, ids=ports.ids, wall=self._now),
+            pairing=desk,
             run_command=wiring.run_command,
             answer=below.deliveries.answer,
             wall=self._now,

@@ -105,6 +105,8 @@ class Deliveries:
         self._is_held = False
         self.on_settled: OnSettled = lambda _: None
         """Set by the one who archives sessions once their results are delivered."""
+        self.reveal: Callable[[str, str], str] = lambda _delivery, text: text
+        """Returns a text as it is sent, from the id of its delivery and what is on record; set by the one who hides something in it."""
         self._waiting = Counter[tuple[str, str]]()
         self.on_waiting: Callable[[str, str], object] = lambda _channel, _account: None
         """Called with channel and account when more or fewer texts wait for it; set by the one who takes messages in."""
@@ -310,7 +312,7 @@ class Deliveries:
 
     async def _block(self, row: Delivery, channel: Channel, why: str) -> bool:
         """Block a delivery, unless the channel can say what became of its last part; return True if more is to be done."""
-        part, texts = len(row.taken) + 1, parts_of(row, channel)
+        part, texts = len(row.taken) + 1, self._parts(row, channel)
         if row.result is SendResult.UNKNOWN and row.parts == len(texts):
             answer = await ask_channel(channel, part_key(row.id, part))
             if answer is not WasSent.CANNOT_SAY:
@@ -332,7 +334,7 @@ class Deliveries:
     async def _try(self, row: Delivery, part: int, channel: Channel) -> None:
         route = ChatRoute.from_json(row.route)
         assert route is not None
-        texts = parts_of(row, channel)
+        texts = self._parts(row, channel)
         if row.parts not in {0, len(texts)}:
             why = (
                 f"the limit of {route.channel} has changed: {len(texts)} parts, and {row.parts} when it was first tried"
@@ -356,6 +358,11 @@ class Deliveries:
         )
         await self._record.report(ended)
 
+    def _parts(self, row: Delivery, channel: Channel) -> tuple[str, ...]:
+        """Return the texts of the parts of a delivery; an empty text is one part."""
+        text = self.reveal(row.id, row.text)
+        return tuple(each.text for each in cut_parts(text, channel.traits.limit, channel.traits.measure)) or ("",)
+
     def _repeats_unknown(self, row: Delivery, channel: Channel) -> bool:
         return channel.traits.takes_keys or self.on_unknown(row) is OnUnknown.AGAIN
 
@@ -372,11 +379,6 @@ class Deliveries:
 
     def _now(self) -> float:
         return self._clock.wall().timestamp()
-
-
-def parts_of(row: Delivery, channel: Channel) -> list[str]:
-    """Return the texts of the parts of a delivery; an empty text is one part."""
-    return [each.text for each in cut_parts(row.text, channel.traits.limit, channel.traits.measure)] or [""]
 
 
 def digest_of(text: str) -> str:

@@ -16,7 +16,6 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core.ports import Ids
 from greenroom.gateway.record._gateway_events import PairingApproved, PairingAsked, PairingRemoved
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._rows import Pairing
@@ -25,6 +24,8 @@ from greenroom.gateway.trust._chat_admission import Pairings
 CODE_SIGNS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Signs of a code: none that looks like another one."""
 CODE_LENGTH: Final = 8
+HIDDEN: Final = "\u2022" * CODE_LENGTH
+"""Stands for the code in the text that is on record."""
 CODE_S: Final = 3600.0
 """Time for which a code is valid, and for which its stranger gets no other one, in seconds."""
 MAX_OPEN: Final = 3
@@ -80,9 +81,9 @@ def _is_open(row: Pairing, now_s: float) -> bool:
     return now_s < row.expires_s and row.expires_s - now_s <= 25 * CODE_S
 
 
-def new_code(ids: Ids) -> str:
-    """Return a new code."""
-    bits = ids.bits(5 * CODE_LENGTH)
+def code_for(key: str, item: str) -> str:
+    """Return the code that a message gets: the same one in each process that has the key, so that no record has to hold it."""
+    bits = int.from_bytes(hmac.digest(key.encode(), item.encode(), "sha256")[:CODE_LENGTH], "big")
     return "".join(CODE_SIGNS[bits >> 5 * at & 31] for at in range(CODE_LENGTH))
 
 
@@ -118,16 +119,20 @@ class PairingDesk:
 
     Args:
         record: The gateway's record.
-        ids: Source of codes.
+        key: Secret that codes are made from.
         wall: Returns the wall clock, in seconds since 1970.
     """
 
     record: GatewayRecord
-    ids: Ids
+    key: str = attrs.field(repr=False)
     wall: Callable[[], float]
     _wrong: deque[float] = attrs.field(factory=lambda: deque(maxlen=WRONG_CODES), init=False)
 
-    async def ask(self, channel: str, account: str, sender: str, item: str = "") -> str:
+    def reveal(self, delivery: str, text: str) -> str:
+        """Return the text of a delivery as it is sent: with the code that its record does not hold."""
+        return text.replace(HIDDEN, code_for(self.key, delivery.removeprefix("post:")))
+
+    async def ask(self, channel: str, account: str, sender: str, item: str) -> str:
         """Return a new code for a stranger, when it is on record; empty if none is given.
 
         Args:
@@ -145,7 +150,7 @@ class PairingDesk:
         gone = [
             PairingRemoved(at_s=now_s, channel=channel, account=account, sender=expired) for expired in plan.expired
         ]
-        code = new_code(self.ids)
+        code = code_for(self.key, item)
         asked = PairingAsked(
             at_s=now_s,
             channel=channel,

@@ -31,7 +31,7 @@ from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.gateway.trust._chat_admission import AdmissionAction, ChatAdmission, decide, well_formed
 from greenroom.gateway.trust._chat_limits import ChatLimits, LimitVerdict, RefusalLog
 from greenroom.gateway.trust._group_context import GroupContext, context_lines
-from greenroom.gateway.trust._pairing import PairingDesk, pairing_text
+from greenroom.gateway.trust._pairing import HIDDEN, PairingDesk, pairing_text
 from greenroom.gateway.trust._senders import SenderKind, shown_sender
 from greenroom.inbox import KNOWN_S, channel
 
@@ -245,7 +245,7 @@ class Reception:
             return  # its code is on its way, and it came again
         code = await self.pairing.ask(route.channel, route.account, inbound.sender.id, item)
         if code:
-            await self.answer(route, pairing_text(code), item)
+            await self.answer(route, pairing_text(HIDDEN), item)
         self._refuse(inbound, "not paired yet" if not code else "not paired yet; it got a code")
 
     # --- what is refused ---------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 
 import attrs
 
-from greenroom.core.ports import SeededIds
 from greenroom.gateway.config._channels import ChannelsConfig, IrcChannel
 from greenroom.gateway.config._clock_and_limits import CommandsConfig
 from greenroom.gateway.config._config import GatewayConfig
@@ -109,7 +108,7 @@ class Chats:
             record=self.record,
             keepers=cast("Keepers", self.keepers),
             context=GroupContext(self.store, lambda: self.now_s),
-            pairing=PairingDesk(record=self.record, ids=SeededIds(7), wall=lambda: self.now_s),
+            pairing=PairingDesk(record=self.record, key="a key", wall=lambda: self.now_s),
             run_command=self.run_command,
             answer=self.answer,
             wall=lambda: self.now_s,
@@ -120,9 +119,9 @@ class Chats:
         return f"did {text}"
 
     async def answer(self, route: ChatRoute, text: str, item: str) -> None:
-        due = DeliveryDue(at_s=self.now_s, delivery=f"post:{item}", route=route.to_json(), text="-", call=item)
+        due = DeliveryDue(at_s=self.now_s, delivery=f"post:{item}", route=route.to_json(), text=text, call=item)
         await self.record.write(due)
-        self.posts.append((route, text, item))
+        self.posts.append((route, self.reception.pairing.reveal(due.delivery, text), item))
 
     @property
     def texts(self) -> list[str]:
