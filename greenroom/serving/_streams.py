@@ -78,10 +78,16 @@ class UpgradedStream(trio.abc.Stream):
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send whole frames, one after the other."""
-        async with self._sending:
+        if self._sending.locked():
+            await self._sending.acquire()
+        else:
+            self._sending.acquire_nowait()  # without a checkpoint: the stream has its own
+        try:
             if self._is_closed:
                 raise trio.ClosedResourceError
             await self._stream.send_all(data)
+        finally:
+            self._sending.release()
 
     async def wait_send_all_might_not_block(self) -> None:
         """Wait until sending may go on."""

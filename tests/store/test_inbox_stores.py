@@ -130,7 +130,8 @@ async def test_what_another_store_put_is_news_within_a_second(tmp_path: Path, au
 
 async def test_one_of_many_that_wait_looks_at_the_file_for_all(tmp_path: Path, autojump_clock: object) -> None:
     """A hundred idle sessions share a store: they look as often as one of them would."""
-    looks, boxes, told = 0, [f"box {number}" for number in range(9)], []
+    looks, boxes = 0, [f"box {number}" for number in range(9)]
+    told: list[str] = []
     begin = SqliteInboxStore._transact
 
     def counted(store: SqliteInboxStore, batch: Any) -> None:
