@@ -92,9 +92,10 @@ async def open_order(
 
     def read() -> tuple[tuple[str, ...], str]:
         places = {"state_folder": parts.state_folder, "base": parts.base}
+        named = credential_variables(config, key.agent, **places)
         if not agent.workspace:
             make_workspace(workspace)
-        return credential_variables(config, key.agent, **places), read_prompt(workspace, key, row)
+        return named, read_prompt(workspace, key, row)
 
     variables, prompt = await parts.ports.blocking.run(read)
     setup = AgentSetup(
