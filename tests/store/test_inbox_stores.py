@@ -147,7 +147,7 @@ async def test_one_of_many_that_wait_looks_at_the_file_for_all(tmp_path: Path, a
     await ours.put([item("a", box) for box in boxes])
     for box in boxes:
         await ours.take(box)
-    with pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, trio.fail_after(60):
         patched.setattr(SqliteInboxStore, "_transact", counted)
         async with trio.open_nursery() as nursery:
             first = trio.CancelScope()
