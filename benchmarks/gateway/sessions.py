@@ -31,6 +31,8 @@ PEOPLE = 20
 PAUSE_S = 86_400 / 50_000
 """Seconds between two messages: 50,000 make a day."""
 IDLE_S = 2.0
+SETTLE_S = 2.5
+"""Seconds after which what the last turns wrote is on the device: a session is idle from then on."""
 OURS, BARE = "a session of a gateway", "a session opened by hand"
 ROW, TUPLE = "a row of the registry", "a tuple with the same texts"
 
@@ -53,7 +55,7 @@ async def open_cost() -> tuple[float, float, float]:
             for number in range(OPEN):
                 await chat.say("hello", f"p{number}")
             await chat.wait_shown(OPEN + 1)
-            await trio.sleep(0.5)
+            await trio.sleep(SETTLE_S)
             gc.collect()
             size = (tracemalloc.get_traced_memory()[0] - before) / OPEN
             tracemalloc.stop()

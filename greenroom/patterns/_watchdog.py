@@ -2,8 +2,8 @@
 
 Trio cannot interrupt synchronous code. So a thread looks at the frame of the loop's thread when one step takes too long
 and logs it at once; the step is recorded, with its duration, when it is over. The thread only reads and logs; records
-are written in the loop's own thread. A step is reported once. The watchdog exists only on request; while it watches,
-each step costs two clock readings.
+are written in the loop's own thread. A step is reported once. The watchdog exists only on request; while one or many
+watch a loop, each step costs two clock readings.
 """
 
 from __future__ import annotations
@@ -32,15 +32,62 @@ _log: Final = logging.getLogger("greenroom")
 
 
 @final
-@attrs.define
-class _Step:
-    """The current step, and what was seen of it."""
+class _LoopSteps(trio.abc.Instrument):
+    """The one instrument of an event loop: it times each step once, for every watchdog of the loop that reads the same clock."""
 
-    task: trio.lowlevel.Task
-    began_s: float
-    is_seen: bool = False
-    who: str = ""
-    where: str = ""
+    __slots__ = ("clock", "limit_s", "step", "watches")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.watches: tuple[StepWatch, ...] = ()
+        self.limit_s = 0.0
+        self.step: tuple[trio.lowlevel.Task, float] | None = None
+        """The current step: its task and its start."""
+
+    def add(self, watch: StepWatch) -> None:
+        """Report slow steps to a watchdog as well, from the next step on."""
+        self._keep((*self.watches, watch))
+
+    def remove(self, watch: StepWatch) -> None:
+        """Report nothing more to a watchdog."""
+        self._keep(tuple(each for each in self.watches if each is not watch))
+
+    def _keep(self, watches: tuple[StepWatch, ...]) -> None:
+        if not self.watches:
+            trio.lowlevel.add_instrument(self)
+        elif not watches:
+            trio.lowlevel.remove_instrument(self)
+            self.step = None
+        self.watches = watches
+        self.limit_s = min((watch.limit_s for watch in watches), default=0.0)
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Begin a step; called by Trio before each step of each task."""
+        self.step = (task, self.clock())
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        """End a step; called by Trio after each step of each task."""
+        step, self.step = self.step, None
+        if step is None:  # it began before the first watchdog did
+            return
+        seconds = self.clock() - step[1]
+        if seconds > self.limit_s:
+            for watch in self.watches:
+                watch.note(step, seconds)
+
+
+_LOOPS: Final[trio.lowlevel.RunVar[dict[Callable[[], float], _LoopSteps]]] = trio.lowlevel.RunVar("greenroom steps")
+"""The instruments of the running event loop, by the clock that they read."""
+
+
+def _steps_of_loop(clock: Callable[[], float]) -> _LoopSteps:
+    """Return the instrument of the running event loop that reads a clock."""
+    try:
+        loops = _LOOPS.get()
+    except LookupError:
+        loops = {}
+        _LOOPS.set(loops)
+    return loops.setdefault(clock, _LoopSteps(clock))
 
 
 @final
@@ -57,18 +104,18 @@ class StepStatistics:
 
 
 @final
-class StepWatch(trio.abc.Instrument):
+class StepWatch:
     """Watches the steps of one event loop. Made by `watch_steps`."""
 
-    def __init__(
-        self, recorder: Recorder, limit_s: float, clock: Callable[[], float], *, is_logged: bool = True
-    ) -> None:
+    def __init__(self, recorder: Recorder, limit_s: float, steps: _LoopSteps, *, is_logged: bool = True) -> None:
         self.limit_s = limit_s
         self._is_logged = is_logged
         self._recorder = recorder
-        self._clock = clock
+        self._steps = steps
+        self._first = steps.step
         self._thread_id = threading.get_ident()
-        self._step: _Step | None = None
+        self._seen: tuple[object, str, str] = (None, "", "")
+        """The step that `look` reported last, the id of its actor, and the place where it blocked."""
         self._slow = 0
         self._longest_s = 0.0
         self._last: StepBlocked | None = None
@@ -80,43 +127,38 @@ class StepWatch(trio.abc.Instrument):
         """Return the current counters."""
         return StepStatistics(slow=self._slow, longest_s=self._longest_s, last=self._last)
 
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Begin a step; called by Trio before each step of each task."""
-        self._step = _Step(task, self._clock())
-
-    def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """End a step; called by Trio after each step of each task."""
-        step, self._step = self._step, None
-        if step is None:  # it began before the watchdog did
+    def note(self, step: tuple[trio.lowlevel.Task, float], seconds: float) -> None:
+        """Record a step that has ended if it was slow; called in the loop's thread."""
+        if seconds <= self.limit_s or step is self._first:  # it began before this watchdog did
             return
-        seconds = self._clock() - step.began_s
-        if seconds <= self.limit_s:
-            return
-        who = step.who or _id_of(task)
+        seen, who, where = self._seen
+        if seen is not step:
+            who, where = _id_of(step[0]), ""
         self._slow += 1
         self._longest_s = max(self._longest_s, seconds)
-        self._last = StepBlocked(who=who, task=task.name, seconds=seconds, where=step.where)
+        self._last = StepBlocked(who=who, task=step[0].name, seconds=seconds, where=where)
         self._recorder.emit(self._last)
-        if self._is_logged and not step.where:
-            _log.warning("a step of %s blocked the event loop for %.3g s", who or task.name, seconds)
+        if self._is_logged and not where:
+            _log.warning("a step of %s blocked the event loop for %.3g s", who or step[0].name, seconds)
 
     def look(self) -> bool:
         """Check the current step and log where it blocks; return True if it was not reported before.
 
         The watchdog's thread calls it repeatedly; any other thread may, too.
         """
-        step = self._step
-        if step is None or step.is_seen or self._clock() - step.began_s <= self.limit_s:
+        step = self._steps.step
+        if step is None or step is self._first or step is self._seen[0]:
+            return False
+        if self._steps.clock() - step[1] <= self.limit_s:
             return False
         frame = sys._current_frames().get(self._thread_id)
-        if frame is None or self._step is not step:  # it has just ended
+        if frame is None or self._steps.step is not step:  # it has just ended
             return False
-        step.is_seen = True
-        cell = _cell_in(frame) or step.task.context.get(CURRENT)
-        step.who = cell.id if cell is not None else ""
-        step.where = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname}"
-        who = (cell.path or cell.id) if cell is not None else step.task.name
-        _log.warning("%s blocks the event loop for more than %g s, in %s", who, self.limit_s, step.where)
+        cell = _cell_in(frame) or step[0].context.get(CURRENT)
+        where = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname}"
+        self._seen = (step, cell.id if cell is not None else "", where)
+        who = (cell.path or cell.id) if cell is not None else step[0].name
+        _log.warning("%s blocks the event loop for more than %g s, in %s", who, self.limit_s, where)
         return True
 
 
@@ -164,7 +206,8 @@ def watch_steps(
     """
     if not limit_s > 0:
         raise UsageError(f"limit_s must be more than 0, got {limit_s!r}")
-    watch = StepWatch(runtime.recorder, limit_s, clock, is_logged=is_logged)
+    steps = _steps_of_loop(clock)
+    watch = StepWatch(runtime.recorder, limit_s, steps, is_logged=is_logged)
     is_over = threading.Event()
 
     def keep_looking() -> None:
@@ -172,13 +215,13 @@ def watch_steps(
             watch.look()
 
     thread = threading.Thread(target=keep_looking, name="greenroom watchdog", daemon=True) if has_thread else None
-    trio.lowlevel.add_instrument(watch)
+    steps.add(watch)
     if thread is not None:
         thread.start()
     try:
         yield watch
     finally:
-        trio.lowlevel.remove_instrument(watch)
+        steps.remove(watch)
         is_over.set()
         if thread is not None:
             thread.join()

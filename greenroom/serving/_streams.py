@@ -57,14 +57,16 @@ class UpgradedStream(trio.abc.Stream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
         """Return the next bytes; none if the peer has sent a message that is too large."""
-        await trio.lowlevel.checkpoint()
         if self._head:
+            await trio.lowlevel.checkpoint()
             head, self._head = self._head, b""
             return head
-        await self._is_accepted.wait()
+        if self._behind or not self._is_accepted.is_set():  # else the stream has a checkpoint of its own
+            await self._is_accepted.wait()
         if self._is_closed:
             raise trio.ClosedResourceError
         if self.is_too_large:
+            await trio.lowlevel.checkpoint()
             return b""
         chunk: bytes | bytearray = self._behind
         self._behind = b""
@@ -78,10 +80,16 @@ class UpgradedStream(trio.abc.Stream):
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send whole frames, one after the other."""
-        async with self._sending:
+        if self._sending.locked():
+            await self._sending.acquire()
+        else:
+            self._sending.acquire_nowait()  # without a checkpoint: the stream has its own
+        try:
             if self._is_closed:
                 raise trio.ClosedResourceError
             await self._stream.send_all(data)
+        finally:
+            self._sending.release()
 
     async def wait_send_all_might_not_block(self) -> None:
         """Wait until sending may go on."""

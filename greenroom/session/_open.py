@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -95,7 +95,8 @@ async def open_session(
 async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
     """Run a session in its folder, with the conversation of an earlier run if there is one."""
     folder = plan.run.folder
-    await ports.blocking.run(_leave_files, folder, plan.spec.host.files, ports.disk)
+    if plan.spec.host.files:
+        await ports.blocking.run(_leave_files, folder, plan.spec.host.files, ports.disk)
     async with (
         plan.model.open(),
         open_journal(
@@ -144,7 +145,8 @@ def _leave_files(folder: Path, files: Mapping[str, bytes], disk: Disk) -> None:
 
 async def _hide(folder: Path, journal: Journal, ports: Ports) -> None:
     """Hide a run folder from version control and from searches, wherever runs lie: an ignore file in it names all of it."""
-    try:
-        await ports.blocking.run(ports.disk.size, folder / IGNORES)
-    except FileNotFoundError:
-        journal.write_before(folder / IGNORES, b"*\n")
+    if journal.was_reopened:
+        with suppress(FileNotFoundError):
+            await ports.blocking.run(ports.disk.size, folder / IGNORES)
+            return
+    journal.write_before(folder / IGNORES, b"*\n")

@@ -35,14 +35,13 @@ from greenroom.inbox import (
     check_item,
     check_room,
 )
+from greenroom.store._box_news import BoxNews
 from greenroom.store._inbox_rows import INSERT, REFUSED, SELECT, item_of, row_of
 
 INBOX: Final = "inbox.sqlite"
 """Name of the file in a run folder."""
 VERSION: Final = 1
 """Version of the tables."""
-POLL_S: Final = 1.0
-"""Seconds after which what other processes have put is noticed."""
 BUSY_S: Final = 10.0
 """Seconds for which the lock of another process is waited for."""
 
@@ -106,11 +105,9 @@ class SqliteInboxStore:
         self._steps: list[_Step] = []
         self._cursors: dict[str, int] = {}
         """The number of the item of a box that was taken last."""
-        self._news: dict[str, trio.Event] = {}
+        self._news = BoxNews(lambda: self._read(lambda _: None, None))
         self._counts: dict[str, BoxStatistics] = {}
         """What is in each box, as long as only this process writes."""
-        self._version = -1
-        self._polled = -1
         self._purged_at = -math.inf
 
     def __repr__(self) -> str:
@@ -124,19 +121,19 @@ class SqliteInboxStore:
             check_item(item)
         places: tuple[Place, ...] = await self._do(lambda on: self._put(on, items))
         for box in {item.box for item in items}:
-            self._ring(box)
+            self._news.note_put(box)
         return places
 
     async def take(self, box: str, limit: int = MAX_ITEMS) -> Taken:
         """Return what was not taken since `reopen`, in order; it never waits for more."""
-        self._news.pop(box, None)
+        self._news.begin_take(box)
         return await self._read(lambda on: self._take(on, box, limit), Taken())
 
     async def reopen(self, box: str) -> None:
         """Give everything that was taken and not acknowledged again."""
         await trio.lowlevel.checkpoint()
         self._cursors.pop(box, None)
-        self._ring(box)
+        self._news.note_put(box)
 
     async def begin(self, box: str, ids: Iterable[str]) -> None:
         """Count that a turn begins with these items."""
@@ -153,7 +150,7 @@ class SqliteInboxStore:
         """Let held items be taken, behind all that came in before."""
         wanted = list(ids)
         await self._read(lambda on: self._release(on, box, wanted), None)
-        self._ring(box)
+        self._news.note_put(box)
 
     async def withdraw(self, box: str, item_id: str) -> bool:
         """Remove an item that waits, or is held; False if there is none."""
@@ -179,14 +176,7 @@ class SqliteInboxStore:
 
     async def wait_news(self, box: str) -> None:
         """Wait until something may be there to be taken; what other processes put is noticed within a second."""
-        while True:
-            with trio.move_on_after(POLL_S):
-                await self._news.setdefault(box, trio.Event()).wait()
-                return
-            version = await self._read(lambda on: int(on.execute("PRAGMA data_version").fetchone()[0]), -1)
-            if version != self._polled:
-                self._polled = version
-                return
+        await self._news.wait(box)
 
     async def statistics(self, box: str) -> BoxStatistics:
         """Return what is in a box."""
@@ -261,8 +251,7 @@ class SqliteInboxStore:
     def _look(self, on: sqlite3.Connection) -> None:
         """Forget what was counted if another process has written; forget ids that are too old."""
         version = int(on.execute("PRAGMA data_version").fetchone()[0])
-        if version != self._version:
-            self._version = version
+        if self._news.note_version(version):
             self._counts.clear()
         now = self._wall().timestamp()
         if now - self._purged_at >= _PURGE_S:
@@ -308,6 +297,7 @@ class SqliteInboxStore:
 
     def _take(self, on: sqlite3.Connection, box: str, limit: int) -> Taken:
         now = self._wall().timestamp()
+        self._news.note_taken(box)
         after = self._cursors.get(box, 0)
         query = (
             SELECT + " AND state < 4 AND state != 2"
@@ -356,9 +346,6 @@ class SqliteInboxStore:
         )
         self._counts[box] = found
         return found
-
-    def _ring(self, box: str) -> None:
-        self._news.setdefault(box, trio.Event()).set()
 
 
 async def open_inbox_store(

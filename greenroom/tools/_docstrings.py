@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -18,7 +20,7 @@ class Described:
 
     summary: str
     """The first paragraph on one line; empty without a docstring."""
-    entries: dict[str, str]
+    entries: Mapping[str, str]
     """The text of each name under `Args:` or `Attributes:`, on one line."""
 
 
@@ -26,7 +28,13 @@ def describe(documented: object) -> Described:
     """Read the docstring of a function or class; an inherited one does not count."""
     # A class without a docstring would answer with that of its base, and `dict` has a long one.
     own = vars(documented).get("__doc__") if isinstance(documented, type) else getattr(documented, "__doc__", None)
-    text = inspect.cleandoc(own) if isinstance(own, str) else ""
+    return _described(own if isinstance(own, str) else "")
+
+
+@lru_cache(maxsize=1_024)
+def _described(written: str) -> Described:
+    """Read a docstring; once, because every session makes its own tools of the same functions."""
+    text = inspect.cleandoc(written)
     summary = " ".join(text.split("\n\n", 1)[0].split())
     return Described(summary, _entries(text.splitlines()))
 

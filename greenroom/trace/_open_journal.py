@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -18,7 +19,7 @@ from greenroom.core.ports import Disk, Ports
 from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_reader import JOURNAL
-from greenroom.trace._run_folder import make_folder, open_files
+from greenroom.trace._run_folder import OpenedJournal, make_folder, open_files
 from greenroom.trace._run_lock import RunHeld, hold_run
 
 _WAITS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.3)
@@ -96,12 +97,17 @@ async def open_journal(
     _check(durability)
     folder, codec, now = whole_path(folder), codec_of(tuple(catalog)), ports.clock.bind()
     header = _new_header(ports, now, run=run or folder.name, seed=seed, choices=choices, about=about or {})
-    await ports.blocking.run(make_folder, ports.disk, folder)
-    with ExitStack() as held:
-        await _hold(held, lock, folder)
+
+    def open_held() -> OpenedJournal:
+        """Lock the folder, then read what the journal holds. It blocks."""
+        make_folder(ports.disk, folder)
+        held.enter_context(lock(folder))
         if prepare is not None:
-            await ports.blocking.run(prepare, ports.disk, folder / JOURNAL, header)
-        opened = await ports.blocking.run(open_files, ports, folder / JOURNAL, codec, header)
+            prepare(ports.disk, folder / JOURNAL, header)
+        return open_files(ports, folder / JOURNAL, codec, header)
+
+    with ExitStack() as held:
+        opened = await _once_free(partial(ports.blocking.run, open_held))
         own = recorder or Recorder(now, first_seq=opened.last_seq + 1)
         if own.seq != opened.last_seq:
             raise UsageError(f"recorder must continue from the journal's last event {opened.last_seq}, got {own.seq}")
@@ -121,17 +127,16 @@ def _new_header(ports: Ports, now: Callable[[], float], **fields: Any) -> Header
     )
 
 
-async def _hold(held: ExitStack, lock: Callable[[Path], AbstractContextManager[None]], folder: Path) -> None:
-    """Hold the lock of a run; wait a moment if the process that held it has ended and a child of it has not let go yet."""
-    for wait_s in (*_WAITS_S, None):
+async def _once_free(attempt: Callable[[], Awaitable[OpenedJournal]]) -> OpenedJournal:
+    """Open a journal; wait a moment if the process that held it has ended and a child of it has not let go yet."""
+    for wait_s in _WAITS_S:
         try:
-            held.enter_context(lock(folder))
+            return await attempt()
         except RunHeld as error:
-            if wait_s is None or not error.has_ended:
+            if not error.has_ended:
                 raise
-            await trio.sleep(wait_s)
-        else:
-            return
+        await trio.sleep(wait_s)
+    return await attempt()
 
 
 @asynccontextmanager

@@ -78,6 +78,23 @@ def test_appending_goes_on_where_it_ended_and_survives_a_close(disk: Disk, tmp_p
     assert disk.size(path) == 13
 
 
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_a_synced_file_is_closed_and_appended_to_again(tmp_path: Path, *, is_durable: bool) -> None:
+    """A thousand idle sessions have synced files, which need no descriptors."""
+    disk, path = SystemDisk(is_durable=is_durable), tmp_path / "file"
+    disk.append(path, b"one ")
+    opened = os.open(path, os.O_RDONLY)
+    os.close(opened)
+    disk.sync(path)
+    again = os.open(path, os.O_RDONLY)
+    os.close(again)
+    disk.sync(path)  # nothing was appended meanwhile
+    disk.append(path, b"two")
+    disk.close()
+    assert again < opened  # the lowest one that is free
+    assert path.read_bytes() == b"one two"
+
+
 def test_more_files_than_a_process_may_open_are_appended_to_and_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from tests.actors.situations import events, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 
@@ -141,6 +142,41 @@ async def test_steps_below_the_limit_are_nobodys_business(caplog: pytest.LogCapt
             assert watch.statistics().slow == 0
     assert not events(opened, StepBlocked)
     assert not caplog.records
+
+
+async def test_watchdogs_of_one_loop_share_its_clock_readings_and_keep_their_own_limits() -> None:
+    """A hundred open sessions watch one loop: a step costs what it costs for one of them."""
+    readings = 0
+
+    class Counting(Clock):
+        def __call__(self) -> float:
+            nonlocal readings
+            readings += 1
+            return super().__call__()
+
+    clock = Counting()
+    async with runtime() as opened:
+
+        def watching(limit_s: float) -> AbstractContextManager[StepWatch]:
+            return watch_steps(opened, limit_s=limit_s, clock=clock, has_thread=False, is_logged=False)
+
+        with watching(0.5) as patient, watching(0.2) as strict:
+            await trio.lowlevel.checkpoint()
+            before = readings
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            assert readings - before == 2
+            clock.now_s += 0.3
+            with watching(0.1) as late:  # in the middle of a step
+                await trio.lowlevel.checkpoint()
+                clock.now_s += 1
+                await trio.lowlevel.checkpoint()
+            counted = [watch.statistics().slow for watch in (patient, strict, late)]
+
+        before = readings
+        await trio.lowlevel.checkpoint()
+
+    assert counted == [1, 2, 1]
+    assert readings == before
 
 
 async def test_the_thread_sees_a_step_that_is_stuck_and_ends_with_the_block() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking
@@ -50,8 +51,8 @@ def opened(path: Path) -> SqliteInboxStore:
     return SqliteInboxStore(path, blocking=InlineBlocking(), wall=lambda: NOW)
 
 
-def item(key: str) -> StoredItem:
-    return StoredItem(id=key, box="main", text="hello", origin=HUMAN)
+def item(key: str, box: str = "main") -> StoredItem:
+    return StoredItem(id=key, box=box, text="hello", origin=HUMAN)
 
 
 async def test_reading_makes_no_file(tmp_path: Path) -> None:
@@ -120,12 +121,57 @@ async def test_what_another_store_put_is_news_within_a_second(tmp_path: Path, au
     ours, theirs = opened(tmp_path / INBOX), opened(tmp_path / INBOX)
     await ours.put([item("a")])
     await ours.take("main")
-    await ours.wait_news("main")  # the first look
     await theirs.put([item("b")])
     await ours.wait_news("main")
     assert [each.id for each in (await ours.take("main")).items] == ["b"]
     await theirs.aclose()
     await ours.aclose()
+
+
+async def test_one_of_many_that_wait_looks_at_the_file_for_all(tmp_path: Path, autojump_clock: object) -> None:
+    """A hundred idle sessions share a store: they look as often as one of them would."""
+    looks, boxes = 0, [f"box {number}" for number in range(9)]
+    told: list[str] = []
+    begin = SqliteInboxStore._transact
+
+    def counted(store: SqliteInboxStore, batch: Any) -> None:
+        nonlocal looks
+        looks += store is ours
+        begin(store, batch)
+
+    async def follow(box: str) -> None:
+        await ours.wait_news(box)
+        told.append(box)
+
+    ours, theirs = opened(tmp_path / INBOX), opened(tmp_path / INBOX)
+    await ours.put([item("a", box) for box in boxes])
+    for box in boxes:
+        await ours.take(box)
+    with pytest.MonkeyPatch.context() as patched, trio.fail_after(60):
+        patched.setattr(SqliteInboxStore, "_transact", counted)
+        async with trio.open_nursery() as nursery:
+            first = trio.CancelScope()
+            nursery.start_soon(cancellable, first, follow, boxes[0])
+            await trio.testing.wait_all_tasks_blocked()
+            for box in boxes[1:]:
+                nursery.start_soon(follow, box)
+            await trio.sleep(10.5)
+            before, looks = looks, 0
+            first.cancel()  # the one that looked
+            await ours.put([item("b", boxes[1])])
+            await trio.sleep(1.5)
+            assert (before, told) == (10, [boxes[1]])
+            await ours.take(boxes[2])
+            await theirs.put([item("c", boxes[2])])
+            await trio.sleep(1.5)
+    assert sorted(told) == boxes[1:]
+    await theirs.aclose()
+    await ours.aclose()
+
+
+async def cancellable(scope: trio.CancelScope, wait: Callable[[str], Awaitable[None]], box: str) -> None:
+    with scope:
+        await wait(box)
 
 
 def damage(path: Path) -> None:

@@ -168,7 +168,7 @@ DELIVERY: Final = (
         "a put wakes nobody",
         _KIT,
         _SQLITE,
-        "            self._ring(box)\n        return places\n",
+        "            self._news.note_put(box)\n        return places\n",
         "            pass\n        return places\n",
         tests=_KIT_TESTS,
     ),

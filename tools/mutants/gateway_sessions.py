@@ -51,8 +51,8 @@ GATEWAY_SESSIONS: Final = (
         "the variables of profiles reach commands",
         ("A9-e",),
         _SETUP,
-        "(*named, *self.secret_variables, *self.config.secrets.withhold)",
-        "(*named, *self.config.secrets.withhold)",
+        "(*self.config.secret_variables, *self.secret_variables, *self.config.secrets.withhold)",
+        "(*self.config.secret_variables, *self.config.secrets.withhold)",
         tests=_SETUP_TESTS,
     ),
     Mutant(

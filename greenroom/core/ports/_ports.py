@@ -150,16 +150,19 @@ class SystemDisk:
             self._put_back(path, descriptor)
 
     def sync(self, path: Path) -> None:
-        """Flush a file that was appended to, to the device."""
-        if not self._is_durable:
-            return
+        """Flush a file that was appended to, to the device, and close it: one that is not written to again stays closed."""
+        # Popped, because another thread may append, and close open files, meanwhile.
+        descriptor = self._open.pop(path, None)
         with suppress(FileNotFoundError):  # nothing was appended to it
-            # A separate descriptor, because another thread may append, and close open files, meanwhile.
-            descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-            try:  # fdatasync also flushes, and reports failures of, writes through other descriptors
+            if descriptor is None and self._is_durable:
+                descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        if descriptor is None:
+            return
+        try:  # fdatasync also flushes, and reports failures of, writes through other descriptors
+            if self._is_durable:
                 os.fdatasync(descriptor)
-            finally:
-                os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file through a temporary file beside it and a rename."""

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
-import attrs
-
 from greenroom.core import UsageError
 from greenroom.core.network import is_loopback_host
 from greenroom.core.sources import shown
@@ -26,7 +24,7 @@ from greenroom.gateway.config._channels import AccountConfig, IrcAccount, Matrix
 from greenroom.gateway.config._clock_and_limits import CronJob
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._files import Place
-from greenroom.gateway.config._keys import key_of
+from greenroom.gateway.config._placed_secrets import placed_secrets
 from greenroom.gateway.config._problems import Severity
 from greenroom.gateway.config._values import Secret
 from greenroom.inbox import read_cron, read_time, read_zone
@@ -347,22 +345,6 @@ def _secrets(config: GatewayConfig, folder: Path, environ: Mapping[str, str]) ->
         what = missing_secret(secret, folder=folder, environ=environ)
         if what:
             yield place, what, _PROBLEM
-
-
-def placed_secrets(value: Any, place: Place = ()) -> Iterator[tuple[Place, Secret]]:
-    """Yield all secrets of a configuration, each with its path."""
-    match value:
-        case Secret():
-            yield place, value
-        case tuple():
-            for at, each in enumerate(value):
-                yield from placed_secrets(each, (*place, at))
-        case Mapping():
-            for name, each in value.items():
-                yield from placed_secrets(each, (*place, name))
-        case _ if attrs.has(type(value)):
-            for field in attrs.fields(type(value)):
-                yield from placed_secrets(getattr(value, field.name), (*place, key_of(field.name)))
 
 
 def missing_secret(secret: Secret, *, folder: Path, environ: Mapping[str, str]) -> str:

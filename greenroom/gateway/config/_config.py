@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import final
 
 import attrs
@@ -9,6 +10,7 @@ import attrs
 from greenroom.gateway.config._agents import AgentsConfig
 from greenroom.gateway.config._channels import ChannelsConfig
 from greenroom.gateway.config._clock_and_limits import CommandsConfig, CronConfig, LimitsConfig, SecretsConfig
+from greenroom.gateway.config._placed_secrets import placed_secrets
 from greenroom.gateway.config._sections import (
     Binding,
     DoorConfig,
@@ -51,3 +53,9 @@ class GatewayConfig:
     """Turns that the end of the process cut."""
     limits: LimitsConfig = LimitsConfig()  # noqa: RUF009  frozen
     """Upper limits."""
+
+    @cached_property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The variables that hold secrets, each once; looked for once, as the values do not change."""
+        secrets = (secret for _, secret in placed_secrets(self) if secret.kind == "env")
+        return tuple(dict.fromkeys(secret.reference[0] for secret in secrets))

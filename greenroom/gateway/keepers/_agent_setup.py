@@ -17,7 +17,6 @@ import attrs
 from greenroom.agents import AgentDefinition
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import AgentConfig, DefaultAgent, ToolRules
-from greenroom.gateway.config._checks import placed_secrets
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._values import ModelSetting
 from greenroom.gateway.keepers._session_models import effort_for, model_settings
@@ -192,8 +191,8 @@ class AgentSetup:
     @property
     def withheld(self) -> tuple[str, ...]:
         """The variables that no program of its sessions gets: those that references to secrets and `secrets.withhold` name."""
-        named = (secret.reference[0] for _, secret in placed_secrets(self.config) if secret.kind == "env")
-        return tuple(dict.fromkeys((*named, *self.secret_variables, *self.config.secrets.withhold)))
+        named = (*self.config.secret_variables, *self.secret_variables, *self.config.secrets.withhold)
+        return tuple(dict.fromkeys(named))
 
     def sandbox(self) -> dict[str, Any]:
         """Return the sandbox of its sessions' commands, with the keys of the shell tool: no home, no state folder, no other workspace."""

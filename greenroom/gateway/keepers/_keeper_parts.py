@@ -21,6 +21,7 @@ from greenroom.gateway.keepers._agent_setup import (
     make_workspace,
     other_workspaces,
     sessions_folder,
+    workspace_of,
 )
 from greenroom.gateway.keepers._box_items import MODE
 from greenroom.gateway.keepers._context_files import read_prompt
@@ -86,19 +87,25 @@ async def open_order(
         find_turn: Returns the number of the turn that runs.
     """
     row, config = parts.record.registry.sessions[str(key)], parts.config()
-    named = partial(credential_variables, config, key.agent, state_folder=parts.state_folder, base=parts.base)
+    agent = agent_of(config, key.agent)
+    workspace = workspace_of(config, agent, key.agent, parts.base)
+
+    def read() -> tuple[tuple[str, ...], str]:
+        places = {"state_folder": parts.state_folder, "base": parts.base}
+        named = credential_variables(config, key.agent, **places)
+        if not agent.workspace:
+            make_workspace(workspace)
+        return named, read_prompt(workspace, key, row)
+
+    variables, prompt = await parts.ports.blocking.run(read)
     setup = AgentSetup(
         config=config,
-        agent=agent_of(config, key.agent),
+        agent=agent,
         row=row,
         key=key,
         unreadable=(parts.state_folder, *other_workspaces(config, key.agent, parts.base)),
-        secret_variables=await parts.ports.blocking.run(named),
+        secret_variables=variables,
     )
-    workspace = setup.workspace(parts.base)
-    if not setup.agent.workspace:
-        await parts.ports.blocking.run(make_workspace, workspace)
-    prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
     uses = TurnUses(
         find_wish=find_wish,
         open_model=lambda reference: parts.ports.blocking.run(parts.open_model, key.agent, reference),

@@ -219,10 +219,14 @@ def _has_conversation(folder: Path) -> bool:
 @asynccontextmanager
 async def open_kept(order: OpenOrder) -> AsyncIterator[KeptSession]:
     """Open the session of an order, with its conversation if it has one."""
+
+    def prepare() -> tuple[bool, Model]:
+        return _has_conversation(folder), order.model()
+
     folder = order.runs / order.session_id
-    has_any = await order.ports.blocking.run(_has_conversation, folder)
+    has_any, model = await order.ports.blocking.run(prepare)
     async with open_session(
-        model=await order.ports.blocking.run(order.model),
+        model=model,
         cwd=order.workspace,
         runs=order.runs,
         main=order.main,

@@ -107,6 +107,7 @@ def may_call(offered: OfferedTools, name: str) -> bool:
     return name in offered.names
 
 
+@lru_cache(maxsize=4_096)
 def fits(pattern: str, name: str) -> bool:
     """True if a pattern means a tool: a name, an alias, a group, or a text with `*`; case does not count."""
     return any(one.fullmatch(name.lower()) for one in _compiled(pattern.strip().lower()))

@@ -15,9 +15,9 @@ import attrs
 import trio
 
 from greenroom.core.ports import Ports
-from greenroom.gateway.config._checks import placed_secrets
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._effective import effective_values
+from greenroom.gateway.config._placed_secrets import placed_secrets
 from greenroom.gateway.config._problems import Problem, Severity
 from greenroom.gateway.config._reader import ConfigReading, read_config
 

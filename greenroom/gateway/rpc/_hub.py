@@ -60,8 +60,9 @@ class Subscriptions:
         sessions = self._of.get(published.event)
         if not sessions:
             return False
-        levels = [sessions[key] for key in ("", published.session) if key in sessions]
-        return any(levels) if published.delta_of else bool(levels)
+        if published.delta_of:
+            return sessions.get("", False) or sessions.get(published.session, False)
+        return "" in sessions or published.session in sessions
 
     def to_json(self) -> dict[str, Any]:
         """Return them as an answer: the events, each with its sessions, or `null` for any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from greenroom.agents.events import AgentDefined, ModelEnded, ModelRetried
@@ -60,7 +60,8 @@ def read_spent(run_folder: Path, pricing: Pricing, *, since_s: float = 0.0) -> S
     began_s = _began_s(run_folder / JOURNAL) if since_s else 0.0
     kinds = (AgentDefined.kind, ModelEnded.kind, ModelRetried.kind)
     models: dict[str, str] = {}
-    spent = Spent()
+    price_of = cache(pricing.price_of)
+    usage, usd, calls, unpriced = Usage(), Decimal(0), 0, 0
     for values in objects_of(run_folder / JOURNAL, *(f'"{kind}"'.encode() for kind in kinds)):
         actor = str(values.get("actor"))
         match values.get("ev"):
@@ -69,19 +70,20 @@ def read_spent(run_folder: Path, pricing: Pricing, *, since_s: float = 0.0) -> S
             case _ if since_s and began_s + float(values.get("t") or 0) < since_s:
                 pass
             case ModelRetried.kind:
-                spent += Spent(calls=1)
+                calls += 1
             case ModelEnded.kind if str(values.get("error")).startswith(BudgetExceeded.__name__):
                 pass  # the request was never sent
             case ModelEnded.kind:
-                usage = Usage(
+                used = Usage(
                     input_tokens=_count(values.get("input_tokens")),
                     output_tokens=_count(values.get("output_tokens")),
                     cache_creation_input_tokens=_count(values.get("cache_creation_input_tokens")),
                     cache_read_input_tokens=_count(values.get("cache_read_input_tokens")),
                 )
-                usd = pricing.cost(models.get(actor, ""), usage)
-                spent += Spent(usage=usage, usd=usd or Decimal(0), calls=1, unpriced_calls=int(usd is None))
-    return spent
+                price = price_of(models.get(actor, ""))
+                usage, calls, unpriced = usage + used, calls + 1, unpriced + (price is None)
+                usd += Decimal(0) if price is None else price.cost(used)
+    return Spent(usage=usage, usd=usd, calls=calls, unpriced_calls=unpriced)
 
 
 def _began_s(journal: Path) -> float:

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
 
 import attrs
 
 from greenroom.agents.compaction import compaction_from_environment
-from greenroom.agents.definitions import DefinitionSource, builtin_definitions
+from greenroom.agents.definitions import DefinitionSource
 from greenroom.agents.subagents import delegation_from_environment, moves_calls
-from greenroom.containment import GitCalls
 from greenroom.core.ports import Ports
-from greenroom.core.sources import Diagnostic, Kind, Places
+from greenroom.core.sources import Diagnostic, Kind
 from greenroom.session.assembly._main_definition import chosen_main
 from greenroom.session.assembly._run_place import find_place
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_spec import SessionSpec
-from greenroom.session.assembly._source_places import describes_place, find_session_servers, places_of
+from greenroom.session.assembly._source_places import look_around, read_given_settings
 from greenroom.session.equipment._coordinator_mode import in_mode, with_its_tools, with_worker
-from greenroom.session.equipment._environment_text import git_status
 from greenroom.session.record._worktree_record import check_worktree
 from greenroom.session.settings._session_environment import limits_from_environment
 from greenroom.session.settings._session_plugins import take_in_plugins
 from greenroom.session.settings._session_policy import make_policy
-from greenroom.session.settings._session_settings import Settings, load_settings
-from greenroom.session.settings._settings_files import read_sources, settings_stamps
+from greenroom.session.settings._settings_files import read_sources
 from greenroom.teams import teams_from_environment
 
 
@@ -40,9 +35,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     """
     place = await find_place(spec, ports)
     cwd, wanted, run = spec.cwd, read_sources(spec.sources), ports.blocking.run
-    bare = await run(partial(places_of, cwd, wanted, spec.added, has_plugins=spec.has_plugins))
-    stamps = await run(settings_stamps, bare, wanted)
-    settings = await run(load_settings, bare, wanted, given=spec.given, is_trusted=spec.is_trusted)
+    bare, stamps, settings = await run(read_given_settings, spec, wanted)
     places, plugins = await take_in_plugins(bare, settings, spec.plugins, ports)
     variables = settings.env
     environ = ChainMap(variables, dict(os.environ))
@@ -53,13 +46,15 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     delegation = as_managed("delegation", delegation_from_environment(environ, settings.scalars.delegation))
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     limits = limits_from_environment(environ)
-    builtins = with_worker(await run(builtin_definitions, environ, is_headless=not delegation.interactive), delegation)
+    around = await run(look_around, cwd, places, wanted, settings, environ)
+    builtins = with_worker(around.builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=spec.agents, builtins=builtins)
     found = await definitions.refresh()
     tools = limits.put_into(with_its_tools(settings.scalars.schedules.offered(spec.tools), delegation))
-    home = places.user if places is not None else await run(Path.home)
-    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=spec.permission_mode)
-    servers, mcp, more = await run(find_session_servers, cwd, places, wanted, settings, environ)
+    policy, problems = make_policy(
+        settings, tuple(tools.values()), cwd=cwd, home=around.home, mode=spec.permission_mode
+    )
+    servers, mcp, more = around.servers
     mcp = mcp if moves_calls(environ, delegation) else attrs.evolve(mcp, background_after_s=0.0)
     unread = {problem.source for problem in settings.diagnostics if problem.kind is Kind.BROKEN}
     more = [problem for problem in more if problem.source not in unread]  # a file that cannot be read is reported once
@@ -81,7 +76,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
         environ=environ,
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
         limits=limits,
-        git=await run(_standing, cwd, places, environ, settings),
+        git=around.git,
         plugins=plugins,
         servers=servers,
         mcp=mcp,
@@ -89,8 +84,3 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     )
     await check_worktree(plan, ports)
     return plan
-
-
-def _standing(cwd: Path, places: Places | None, environ: Mapping[str, str], settings: Settings) -> str:
-    """Return the state of the repository, in words; empty if agents are not told. It blocks."""
-    return git_status(cwd, GitCalls(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""

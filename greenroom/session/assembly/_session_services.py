@@ -132,7 +132,11 @@ async def open_services(
             elicitations=elicitations,
             title=Title(plan.run.beginning.title, recorder, main),
             checkpoints=await open_checkpoints(
-                folder, journal.write_before, ports, is_on=scalars.fileCheckpointingEnabled
+                folder,
+                journal.write_before,
+                ports,
+                is_on=scalars.fileCheckpointingEnabled,
+                is_new=not journal.was_reopened,
             ),
             scratchpad=await make_scratchpad(plan, folder, ports),
         )

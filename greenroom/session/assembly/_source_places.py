@@ -1,4 +1,4 @@
-"""The folders that a session reads before it begins, and the MCP servers that they name.
+"""The folders and files that a session reads before it begins, and what is around it on the machine.
 
 Rule 1: without sources nothing is looked for. Rule 2: where only an administrator's folder is a source, what lies in the project
 and with the user is not looked at, and the agents are told nothing of the place. Everything here blocks: call it through `Blocking`.
@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import final
 
 import attrs
 
+from greenroom.agents import AgentDefinition
+from greenroom.agents.definitions import builtin_definitions
+from greenroom.containment import GitCalls
 from greenroom.core.sources import Diagnostic, Places, Scope, find_places
 from greenroom.mcp import FoundServers, McpSettings, ServerScope, find_servers, with_environment
-from greenroom.session.settings._session_settings import Settings
-from greenroom.session.settings._settings_files import SettingSource
+from greenroom.session.assembly._session_spec import SessionSpec
+from greenroom.session.equipment._environment_text import git_status
+from greenroom.session.settings._session_settings import Settings, load_settings
+from greenroom.session.settings._settings_files import SettingSource, Stamps, settings_stamps
 
 _DISCOVERED = frozenset((Scope.PROJECT, Scope.USER))
 
@@ -90,3 +96,40 @@ def _is_read(scope: ServerScope, sources: frozenset[SettingSource]) -> bool:
             return SettingSource.USER in sources
         case _:
             return True
+
+
+def read_given_settings(spec: SessionSpec, sources: frozenset[SettingSource]) -> tuple[Places | None, Stamps, Settings]:
+    """Return where the files of a session lie, the states of its settings files, and what they say. It blocks."""
+    places = places_of(spec.cwd, sources, spec.added, has_plugins=spec.has_plugins)
+    stamps = settings_stamps(places, sources)
+    return places, stamps, load_settings(places, sources, given=spec.given, is_trusted=spec.is_trusted)
+
+
+@final
+@attrs.frozen
+class Surroundings:
+    """The machine and the project around a session."""
+
+    builtins: tuple[AgentDefinition, ...]
+    """The built-in definitions, with what lies where."""
+    home: Path
+    servers: tuple[FoundServers, McpSettings, list[Diagnostic]]
+    git: str
+    """The state of the repository, in words; empty if agents are not told."""
+
+
+def look_around(
+    cwd: Path,
+    places: Places | None,
+    sources: frozenset[SettingSource],
+    settings: Settings,
+    environ: Mapping[str, str],
+) -> Surroundings:
+    """Return what is around a session. It blocks."""
+    calls = GitCalls(environ=environ, is_trusted=settings.is_trusted)
+    return Surroundings(
+        builtins=builtin_definitions(environ, is_headless=not settings.scalars.delegation.interactive),
+        home=Path.home() if places is None else places.user,
+        servers=find_session_servers(cwd, places, sources, settings, environ),
+        git=git_status(cwd, calls) if describes_place(places) else "",
+    )

@@ -9,7 +9,8 @@ reason to lose what this process was told: it stays in memory, and who waits for
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Iterable
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, final
@@ -29,6 +30,7 @@ from greenroom.inbox import (
     InboxWithdrawn,
     OriginKind,
     StoredItem,
+    Taken,
     attributes_of,
     peer,
 )
@@ -48,6 +50,9 @@ MODE: Final = "permission_mode"
 """The key of a route that names the permission mode which the turn of the item must not exceed."""
 ATTRIBUTES: Final = "attributes"
 """The key of a route that has the attributes of a channel's message."""
+MAX_MARKS: Final = 8
+"""Maximum number of items whose ids are searched for in long files; of more, all lines about items are read."""
+_PLAIN: Final = re.compile(r"[\w.:-]+", re.ASCII)
 _ENDS: Final = frozenset({InboxTaken.kind, InboxWithdrawn.kind, InboxExpired.kind})
 
 
@@ -311,9 +316,11 @@ class StoredInbox:
             JournalError: The store cannot be read.
         """
         await self.store.reopen(self.box)
-        if not (await self.store.statistics(self.box)).waiting:
-            return await self._take(None)
-        return await self._take(await self._ports.blocking.run(read_known, run_folder))
+        taken = await self.store.take(self.box)
+        if not taken.items:
+            return self._receive(taken, None)
+        ids = [item.id for item in taken.items]
+        return self._receive(taken, await self._ports.blocking.run(read_known, run_folder, ids))
 
     async def read_news(self) -> list[InboxItem]:
         """Return what others have put since the last call.
@@ -321,10 +328,9 @@ class StoredInbox:
         Raises:
             JournalError: The store cannot be read.
         """
-        return await self._take(None)
+        return self._receive(await self.store.take(self.box), None)
 
-    async def _take(self, known: KnownItems | None) -> list[InboxItem]:
-        taken = await self.store.take(self.box)
+    def _receive(self, taken: Taken, known: KnownItems | None) -> list[InboxItem]:
         items = []
         for item in taken.items:
             if item.id in self._seen:
@@ -393,10 +399,12 @@ def _not_the_users(item: StoredItem) -> StoredItem:
     return attrs.evolve(item, origin=peer(ANOTHER_PROCESS), is_command=False)
 
 
-def read_known(run_folder: Path) -> KnownItems:
-    """Return what the journal and the transcript of a run tell of items. It looks at the disk."""
+def read_known(run_folder: Path, ids: Sequence[str]) -> KnownItems:
+    """Return what the journal and the transcript of a run tell of these items, and maybe of others. It looks at the disk."""
     ended, accepted, users = set(), set(), set()
-    for values in objects_of(run_folder / JOURNAL, b'"inbox.'):
+    is_plain = len(ids) <= MAX_MARKS and all(map(_PLAIN.fullmatch, ids))  # JSON has other texts with escapes
+    marks = [f'"{item}"'.encode() for item in ids] if is_plain else []
+    for values in objects_of(run_folder / JOURNAL, *(marks or [b'"inbox.'])):
         item = str(values.get("item"))
         if values.get("ev") in _ENDS:
             ended.add(item)
@@ -404,5 +412,5 @@ def read_known(run_folder: Path) -> KnownItems:
             accepted.add(item)
             if values.get("origin") == OriginKind.HUMAN.value:
                 users.add(item)
-    read = frozenset(count_items(run_folder))
+    read = frozenset(count_items(run_folder, *marks))
     return KnownItems(ended=frozenset(ended), accepted=frozenset(accepted), read=read, users=frozenset(users))

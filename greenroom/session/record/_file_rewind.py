@@ -19,7 +19,7 @@ from greenroom.trace import open_journal
 
 
 async def open_checkpoints(
-    run_folder: Path, write: Callable[[Path, bytes], None], ports: Ports, *, is_on: bool | None
+    run_folder: Path, write: Callable[[Path, bytes], None], ports: Ports, *, is_on: bool | None, is_new: bool = False
 ) -> FileCheckpoints | None:
     """Return the checkpoints of a run; None where it keeps none.
 
@@ -28,12 +28,13 @@ async def open_checkpoints(
         write: Takes lines for the end of a file of the run folder.
         ports: Disk and threads.
         is_on: Whether it is to keep some; None: if it has some.
+        is_new: True if the run has just begun, so that it has none.
 
     Raises:
         JournalError: Those that there are cannot be read.
     """
     folder, run = run_folder / FILES, ports.blocking.run
-    if is_on is False or (is_on is None and not await run(folder.is_dir)):
+    if is_on is False or (is_on is None and (is_new or not await run(folder.is_dir))):
         return None
     try:
         return await run(partial(FileCheckpoints, folder, disk=ports.disk, write=write))

@@ -12,10 +12,16 @@ from greenroom.store import INBOX, stored_ids
 from greenroom.trace import CHECKS, Check, Entry, Fold, InboxRecord, Violation, check_inbox, check_journal, has_ended
 
 
-def count_items(run_folder: Path) -> Mapping[str, int]:
-    """Return for each id in the transcript of the main agent the number of lines that name it."""
+def count_items(run_folder: Path, *marks: bytes) -> Mapping[str, int]:
+    """Return for each id in the transcript of the main agent the number of lines that name it.
+
+    Args:
+        run_folder: The run.
+        marks: Only lines that hold one of these are looked at, if there are any.
+    """
     lines: dict[str, set[str]] = {}
-    for values in objects_of(run_folder / TRANSCRIPTS / MAIN_FILE, b'"type":"user"', f'"{ITEMS}":'.encode()):
+    of_items = (b'"type":"user"', f'"{ITEMS}":'.encode())
+    for values in objects_of(run_folder / TRANSCRIPTS / MAIN_FILE, *(marks or of_items)):
         uuid, items = str(values.get("uuid")), values.get(ITEMS)
         for item in {uuid, *map(str, items if isinstance(items, list) else ())}:
             lines.setdefault(item, set()).add(uuid)

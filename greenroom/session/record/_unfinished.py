@@ -77,7 +77,7 @@ async def _count_messages(folder: Path, ports: Ports) -> int:
             taken = await store.take(MAIN_BOX)
         finally:
             await store.aclose()  # noqa: ASYNC102 - shielded inside, one call of the disk
-        known = await run(read_known, folder)
+        known = await run(read_known, folder, [item.id for item in taken.items])
         return sum(item.id not in known.ended and item.id not in known.read for item in taken.items)
     finally:
         await run(_removal(place))  # noqa: ASYNC102 - a call of the disk, which is never abandoned
