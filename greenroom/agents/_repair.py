@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from operator import is_
+from operator import attrgetter, is_
 from typing import Final, final
 
 import attrs
@@ -17,6 +17,8 @@ import attrs
 from greenroom.agents._blocks import LOST_RESULT, ROLES, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
+_ID: Final = attrgetter("id")
+_CALL_OF: Final = attrgetter("tool_use_id")
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
 
 
@@ -52,7 +54,7 @@ class SoundnessCheck:
         self._admitted: list[ToolUseBlock] = []
         """Calls that were admitted since the last check."""
         self._said: tuple[Block, ...] = ()
-        """The content that all of them stand in, if it has no fault; empty otherwise, and after each check."""
+        """The content in which all of them stand, if it has no fault; empty otherwise, and where there are none."""
 
     def admit(self, content: tuple[Block, ...]) -> tuple[Block, ...]:
         """Return what the model said as it can stand in the conversation: each call has an id that no other one has or had."""
@@ -68,19 +70,12 @@ class SoundnessCheck:
                 admitted.append(block)
             elif _fault_of_words(block) or (isinstance(block, ThinkingBlock) and block is content[-1]):
                 is_simple = False
-        self._said = content if is_simple else ()
+        self._said = content if is_simple and admitted else ()
         return content
 
     def is_sound(self, messages: tuple[Message, ...]) -> bool:
         """True if a provider takes a conversation as it is."""
-        sound, taken = self._sound, self._taken
-        is_sound = self._is_one_round(messages)
-        if not is_sound and sound and messages[: len(sound)] == sound:
-            is_sound = not _faults_from(len(sound), messages, taken, self._admitted)
-        if not is_sound:  # perhaps only because an id was taken in messages that are lost
-            found = set[str]()
-            is_sound = not _faults_from(0, messages, found, [])
-            taken |= found
+        is_sound = self._is_one_round(messages) or self._is_sound_as_read(messages)
         self._sound, self._said = messages if is_sound else (), ()
         self._admitted.clear()
         return is_sound
@@ -90,18 +85,26 @@ class SoundnessCheck:
 
         So it is before nearly every request, and seen at a third of the price of reading the blocks.
         """
-        sound, said, calls = self._sound, self._said, self._admitted
+        sound, said = self._sound, self._said
         if not said or len(messages) != len(sound) + 2 or not len(sound) % 2 or messages[-3] is not sound[-1]:
             return False
         answer, reply = messages[-2:]
         if answer.content is not said or answer.role != "assistant" or reply.role != "user":
             return False
-        if not calls or len(reply.content) != len(calls):
+        try:
+            return [*map(_CALL_OF, reply.content)] == [*map(_ID, self._admitted)]
+        except AttributeError:  # a block that is not a result
             return False
-        for call, block in zip(calls, reply.content, strict=True):
-            if not isinstance(block, ToolResultBlock) or block.tool_use_id != call.id:
-                return False
-        return True
+
+    def _is_sound_as_read(self, messages: tuple[Message, ...]) -> bool:
+        sound, taken = self._sound, self._taken
+        has_grown = bool(sound) and messages[: len(sound)] == sound
+        if has_grown and not _faults_from(len(sound), messages, taken, self._admitted):
+            return True
+        found = set[str]()  # the ids of messages that are lost do not count
+        is_sound = not _faults_from(0, messages, found, [])
+        taken |= found
+        return is_sound
 
 
 def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitted: list[ToolUseBlock]) -> list[str]:
