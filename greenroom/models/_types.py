@@ -238,8 +238,10 @@ class ModelRequest:
 
     def with_messages(self, messages: tuple[Message, ...]) -> ModelRequest:
         """Return the same request with other messages; made once per round, in a fifth of the time of `attrs.evolve`."""
-        made = object.__new__(ModelRequest)
-        made.__dict__.update(self.__dict__, messages=messages)
+        made: ModelRequest = object.__new__(ModelRequest)
+        values = self.__dict__.copy()
+        values["messages"] = messages
+        object.__setattr__(made, "__dict__", values)  # faster than to fill the one that it has
         return made
 
 
