@@ -25,12 +25,11 @@ from greenroom.agents.definitions import (
     load_definitions,
     read_files,
 )
-from greenroom.cli._page import Page, counted
 from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import MANIFEST, Diagnostic, Kind, Places, find_places
 from greenroom.core.texts import LISTING_CHARACTERS
 from greenroom.session import SettingSource, find_session_plugins, load_settings
-from greenroom.terminal import complain, print_table, printable, typed
+from greenroom.terminal import Page, complain, counted, print_table, printable, typed
 
 if TYPE_CHECKING:
     from rich.table import Table

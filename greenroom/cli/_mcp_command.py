@@ -23,7 +23,6 @@ import attrs
 import trio
 from cyclopts import Parameter
 
-from greenroom.cli._page import Page, counted
 from greenroom.containment import ChildKind, child_environment
 from greenroom.core import GreenroomError
 from greenroom.core.ports import Ports
@@ -50,7 +49,7 @@ from greenroom.mcp import (
 )
 from greenroom.session import Settings, SettingSource, find_session_plugins, load_settings, make_data_folders
 from greenroom.supervisor import open_runtime
-from greenroom.terminal import Ladder, climbing, complain, note, print_table, printable
+from greenroom.terminal import Ladder, Page, climbing, complain, counted, note, print_table, printable
 from greenroom.tools import SystemProcesses, open_processes
 
 if TYPE_CHECKING:

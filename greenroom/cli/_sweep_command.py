@@ -12,13 +12,12 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.cli._page import Page, counted
 from greenroom.core import UsageError
 from greenroom.core.ports import SystemClock
 from greenroom.core.sources import Diagnostic, Kind, find_places
 from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, RetentionVerdict
-from greenroom.terminal import note, typed
+from greenroom.terminal import Page, counted, note, typed
 from greenroom.trace import runs_folder
 from greenroom.worktrees import Fate, NoRepository, Release, WorktreeError, Worktrees, WorktreeSettings
 

@@ -19,6 +19,7 @@ from greenroom.terminal._output import (
     typed,
     without_class,
 )
+from greenroom.terminal._page import Page, counted, first_of, seconds, tally
 from greenroom.terminal._signal_ladder import EXIT_CODES, Ladder, climbing
 
 __all__ = [
@@ -29,11 +30,14 @@ __all__ = [
     "Ladder",
     "LogNotes",
     "Narrator",
+    "Page",
     "Press",
     "climbing",
     "complain",
+    "counted",
     "drop_output",
     "explained",
+    "first_of",
     "flush_output",
     "for_reader",
     "is_terminal",
@@ -44,7 +48,9 @@ __all__ = [
     "print_table",
     "printable",
     "program",
+    "seconds",
     "short_name",
+    "tally",
     "typed",
     "without_class",
 ]

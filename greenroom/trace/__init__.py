@@ -12,7 +12,7 @@ from greenroom.trace._checks import (
     unchecked,
 )
 from greenroom.trace._checks_inbox import InboxRecord
-from greenroom.trace._codec import Codec, Header, as_json
+from greenroom.trace._codec import Codec, Header
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
 from greenroom.trace._export_chrome import chrome_trace
@@ -49,7 +49,6 @@ __all__ = [
     "UnknownEvent",
     "Violation",
     "World",
-    "as_json",
     "begin_anew",
     "check_inbox",
     "check_journal",

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache, partial
-from pathlib import PurePath
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
 
 from greenroom.core import CLASS, Event, InternalError, Record, field_names
+from greenroom.core.texts import as_json, json_default, safe_repr
 from greenroom.trace._entries import Entry, UnknownEvent
 
 VERSION: Final = 1
@@ -31,11 +31,8 @@ _PLACES: Final = frozenset({"seq", "t", "ev"})
 _BASE: Final = ("actor", "inc", "parent")
 _OWN: Final = 6
 """Position in a record of the first field that is not one of all events."""
-_INT64: Final = 2**63
 LONGEST_S: Final = 2.0**53 / 1e6
 """A time beyond this, 285 years, cannot be stored in microseconds: it is damage."""
-_DEEPEST: Final = 100
-"""Deeper nesting is written as text; orjson gives up at 254 levels."""
 
 
 class _Never:
@@ -138,8 +135,8 @@ class Codec:
 
     def _encode_unreadable(self, record: Record, base_t: float, error: Exception) -> bytes:
         line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
-        line["record"] = [_shown(value) for value in record[2:]]
-        return as_json(_written_out(line), self._option)
+        line["record"] = [safe_repr(value) for value in record[2:]]
+        return as_json(line, self._option)
 
     def _encode(self, base_t: float, record: Record) -> bytes:
         try:
@@ -163,7 +160,7 @@ class Codec:
                 if isinstance(value, float) and not math.isfinite(value):
                     line[name] = str(value)  # JSON has no infinity; float() reads this back
             try:
-                return self._dumps(line, _plain, self._option)
+                return self._dumps(line, json_default, self._option)
             except TypeError:
                 return as_json(line, self._option)
         except Exception as error:  # noqa: BLE001 - the event has its number, so it needs a line
@@ -264,63 +261,3 @@ def _empty(field: attrs.Attribute[Any], hint: Any) -> Any:
 
 def _is_float(hint: Any) -> bool:
     return hint is float or (get_origin(hint) in {Union, types.UnionType} and float in get_args(hint))
-
-
-def as_json(value: Any, option: int | None = None) -> bytes:
-    """Return a value as JSON, with text in place of values that JSON cannot represent. It never fails.
-
-    Args:
-        value: Any value.
-        option: Options of orjson.
-    """
-    import orjson
-
-    try:
-        return orjson.dumps(value, _plain, option)
-    except TypeError:
-        return orjson.dumps(_written_out(value), option=option)
-
-
-def _plain(value: Any) -> Any:
-    """Convert a value for which JSON has no type."""
-    if attrs.has(type(value)):
-        return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
-    if isinstance(value, AbstractSet):
-        return sorted(value, key=repr)
-    if isinstance(value, PurePath):
-        return str(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    return repr(value)
-
-
-def _written_out(value: Any, levels: int = _DEEPEST) -> Any:
-    """Return the value with everything that JSON cannot represent replaced by text.
-
-    That is lone surrogates, numbers above 64 bits, and overly deep nesting.
-    """
-    if isinstance(value, str):
-        return _as_utf8(value)
-    if value is None or isinstance(value, bool | float):
-        return value
-    if isinstance(value, int):
-        return int(value) if -_INT64 <= value < _INT64 else str(value)
-    if not levels:
-        return _as_utf8(_shown(value))
-    if isinstance(value, Mapping):
-        return {_as_utf8(str(key)): _written_out(item, levels - 1) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_written_out(item, levels - 1) for item in value]
-    return _written_out(_plain(value), levels - 1)
-
-
-def _shown(value: Any) -> str:
-    """Return the `repr` of a value, or its type if `repr` fails: it may be too deep, or raise anything."""
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - a foreign object's own code
-        return f"<{type(value).__name__}>"
-
-
-def _as_utf8(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()

@@ -36,7 +36,7 @@ FLOORS: Final = (
     {"teams"},
     {"session"},
     {"gateway"},
-    {"headless", "swarm", "web"},
+    {"headless", "replay", "swarm", "web"},
     {"cli", "testing"},
     {"__main__"},
 )

@@ -17,8 +17,8 @@ import orjson
 import pytest
 
 from greenroom.cli._replay_command import replay_command
-from greenroom.cli._replay_export import Format
 from greenroom.core import Cause, Event, GreenroomError, field_values
+from greenroom.replay import ExportFormat
 from greenroom.session import EVENTS
 from greenroom.trace import JOURNAL, RECENT, Codec, Header
 
@@ -29,8 +29,8 @@ VIEWS: Final[tuple[dict[str, Any], ...]] = (
     {"recent": True},
     {"at": 3, "json": True},
     {"diff": "other"},
-    {"export": Format.CHROME},
-    {"export": Format.OTLP},
+    {"export": ExportFormat.CHROME},
+    {"export": ExportFormat.OTLP},
 )
 NESTED: Final[Any] = orjson.loads("[" * 300 + "]" * 300)
 NUMBERS: Final = (1e15, 9e9, -1e300, 1e300, -(2**63), 10**30, -1)
@@ -141,7 +141,7 @@ def test_absurd_times_are_exported_as_times_that_others_read(runs: Path) -> None
 
     for content in journals(lines):
         (runs / "run" / JOURNAL).write_bytes(content)
-        for wanted in Format:
+        for wanted in ExportFormat:
             replay_command("run", runs=runs, export=wanted, output=runs / f"{wanted.value}.json")
 
         for event in orjson.loads((runs / "chrome.json").read_bytes())["traceEvents"]:
@@ -156,7 +156,7 @@ def test_absurd_headers_are_shown_or_refused_in_one_line(runs: Path) -> None:
     head, body = orjson.loads(CODEC.encode_header(HEADER)), json.dumps(line_of(EVENTS[0])).encode()
     for field, value in ((field.name, value) for field in attrs.fields(Header) for value in ABSURD):
         (runs / "run" / JOURNAL).write_bytes(json.dumps({**head, field: value}).encode() + b"\n" + body + b"\n")
-        for wanted in (None, *Format):
+        for wanted in (None, *ExportFormat):
             assert "\n" not in refused(runs=runs, export=wanted, output=wanted and runs / "out.json")
 
 
@@ -168,5 +168,5 @@ def test_events_of_no_known_class_are_exported_as_they_are(runs: Path) -> None:
     more = [{"seq": 1, "t": 0.0, "ev": kind, "actor": "x", "inc": 1} for kind in ("message.odd", "actor.odd", "x.new")]
     for content in journals([*known, *odd, *more]):
         (runs / "run" / JOURNAL).write_bytes(content)
-        for wanted in Format:
+        for wanted in ExportFormat:
             assert replay_command("run", runs=runs, export=wanted, output=runs / "out.json") == 0

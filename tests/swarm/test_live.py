@@ -166,7 +166,7 @@ def test_a_whole_swarm_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown.startswith("greenroom swarm: model playbook (rule-based: fixed rules, no language model)\n")
     assert "├─ mate-1" in shown
     assert "completed #1: Read" in shown
-    assert "lead: The report is written." in shown
+    assert "lead: All findings are here; I write the report." in shown
     assert "Done: 5 of 5 items by 4 mates" in shown
     assert shown.rstrip().split("\n")[-2].startswith("Report: ")
 

@@ -86,7 +86,6 @@ def test_lines_tell_each_transition_in_the_same_form(repo: Path, tmp_path: Path)
         ("board", "item.created"),
         ("board", "item.claimed"),
         ("mate-1", "tool.begin"),
-        ("mate-1", "mail.sent"),
         ("board", "item.completed"),
         ("lead", "agent.spoke"),
         ("mate-1", "actor.end"),
@@ -172,7 +171,7 @@ def test_names_that_the_terminal_cannot_show_are_no_mistake(repo: Path, tmp_path
     done = subprocess.run([*COMMAND, "swarm", str(repo)], capture_output=True, env=environ, timeout=50, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"Read caf?.py" in done.stdout
+    assert b"CodeFacts caf?.py" in done.stdout
     assert "| TODO | `caf\u00e9.py:1` |  | `\u4e2d\u6587` |" in report_of(tmp_path / "runs")
 
 
@@ -356,7 +355,7 @@ def test_items_that_no_mate_can_do_are_named_in_the_report(
     repo: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def play(request: ModelRequest) -> AnswerLike:
-        if "Read these files" in read_conversation(request.messages).received[-1].text:
+        if "Look at these files" in read_conversation(request.messages).received[-1].text:
             raise ValueError("I cannot read")
         return play_mate(request)
 

@@ -302,7 +302,7 @@ def unset_attributes(tree: Tree) -> Iterator[str]:
 def _command_line(tree: Tree) -> Iterator[Figure]:
     lines = [(len(one.text.splitlines()), one.name) for one in tree.within("cli")]
     yield Figure(4, "lines of cli", sum(n for n, _ in lines), 3_000, _ranked(lines))
-    doors = tree.within("cli", "headless", "swarm")
+    doors = tree.within("cli", "headless", "replay", "swarm")
     reaches = [
         f"{door.name}:{number}"
         for door in doors

@@ -13,6 +13,7 @@ from greenroom.core.texts._frames import (
     reminder,
     wrap,
 )
+from greenroom.core.texts._json_text import as_json, json_default, safe_repr
 from greenroom.core.texts._listings import LISTING_CHARACTERS, Listed, bounded_listing
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "NO_PERSON",
     "REMINDER",
     "Listed",
+    "as_json",
     "begins_with",
     "bounded_listing",
     "cut_text",
@@ -28,10 +30,12 @@ __all__ = [
     "escape_text",
     "fields",
     "frame",
+    "json_default",
     "message_of",
     "printable_json",
     "printable_text",
     "reminder",
+    "safe_repr",
     "stand_in",
     "wrap",
 ]

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from greenroom.core.texts import printable_text
+from greenroom.core.texts import as_json, printable_text
 from greenroom.terminal import json_for_reader
-from greenroom.trace import as_json
 
 _TIMES: Final = frozenset({"startedAt", "endedAt", "createdAt", "updatedAt", "dueAt", "askedAt", "expiresAt", "nextMs"})
 _MAX_TEXT: Final = 200

@@ -15,8 +15,8 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.core.texts import as_json
 from greenroom.gateway.rpc._rpc_frames import MAX_BYTES
-from greenroom.trace import as_json
 
 MAX_EVENTS: Final = 256
 """Events that wait."""

@@ -20,7 +20,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import PeerError
-from greenroom.trace import as_json
+from greenroom.core.texts import as_json
 
 PROTOCOL: Final = 1
 """The number of the protocol."""

@@ -13,10 +13,10 @@ import attrs
 import trio
 
 from greenroom.core import JournalError
+from greenroom.core.texts import as_json
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.trust._approval_desk import GIVE_UP_S, ApprovalDesk, DenialCause, QuestionEnd
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Scope, Update
-from greenroom.trace import as_json
 
 _REASONS: Final = {
     DenialCause.PERSON: "the user refused it",

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.cli._page import first_of, paths_of, seconds
 from greenroom.core.ports import SystemClock
+from greenroom.replay._entry_words import paths_of
+from greenroom.terminal import first_of, seconds
 from greenroom.trace import Entry, JournalText, LockState, has_ended, open_spans, read_lock, split_processes
 
 MAX_OPEN: Final = 3

@@ -9,9 +9,9 @@ from typing import Any, Final
 import attrs
 
 from greenroom.actors import TERMINAL
-from greenroom.cli._page import ROOT, RUN, Page, behavior_name, counted, facts_of, first_of, paths_of, seconds, worded
 from greenroom.gateway.record import record_sections
-from greenroom.terminal import printable
+from greenroom.replay._entry_words import ROOT, RUN, behavior_name, facts_of, paths_of, worded
+from greenroom.terminal import Page, counted, first_of, printable, seconds
 from greenroom.trace import Fold, JournalText, World, fold
 from greenroom.views import ActorView, MailboxView
 

@@ -9,9 +9,8 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from greenroom.cli._page import Page, counted, seconds, tally
-from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
-from greenroom.terminal import printable
+from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
+from greenroom.terminal import Page, counted, printable, seconds, tally
 from greenroom.trace import Entry, Fold, JournalText, end_of, fold, spans, split_processes
 
 OTHER_TURNS: Final = "turn_of_others"

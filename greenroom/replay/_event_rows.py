@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from greenroom.cli._page import RUN, Page, facts_of, first_of, paths_of, worded
+from greenroom.replay._entry_words import RUN, facts_of, paths_of, worded
+from greenroom.terminal import Page, first_of
 from greenroom.trace import Entry, JournalText, RecentMoment
 
 NOTHING: Final = "nothing was kept: nothing failed, or the journal has all there is to know of what did"

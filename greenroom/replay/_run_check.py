@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.cli._page import RUN, Page, counted, facts_of, first_of, paths_of
-from greenroom.cli._replay_standing import Standing, StandingWriter, running, running_in_words
-from greenroom.cli._replay_table import rows
 from greenroom.gateway.record import checks_for, comparable, session_journals
+from greenroom.replay._entry_words import RUN, facts_of, paths_of
+from greenroom.replay._event_rows import rows
+from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.session import check_run
-from greenroom.terminal import printable
+from greenroom.terminal import Page, counted, first_of, printable
 from greenroom.trace import (
     CHECKS,
     Divergence,

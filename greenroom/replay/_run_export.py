@@ -9,29 +9,30 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from greenroom.cli._page import counted
 from greenroom.core import UsageError, open_private
-from greenroom.trace import Entry, Header, JournalText, as_json, chrome_trace, otlp_traces
+from greenroom.core.texts import as_json
+from greenroom.terminal import counted
+from greenroom.trace import Entry, Header, JournalText, chrome_trace, otlp_traces
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """The formats of an export."""
 
     CHROME = "chrome"
     OTLP = "otlp"
 
 
-_EXPORTS: Final[Mapping[Format, Callable[[Sequence[Entry], Header], dict[str, Any]]]] = {
-    Format.CHROME: chrome_trace,
-    Format.OTLP: otlp_traces,
+_EXPORTS: Final[Mapping[ExportFormat, Callable[[Sequence[Entry], Header], dict[str, Any]]]] = {
+    ExportFormat.CHROME: chrome_trace,
+    ExportFormat.OTLP: otlp_traces,
 }
 _OPENED_BY: Final = {
-    Format.CHROME: "open it in ui.perfetto.dev or chrome://tracing",
-    Format.OTLP: "post it to a collector, at /v1/traces",
+    ExportFormat.CHROME: "open it in ui.perfetto.dev or chrome://tracing",
+    ExportFormat.OTLP: "post it to a collector, at /v1/traces",
 }
 
 
-def exported(journal: JournalText, wanted: Format, output: Path | None) -> None:
+def exported(journal: JournalText, wanted: ExportFormat, output: Path | None) -> None:
     """Write a run to a file and say so, or to standard output where there is none.
 
     Raises:

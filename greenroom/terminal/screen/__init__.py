@@ -1,0 +1,3 @@
+"""The screen of a swarm: frozen values, and panes that draw them."""
+
+__all__: list[str] = []

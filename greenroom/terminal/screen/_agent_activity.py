@@ -1,0 +1,78 @@
+"""One agent of a swarm, as its events tell of it: state, open requests and calls, and its activity in words."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from greenroom.terminal.screen._activity_samples import ActivitySamples
+from greenroom.terminal.screen._picture import LaneUse
+
+LONG_WAIT_S: Final = 2.0
+"""Seconds that a model may take before a picture shows how long it has taken."""
+LONG_AGO: Final = float("-inf")
+GONE: Final = frozenset({"ended", "failed", "killed"})
+"""States of an agent that is not there."""
+
+
+@final
+@attrs.define(kw_only=True)
+class AgentActivity:
+    """An agent, as its events tell of it."""
+
+    id: str
+    name: str
+    owner: str = ""
+    """Actor id of the agent that started it."""
+    color: str = ""
+    is_teammate: bool = False
+    state: str = "starting"
+    restarts: int = 0
+    changed_s: float = LONG_AGO
+    lane: ActivitySamples = attrs.field(factory=ActivitySamples)
+    tools: dict[str, str] = attrs.field(factory=dict)
+    """Open calls, by id, with their texts."""
+    asking: set[str] = attrs.field(factory=set)
+    """Calls that wait for a person."""
+    model_since_s: float | None = None
+    """When the open request began; None if there is none. In the future while the next attempt has to wait."""
+    retry: str = ""
+    """The error of the last attempt of that request; empty if there was none."""
+    kill_why: str = ""
+
+    def copy(self) -> AgentActivity:
+        """Return the same agent, which changes on its own."""
+        return attrs.evolve(self, lane=self.lane.copy(), tools=dict(self.tools), asking=set(self.asking))
+
+    @property
+    def use(self) -> LaneUse:
+        """Its activity."""
+        if self.state in GONE or self.state == "starting":
+            return LaneUse.DOWN
+        if self.asking or (self.retry and self.model_since_s is not None):
+            return LaneUse.WAITING
+        if self.tools:
+            return LaneUse.TOOL
+        return LaneUse.IDLE if self.model_since_s is None else LaneUse.MODEL
+
+    def rest(self) -> None:
+        """Forget what was open: nothing is open between turns."""
+        self.tools.clear()
+        self.asking.clear()
+        self.model_since_s, self.retry = None, ""
+
+    def doing(self, t_s: float) -> str:
+        """Return its activity in words."""
+        if self.asking:
+            return "waits for a person"
+        if self.tools:
+            *others, last = self.tools.values()
+            return f"{last} (and {len(others)} more)" if others else last
+        if self.model_since_s is None:
+            return ""
+        waited_s = t_s - self.model_since_s
+        if self.retry and waited_s < 0:
+            return f"{self.retry}, tried again in {-waited_s:.0f} s" if waited_s < -1 else f"{self.retry}, tried again"
+        words = f"thinking after {self.retry}" if self.retry else "thinking"
+        return words if waited_s < LONG_WAIT_S else f"{words} for {waited_s:.0f} s"

@@ -1,0 +1,427 @@
+"""Events of a swarm folded into the picture that its screen shows: the same fold for a live run and a recorded one.
+
+Rule 1: a picture depends on the events so far and on the time that is asked for, and on nothing else. Rule 2: events come
+in order; one that does not fit (a damaged journal, an older version) changes nothing and raises nothing. Rule 3: memory is
+bounded by the number of agents and items. Events are known by their kind and fields, as the journal has them, so that this
+folder needs none of those that declare them. This module must not depend on the clock, the disk, Trio or the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.terminal._narrator import LEAD, short_name
+from greenroom.terminal.screen._activity_samples import ActivitySamples
+from greenroom.terminal.screen._agent_activity import LONG_AGO, AgentActivity
+from greenroom.terminal.screen._picture import (
+    FLASH_S,
+    MAX_NOTES,
+    AgentRow,
+    BoardCard,
+    BoardColumn,
+    LaneUse,
+    NoteKind,
+    OpenQuestion,
+    RunTotals,
+    SwarmNote,
+    SwarmPicture,
+)
+
+MAIL_LEAD: Final = "team-lead"
+"""Name of the lead in mail."""
+_FAULTS: Final[Mapping[str, str]] = {"timeout": "hangs", "cut": "cuts"}
+"""Counters of errors of model requests; all others are refusals."""
+
+
+@attrs.define(kw_only=True)
+class _Card:
+    """An item of the board."""
+
+    card: BoardCard
+    changed_s: float = LONG_AGO
+    back_from: str = ""
+    """Its last owner, from its release until it is taken."""
+
+
+@final
+class SwarmStory:
+    """The fold: `take` each event, and ask for a `picture` at any time not before the last event.
+
+    Args:
+        title: Title of the pictures.
+        is_priced: False if no language model is asked.
+    """
+
+    def __init__(self, title: str = "", *, is_priced: bool = True) -> None:
+        self.title = title
+        self.began_t: float | None = None
+        """Time of the first event, on the clock of the events."""
+        self.last_s = 0.0
+        """Seconds from the first event to the last one."""
+        self.last_event = 0
+        """Number of the last event."""
+        self.state = "running"
+        self._is_priced = is_priced
+        self._names: dict[str, str] = {}
+        self._agents: dict[str, AgentActivity] = {}
+        self._cards: dict[str, _Card] = {}
+        self._notes: list[SwarmNote] = []
+        self._unread: dict[str, int] = {}
+        self._questions: dict[tuple[str, str], OpenQuestion] = {}
+        self._totals = RunTotals(is_priced=is_priced)
+        self._cached = self._input = 0
+
+    def copy(self) -> SwarmStory:
+        """Return a fold in the same state that goes on by itself."""
+        other = SwarmStory(self.title, is_priced=self._is_priced)
+        other.__dict__.update(self.__dict__)
+        other._names, other._notes, other._unread = dict(self._names), list(self._notes), dict(self._unread)
+        other._agents = {key: agent.copy() for key, agent in self._agents.items()}
+        other._cards = {key: attrs.evolve(card) for key, card in self._cards.items()}
+        other._questions = dict(self._questions)
+        return other
+
+    def take(self, seq: int, t: float, event: Any) -> None:
+        """Take the next event.
+
+        Args:
+            seq: Its number.
+            t: Its time on the clock of the events, in seconds.
+            event: The event; any object with its fields.
+        """
+        self.began_t = t if self.began_t is None else self.began_t
+        self.last_event, self.last_s = seq, max(self.last_s, t - self.began_t)
+        fold = _FOLDS.get(event.kind)
+        if fold is not None:
+            fold(self, event)
+            agent = self._agents.get(event.actor)
+            if agent is not None and agent.use is not agent.lane.use:
+                agent.lane.change(self.last_s, agent.use)
+
+    def note(self, text: str, *, kind: NoteKind = NoteKind.NOTICE, who: str = "") -> None:
+        """Add a line, such as one of the program itself."""
+        self._notes.append(SwarmNote(t_s=self.last_s, kind=kind, text=text, who=who))
+        del self._notes[:-MAX_NOTES]
+
+    def picture(self, t_s: float | None = None) -> SwarmPicture:
+        """Return the picture at a time.
+
+        Args:
+            t_s: Seconds since the first event; that of the last event for None or any time before it.
+        """
+        now_s = self.last_s if t_s is None else max(t_s, self.last_s)
+        return SwarmPicture(
+            title=self.title,
+            elapsed_s=now_s,
+            state=self.state,
+            agents=tuple(self._rows(now_s)),
+            cards=tuple(
+                attrs.evolve(each.card, flashes=now_s - each.changed_s < FLASH_S) for each in self._cards.values()
+            ),
+            notes=tuple(
+                attrs.evolve(note, flashes=True) if note.kind in _SUDDEN and now_s - note.t_s < FLASH_S else note
+                for note in self._notes
+            ),
+            questions=tuple(self._questions.values()),
+            totals=attrs.evolve(self._totals, cached_share=self._cached / self._input if self._input else 0.0),
+        )
+
+    def agent_id(self, name: str) -> str:
+        """Return the actor id of the agent with a name; empty if there is none."""
+        return next((agent.id for agent in self._agents.values() if agent.name == name), "")
+
+    def _rows(self, now_s: float) -> list[AgentRow]:
+        below: dict[str, list[AgentActivity]] = {}
+        for agent in self._agents.values():
+            owner = agent.owner if agent.owner in self._agents else ""
+            below.setdefault(owner, []).append(agent)
+        items = {each.card.owner: each.card.id for each in self._cards.values() if each.card.column is _IN_PROGRESS}
+        rows: list[AgentRow] = []
+        waiting = [(agent, 0) for agent in reversed(below.get("", []))]
+        while waiting:
+            agent, depth = waiting.pop()
+            rows.append(self._row(agent, depth, now_s, items.get(agent.name, "")))
+            waiting += [(child, depth + 1) for child in reversed(below.get(agent.id, []))]
+        return rows
+
+    def _row(self, agent: AgentActivity, depth: int, now_s: float, item: str) -> AgentRow:
+        return AgentRow(
+            id=agent.id,
+            name=agent.name,
+            state=agent.state,
+            color=agent.color,
+            depth=depth,
+            is_teammate=agent.is_teammate,
+            use=agent.use,
+            doing=agent.doing(now_s),
+            lane=agent.lane.samples(now_s),
+            item=item,
+            unread=self._unread.get(agent.name, 0),
+            restarts=agent.restarts,
+            flashes=now_s - agent.changed_s < FLASH_S,
+        )
+
+    # --- agents ------------------------------------------------------------------------------------------------------
+
+    def _actor_new(self, event: Any) -> None:
+        self._names[event.actor] = short_name(event.path)
+        agent = self._agents.get(event.actor)
+        if agent is not None:  # another incarnation
+            agent.state = "starting"
+            agent.rest()
+
+    def _agent_defined(self, event: Any) -> None:
+        name = self._names.get(event.actor, event.definition)
+        agent = self._agents.get(event.actor)
+        if agent is None:
+            self._agents[event.actor] = AgentActivity(
+                id=event.actor, name=name, owner=event.owner, lane=self._new_lane()
+            )
+            self._set_state(event.actor, "idle")
+        elif agent.state == "starting":
+            agent.state = "idle"
+
+    def _new_lane(self) -> ActivitySamples:
+        lane = ActivitySamples()
+        lane.change(self.last_s, LaneUse.DOWN)
+        return lane
+
+    def _joined(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is None:
+            agent = self._agents[event.actor] = AgentActivity(id=event.actor, name=event.name, lane=self._new_lane())
+        agent.name, agent.color, agent.is_teammate = event.name, event.color, True
+
+    def _set_state(self, actor: str, state: str) -> None:
+        agent = self._agents.get(actor)
+        if agent is not None:
+            agent.state = state
+            if state != "working":
+                agent.rest()
+
+    def _actor_begin(self, event: Any) -> None:
+        self._set_state(event.actor, "idle")
+
+    def _turn_begin(self, event: Any) -> None:
+        self._set_state(event.actor, "working")
+
+    def _turn_end(self, event: Any) -> None:
+        self._set_state(event.actor, "idle")
+
+    def _kill_requested(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None:
+            agent.kill_why = event.cause.why if event.cause is not None else ""
+
+    def _actor_end(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is None:
+            return
+        self._set_state(event.actor, "ended" if event.state == "completed" else event.state)
+        if event.state == "failed":
+            agent.changed_s = self.last_s
+            self._count(crashes=1)
+            self._say(NoteKind.CRASH, f"{agent.name} crashed: {event.error}", agent.name)
+        elif event.state == "killed":
+            agent.changed_s = self.last_s
+            self._count(kills=1)
+            self._say(NoteKind.KILL, f"{agent.name} was killed" + (f": {agent.kill_why}" if agent.kill_why else ""))
+
+    def _actor_gone(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None and not agent.is_teammate and agent.owner:  # sub-agents come and go
+            del self._agents[event.actor]
+
+    def _restarted(self, event: Any) -> None:
+        if event.is_requested:
+            return
+        for actor in event.together:
+            agent = self._agents.get(actor)
+            if agent is not None:
+                agent.restarts += 1
+                agent.state, agent.changed_s = "starting", self.last_s
+                self._count(restarts=1)
+                when = f" in {event.delay_s:.1f} s" if event.delay_s >= 0.05 else ""
+                self._say(NoteKind.RESTART, f"{agent.name} is restarted{when}", agent.name)
+
+    # --- model and tools ---------------------------------------------------------------------------------------------
+
+    def _model_begin(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None and event.turn:  # what runs beside turns is not what an agent does
+            agent.model_since_s, agent.retry = self.last_s, ""
+
+    def _model_retried(self, event: Any) -> None:
+        self._count(**{_FAULTS.get(event.error, "refusals"): 1})
+        agent = self._agents.get(event.actor)
+        if agent is not None and event.turn:
+            agent.model_since_s, agent.retry = self.last_s + event.delay_s, event.error
+            status = f" ({event.status})" if event.status is not None else ""
+            text = f"{agent.name}: {event.error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
+            self._say_last(NoteKind.RETRY, text, agent.name)
+
+    def _model_end(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None and event.turn:
+            agent.model_since_s, agent.retry = None, ""
+        cached = event.cache_read_input_tokens
+        read = event.input_tokens + event.cache_creation_input_tokens + cached
+        self._input, self._cached = self._input + read, self._cached + cached
+        self._totals = attrs.evolve(
+            self._totals,
+            requests=self._totals.requests + 1,
+            tokens=self._totals.tokens + read + event.output_tokens,
+        )
+
+    def _tool_begin(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None and event.turn:
+            agent.tools[event.call] = f"{event.tool} {event.summary}".rstrip()
+
+    def _tool_end(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None:
+            agent.tools.pop(event.call, None)
+
+    def _asked(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        name = self._names.get(event.actor, "")
+        text = f"wants to use {event.tool}" + (f": {event.reason}" if event.reason else "")
+        self._questions[event.actor, event.call] = OpenQuestion(id=event.call, who=name, text=text)
+        if agent is not None:
+            agent.asking.add(event.call)
+        self._say(NoteKind.QUESTION, f"{name} {text}", name)
+
+    def _answered(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None:
+            agent.asking.discard(event.call)
+        if self._questions.pop((event.actor, event.call), None) is not None:
+            by = f" by {event.by}" if event.by else ""
+            name = self._names.get(event.actor, "")
+            self._say(NoteKind.QUESTION, f"{name}: {event.tool} {event.answer}{by}", name)
+
+    def _spoke(self, event: Any) -> None:
+        agent = self._agents.get(event.actor)
+        if agent is not None and agent.name == LEAD and event.text:
+            self._say_last(NoteKind.SPOKE, f"{LEAD}: {event.text}", LEAD)
+
+    # --- board and mail ----------------------------------------------------------------------------------------------
+
+    def _item_created(self, event: Any) -> None:
+        self._cards[event.item] = _Card(card=BoardCard(id=event.item, subject=event.subject))
+
+    def _item_edited(self, event: Any) -> None:
+        self._set_card(event, subject=event.subject)
+
+    def _item_assigned(self, event: Any) -> None:
+        self._set_card(event, owner=event.owner)
+
+    def _item_claimed(self, event: Any) -> None:
+        card = self._cards.get(event.item)
+        if card is None:
+            return
+        self._set_card(event, owner=event.owner, column=_IN_PROGRESS)
+        if card.back_from:
+            card.changed_s = self.last_s
+            again = "again " if card.back_from == event.owner else ""
+            text = f"item {event.item} back from {card.back_from}, taken {again}by {event.owner}; nothing lost"
+            self._notes = [note for note in self._notes if note.kind is not NoteKind.BACK or not _is_about(note, card)]
+            card.back_from = ""
+            self._say(NoteKind.TAKEN, text, event.owner)
+
+    def _item_completed(self, event: Any) -> None:
+        card = self._cards.get(event.item)
+        if card is not None:
+            self._set_card(event, owner=event.by, column=BoardColumn.DONE)
+            self._say(NoteKind.DONE, f"{event.by} completed item {event.item}: {card.card.subject}", event.by)
+
+    def _item_released(self, event: Any) -> None:
+        card = self._cards.get(event.item)
+        if card is None:
+            return
+        self._set_card(event, owner="", column=BoardColumn.OPEN, returns=card.card.returns + 1)
+        card.changed_s, card.back_from = self.last_s, event.owner
+        self._count(returned_items=1)
+        self._say(NoteKind.BACK, f"item {event.item} back from {event.owner}: {event.why}", event.owner)
+
+    def _item_deleted(self, event: Any) -> None:
+        self._cards.pop(event.item, None)
+
+    def _set_card(self, event: Any, **changes: Any) -> None:
+        card = self._cards.get(event.item)
+        if card is not None:
+            card.card = attrs.evolve(card.card, **changes)
+
+    def _mail_sent(self, event: Any) -> None:
+        to = LEAD if event.to == MAIL_LEAD else event.to
+        sender = LEAD if event.sender == MAIL_LEAD else event.sender
+        self._unread[to] = self._unread.get(to, 0) + 1
+        kind = NoteKind.FINDING if to == LEAD else NoteKind.MAIL
+        self._say(kind, f"{sender} to {to}: {event.summary}", sender)
+
+    def _mail_gone(self, event: Any) -> None:
+        to = LEAD if event.to == MAIL_LEAD else event.to
+        self._unread[to] = max(0, self._unread.get(to, 0) - 1)
+
+    def _session_end(self, event: Any) -> None:
+        self.state = "done" if event.state == "completed" else event.state
+
+    # --- notes -------------------------------------------------------------------------------------------------------
+
+    def _say(self, kind: NoteKind, text: str, who: str = "") -> None:
+        self.note(text, kind=kind, who=who)
+
+    def _say_last(self, kind: NoteKind, text: str, who: str) -> None:
+        """Add a line that replaces the one of the same kind and agent: only its latest matters."""
+        self._notes = [note for note in self._notes if note.kind is not kind or note.who != who]
+        self._say(kind, text, who)
+
+    def _count(self, **more: int) -> None:
+        survived = self._totals.survived
+        changes = {name: getattr(survived, name) + count for name, count in more.items()}
+        self._totals = attrs.evolve(self._totals, survived=attrs.evolve(survived, **changes))
+
+
+def _is_about(note: SwarmNote, card: _Card) -> bool:
+    return note.text.startswith(f"item {card.card.id} back ")
+
+
+_IN_PROGRESS: Final = BoardColumn.IN_PROGRESS
+_SUDDEN: Final = frozenset({NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART})
+"""Kinds of notes that are highlighted for a while."""
+_Fold: TypeAlias = Callable[[SwarmStory, Any], None]
+_FOLDS: Final[Mapping[str, _Fold]] = {
+    "actor.new": SwarmStory._actor_new,
+    "agent.defined": SwarmStory._agent_defined,
+    "mate.joined": SwarmStory._joined,
+    "actor.begin": SwarmStory._actor_begin,
+    "turn.begin": SwarmStory._turn_begin,
+    "turn.end": SwarmStory._turn_end,
+    "actor.kill_requested": SwarmStory._kill_requested,
+    "actor.end": SwarmStory._actor_end,
+    "actor.gone": SwarmStory._actor_gone,
+    "child.restarted": SwarmStory._restarted,
+    "model.begin": SwarmStory._model_begin,
+    "model.retried": SwarmStory._model_retried,
+    "model.end": SwarmStory._model_end,
+    "tool.begin": SwarmStory._tool_begin,
+    "tool.end": SwarmStory._tool_end,
+    "permission.asked": SwarmStory._asked,
+    "permission.answered": SwarmStory._answered,
+    "agent.spoke": SwarmStory._spoke,
+    "item.created": SwarmStory._item_created,
+    "item.edited": SwarmStory._item_edited,
+    "item.assigned": SwarmStory._item_assigned,
+    "item.claimed": SwarmStory._item_claimed,
+    "item.completed": SwarmStory._item_completed,
+    "item.released": SwarmStory._item_released,
+    "item.deleted": SwarmStory._item_deleted,
+    "mail.sent": SwarmStory._mail_sent,
+    "mail.read": SwarmStory._mail_gone,
+    "mail.returned": SwarmStory._mail_gone,
+    "session.end": SwarmStory._session_end,
+}
