@@ -103,7 +103,8 @@ class Conversation:
     ) -> None:
         self._transcript = transcript
         self._lost = lost
-        self._lines = 0 if lines is None and not messages else lines
+        self._lines_before = 0 if lines is None and not messages else lines
+        """Lines of the transcript that it consists of, less the messages that it has got since; None where not all stand there."""
         self._messages: list[Message] = list(messages)
         self._agent = agent
         self._on_message = on_message
@@ -210,9 +211,9 @@ class Conversation:
     @property
     def shared(self) -> SharedPrefix | None:
         """The place of the whole conversation on disk, for a fork that begins with it; None where not all of it is there."""
-        if self._transcript is None or not self._lines:
+        if self._transcript is None or self._lines_before is None or not (lines := self._lines_before + self._number):
             return None
-        return self._transcript.share(self._lines)
+        return self._transcript.share(lines)
 
     def write_beginning(self, shared: SharedPrefix | None = None) -> None:
         """Write the initial messages to the transcript, for a conversation that can be resumed.
@@ -224,11 +225,11 @@ class Conversation:
             return
         if shared is not None:
             self._transcript.begin_behind(shared)
-            self._lines = shared.lines
+            self._lines_before = shared.lines - self._number
             return
         for message in self._messages:
             self._transcript.append(message.role, encode_message(message))
-        self._lines = len(self._messages)
+        self._lines_before = len(self._messages) - self._number
 
     def close_open_calls(self, results: Mapping[str, ToolResultBlock] | None = None) -> None:
         """Give every call at the end its result: those that there are, else that it was lost or interrupted."""
@@ -250,10 +251,10 @@ class Conversation:
     @property
     def tokens(self) -> int:
         """Its size: what the provider counted last, and an estimate of what has come since."""
-        if self._measured < len(self._messages):
-            for message in self._messages[self._measured :]:
-                self._uncounted_chars += _chars(message)
-            self._measured = len(self._messages)
+        messages = self._messages
+        if self._measured < len(messages):
+            self._uncounted_chars += sum(map(_chars, messages[self._measured :]))
+            self._measured = len(messages)
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 
     def note_tokens(self, tokens: int) -> None:
@@ -280,7 +281,7 @@ class Conversation:
                 extra={TURN_OPEN: True} if is_turn_open else None,
             )
         self._messages = [message]
-        self._lines = 1
+        self._lines_before = 1 - self._number
         self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
 
     def begin_anew(self) -> None:
@@ -327,17 +328,15 @@ class Conversation:
             if attached:
                 extra = {**(extra or {}), RESULT: _as_written(attached, message)}
             uuid = self._transcript.append(message.role, encode_message(message), extra)
-        if self._lines is not None:
-            self._lines += 1
         for call in attached:
             del self._attached[call]
-        last = self._messages[-1] if self._messages else None
-        if last is not None and last.role == message.role:  # nothing was answered: providers want roles to alternate
-            if self._measured == len(self._messages):
+        messages = self._messages
+        if messages and messages[-1].role == message.role:  # nothing was answered: providers want roles to alternate
+            if self._measured == len(messages):
                 self._uncounted_chars += _chars(message)  # of the one that it joins all else is measured already
-            self._messages[-1] = Message(last.role, last.content + message.content)
+            messages[-1] = Message(message.role, messages[-1].content + message.content)
         else:
-            self._messages.append(message)
+            messages.append(message)
         self._number += 1
         if self._on_message is None and not is_shown_later:  # nobody is notified
             return None

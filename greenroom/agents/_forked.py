@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -64,7 +63,7 @@ def make_request(
     max_tokens: int | None = None,
     check: SoundnessCheck | None = None,
 ) -> ModelRequest:
-    """Return a request of an agent: all that its requests have in common is said here and nowhere else.
+    """Return a request of an agent, made from its template.
 
     Messages that a provider would refuse are repaired; those that it takes are sent as they are.
 
@@ -75,22 +74,12 @@ def make_request(
         check: Knows the messages that were sent before, in a request of the agent's own, whose answer the listeners of
             the session get as it arrives; None reads all of them.
     """
-    profile, grants, services = home.profile, home.grants, home.services
-    definition = profile.definition
-    is_sound = (SoundnessCheck() if check is None else check).is_sound(messages)
-    on_stream = None if check is None else services.listeners.on_stream
-    return ModelRequest(
-        messages=messages if is_sound else repair(messages).messages,
-        system=definition.system_prompt,
-        tools=home.schemas,
-        max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
-        definition=definition.name,
-        agent=profile.id,
-        model=grants.model or profile.model,
-        effort=grants.effort or profile.effort,
-        thinking=services.settings.thinking,
-        on_event=None if on_stream is None else partial(on_stream, profile.id),
-    )
+    if not (SoundnessCheck() if check is None else check).is_sound(messages):
+        messages = repair(messages).messages
+    request = home.template.fill(home.profile, home.grants, home.services, messages)
+    if max_tokens is not None:
+        request = attrs.evolve(request, max_tokens=max_tokens)
+    return attrs.evolve(request, on_event=None) if check is None else request
 
 
 async def run_forked(

@@ -82,6 +82,7 @@ async def ask_model(
     began = asker.emit(
         ModelBegan, asker.agent, asker.incarnation, parent, asker.turn, asker.round, len(request.messages)
     )
+    services = asker.home.services
     state, error = KILLED, ""
     stream: ModelStream | None = None
     response: ModelResponse | None = None
@@ -91,9 +92,9 @@ async def ask_model(
     try:
         while True:
             try:
-                if asker.home.services.wait_recorded is not None:
-                    await asker.home.services.wait_recorded()
-                async with asker.home.services.model.stream(request) as stream:
+                if services.wait_recorded is not None:
+                    await services.wait_recorded()
+                async with services.model.stream(request) as stream:
                     # No function of its own: whatever is held while the model works is there once for each agent.
                     note = partial(_note, asker, began, request, renew, failed)
                     limit_s = asker.home.run.stall_limit_s

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from operator import is_
+from operator import attrgetter, is_
 from typing import Final, final
 
 import attrs
@@ -17,8 +17,8 @@ import attrs
 from greenroom.agents._blocks import LOST_RESULT, ROLES, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
-_NO_IDS: Final = frozenset[str]()
-"""One for all conversations."""
+_ID: Final = attrgetter("id")
+_CALL_OF: Final = attrgetter("tool_use_id")
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
 
 
@@ -45,49 +45,37 @@ class SoundnessCheck:
         messages: What the conversation begins with; their calls have their ids.
     """
 
-    __slots__ = ("_admitted", "_asked", "_former", "_ids", "_said", "_sound")
+    __slots__ = ("_admitted", "_said", "_sound", "_taken")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._sound: tuple[Message, ...] = ()
-        self._ids: set[str] = set()
-        """Of the calls that were read or admitted."""
-        self._former = frozenset([call.id for message in messages for call in message.tool_uses]) or _NO_IDS
-        """Of calls that were not read, or stood in messages that the conversation has lost."""
+        self._taken = {call.id for message in messages for call in message.tool_uses}
+        """Ids of all calls that were read or admitted, also of those in messages that the conversation has lost."""
         self._admitted: list[ToolUseBlock] = []
         """Calls that were admitted since the last check."""
         self._said: tuple[Block, ...] = ()
-        """The content that was admitted last, if it has no fault; empty otherwise, and after each check."""
-        self._asked: list[str] = []
-        """Ids of the calls in it."""
+        """The content in which all of them stand, if it has no fault; empty otherwise, and where there are none."""
 
     def admit(self, content: tuple[Block, ...]) -> tuple[Block, ...]:
         """Return what the model said as it can stand in the conversation: each call has an id that no other one has or had."""
-        ids, former, asked = self._ids, self._former, list[str]()
-        has_fault = False
+        taken, admitted = self._taken, self._admitted
+        is_simple = not admitted
         for number, block in enumerate(content):
             if isinstance(block, ToolUseBlock):
-                if block.id in ids or block.id in former or not is_acceptable_call(block):
-                    block = acceptable_call(block, ids | former)  # noqa: PLW2901 - from here on it is this one
+                if block.id in taken or not is_acceptable_call(block):
+                    block = acceptable_call(block, taken)  # noqa: PLW2901 - from here on it is this one
                     content = (*content[:number], block, *content[number + 1 :])
-                ids.add(block.id)
-                asked.append(block.id)
-                self._admitted.append(block)
-            elif _fault_of_words(block):
-                has_fault = True
-        self._said, self._asked = () if has_fault else content, asked
+                else:
+                    taken.add(block.id)
+                admitted.append(block)
+            elif _fault_of_words(block) or (isinstance(block, ThinkingBlock) and block is content[-1]):
+                is_simple = False
+        self._said = content if is_simple and admitted else ()
         return content
 
     def is_sound(self, messages: tuple[Message, ...]) -> bool:
         """True if a provider takes a conversation as it is."""
-        is_sound = self._is_one_round(messages)
-        if not is_sound:
-            known = len(self._sound)
-            if not known or messages[:known] != self._sound:
-                former, self._ids = self._former | self._ids, set()
-                is_sound = not _faults_from(0, messages, self._ids, [])
-                self._former = former - self._ids or _NO_IDS
-            else:
-                is_sound = not _faults_from(known, messages, self._ids, self._admitted)
+        is_sound = self._is_one_round(messages) or self._is_sound_as_read(messages)
         self._sound, self._said = messages if is_sound else (), ()
         self._admitted.clear()
         return is_sound
@@ -101,9 +89,22 @@ class SoundnessCheck:
         if not said or len(messages) != len(sound) + 2 or not len(sound) % 2 or messages[-3] is not sound[-1]:
             return False
         answer, reply = messages[-2:]
-        if answer.content is not said or (answer.role, reply.role) != ("assistant", "user"):
+        if answer.content is not said or answer.role != "assistant" or reply.role != "user":
             return False
-        return [getattr(block, "tool_use_id", "") for block in reply.content] == self._asked != []
+        try:
+            return [*map(_CALL_OF, reply.content)] == [*map(_ID, self._admitted)]
+        except AttributeError:  # a block that is not a result
+            return False
+
+    def _is_sound_as_read(self, messages: tuple[Message, ...]) -> bool:
+        sound, taken = self._sound, self._taken
+        has_grown = bool(sound) and messages[: len(sound)] == sound
+        if has_grown and not _faults_from(len(sound), messages, taken, self._admitted):
+            return True
+        found = set[str]()  # the ids of messages that are lost do not count
+        is_sound = not _faults_from(0, messages, found, [])
+        taken |= found
+        return is_sound
 
 
 def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitted: list[ToolUseBlock]) -> list[str]:

@@ -200,7 +200,7 @@ class Rounds:
         while True:
             if home.compactions.is_due(conversation.tokens, home.services.settings.compaction):
                 await make_small(turn)
-            request = self._next_request(home.profile.definition.max_tokens)
+            request = self._next_request()
             response: ModelResponse | ProviderError
             try:
                 response = await ask_model(turn, request, self._keep, turn.seq, renew=self._renew)
@@ -330,8 +330,11 @@ class Rounds:
                 await self._show()
         return answer.response
 
-    def _next_request(self, max_tokens: int) -> ModelRequest:
+    def _next_request(self, max_tokens: int | None = None) -> ModelRequest:
         """Begin a round and return its request.
+
+        Args:
+            max_tokens: The most that the model may write, where it is not what the definition says.
 
         Raises:
             OutOfTurns: The definition's `max_turns` are used up.

@@ -18,6 +18,7 @@ from greenroom.agents._conversation_loader import Loaded
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._pending import PendingTexts
 from greenroom.agents._profile import EMPTY_START, AgentProfile, ConversationStart
+from greenroom.agents._request_template import RequestTemplate
 from greenroom.agents._services import AgentServices
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents._turn_state import TurnState
@@ -26,11 +27,11 @@ from greenroom.agents.compaction._compaction import CompactionRecord
 from greenroom.agents.review import ReviewNotes
 from greenroom.hooks.inputs import SessionCron
 from greenroom.inbox import UNCLASSIFIED, Origin
-from greenroom.models import ModelResponse, ToolSchema, ToolUseBlock, Usage
+from greenroom.models import ModelResponse, ToolUseBlock, Usage
 from greenroom.permissions import Mode, Policy, Update, stricter_mode
 from greenroom.skills import Rendered
 from greenroom.tasks import Progress, Task
-from greenroom.tools import ToolContext, ToolSet, Workspace
+from greenroom.tools import ToolContext, Workspace
 
 NO_USAGE: Final = Usage()
 CLOSING: Final = "its session closes"
@@ -171,7 +172,8 @@ class AgentState:
     """True if the last turn ended with the incarnation, so that the next one has to continue it."""
     answer_tool: AnswerTool | None = attrs.field(init=False)
     """Takes its answer in the form that its definition asks for; None where that is words."""
-    _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
+    template: RequestTemplate = attrs.field(init=False, factory=RequestTemplate)
+    """Makes its requests."""
 
     @answer_tool.default
     def _make_answer_tool(self) -> AnswerTool | None:
@@ -250,15 +252,6 @@ class AgentState:
     def model_name(self) -> str:
         """The exact name of its model."""
         return self.profile.model or self.services.model.name
-
-    @property
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tools as the model sees them; the same objects in every request, as long as the tools are the same."""
-        tools = self.profile.tools
-        if self._schemas is None or self._schemas[0] is not tools:
-            made = tuple(ToolSchema(tool.name, tool.description, tool.input_schema) for tool in tools.schemas)
-            self._schemas = (tools, made)
-        return self._schemas[1]
 
     def tool_context(self) -> ToolContext:
         """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""

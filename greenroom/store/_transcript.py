@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -189,12 +190,8 @@ class Transcript:
         self._is_torn = is_torn
 
     def _line(self, kind: str, parent: str | None) -> Line:
-        line = self._base.copy()
-        line["parentUuid"] = parent
-        line["type"] = kind
-        line["uuid"] = new_uuid(self._ids)
-        line["timestamp"] = self._now()
-        return line
+        uuid = new_uuid(self._ids)
+        return {**self._base, "parentUuid": parent, "type": kind, "uuid": uuid, "timestamp": self._now()}
 
     def _now(self) -> str:
         wall = self._wall()
@@ -227,12 +224,19 @@ def encode_line(line: Line) -> bytes:
     Values that JSON writers refuse (a lone surrogate, an integer of 65 bits, more than 200 levels of nesting) are
     written as text.
     """
+    dump = _dump()
+    try:
+        return dump(line)
+    except TypeError:
+        return dump(_writable(line, DEEPEST))
+
+
+@cache
+def _dump() -> Callable[[Line], bytes]:
+    """Return the writer of lines: an import in `encode_line` would take as long as a third of its work."""
     import orjson
 
-    try:
-        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:
-        return orjson.dumps(_writable(line, DEEPEST), option=orjson.OPT_APPEND_NEWLINE)
+    return partial(orjson.dumps, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _writable(value: Any, levels: int) -> Any:

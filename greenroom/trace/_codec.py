@@ -13,8 +13,6 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache, partial
-from itertools import compress
-from operator import ne
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
 import attrs
@@ -50,10 +48,8 @@ class _Shape:
     """The layout of the lines of one event class."""
 
     kind: str
-    names: tuple[str, ...]
-    """Of its own fields."""
-    empties: tuple[Any, ...]
-    """The omitted value of each."""
+    fields: tuple[tuple[int, str, Any], ...]
+    """Of each of its own fields the position in a record, the name and the omitted value."""
     floats: tuple[str, ...]
     length: int
     """Length of a record."""
@@ -143,18 +139,20 @@ class Codec:
         return as_json(line, self._option)
 
     def _encode(self, base_t: float, record: Record) -> bytes:
-        line: dict[str, Any] = {"seq": record[0], "t": round(record[1] - base_t, 6)}
         try:
             shape = self._shapes.get(record[CLASS]) or self._shape_of(record[CLASS])
             if len(record) != shape.length:
                 raise InternalError(f"a record of {shape.kind} has {len(record)} values, not {shape.length}")
+            line: dict[str, Any] = {"seq": record[0], "t": round(record[1] - base_t, 6)}
             if record[3]:
                 line["actor"] = record[3]
             if record[4]:
                 line["inc"] = record[4]
             line["ev"] = shape.kind
-            own = record[_OWN:]
-            line.update(compress(zip(shape.names, own, strict=True), map(ne, own, shape.empties)))
+            for place, name, empty in shape.fields:  # faster than an iterator of pairs, and than a dict with all keys
+                value = record[place]
+                if value != empty:
+                    line[name] = value
             if record[5]:
                 line["parent"] = record[5]
             for name in shape.floats:
@@ -218,8 +216,7 @@ def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
     empties = {name: _empty(fields[name], hints[name]) for name in names[len(_BASE) :]}
     shape = _Shape(
         kind=event_class.kind,
-        names=tuple(empties),
-        empties=tuple(empties.values()),
+        fields=tuple((place, name, empty) for place, (name, empty) in enumerate(empties.items(), _OWN)),
         floats=tuple(name for name in empties if _is_float(hints[name])),
         length=len(names) + 3,
     )

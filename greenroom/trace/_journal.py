@@ -153,12 +153,12 @@ class Journal:
             JournalError: The journal is closed; or the disk has refused, and the limit for the last try at the end is
                 reached.
         """
-        place = self._places.find(path)
+        file = self._places.find(path)
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal is closed")
         if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
             raise self._refusal()
-        self._contents.append((len(self._lines) + len(self._records), place, content))
+        self._contents.append((len(self._lines) + len(self._records), file, content))
         self._held_bytes += len(content)
         self._before_count += 1
         if self._is_parked:
@@ -376,7 +376,7 @@ class Journal:
 
     def _fail(self, error: BaseException) -> None:
         contents, lines = self._out  # empty, unless the call was never made: no thread could be started
-        contents += [(len(lines) + place, path, content) for place, path, content in self._contents]
+        contents += [(len(lines) + place, file, content) for place, file, content in self._contents]
         self._lines[:0], self._contents, self._out = lines, contents, ([], [])
         self._held_bytes = sum(map(len, self._lines)) + sum(len(content) for _, _, content in contents)
         self._in_flight = self._files.queued_bytes

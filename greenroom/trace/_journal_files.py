@@ -11,21 +11,34 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, final
+
+import attrs
 
 from greenroom.core import UsageError, whole_path
 from greenroom.core.ports import Disk
 from greenroom.trace._codec import Codec
 
-Placed: TypeAlias = tuple[int, Path, bytes]
-"""Content for a file, and the number of the batch's journal lines that go before it."""
+MAX_FILES: Final = 4_096
+"""Maximum number of files that are remembered: that they are in the run folder, and how long they are."""
 
-MAX_LENGTHS: Final = 4_096
-"""Maximum number of remembered file lengths."""
-MAX_PLACES: Final = 4_096
-"""Maximum number of paths known to be in the run folder."""
+
+@final
+@attrs.define(eq=False)
+class AppendedFile:
+    """A file that nobody else writes."""
+
+    path: Path
+    text: str
+    """The path as text."""
+    length: int | None = None
+    """Its length on disk, which to ask for costs as much as writing a line; None if it is not known."""
+
+
+Placed: TypeAlias = tuple[int, AppendedFile, bytes]
+"""Content for a file, and the number of the batch's journal lines that go before it."""
 
 
 @final
@@ -41,10 +54,10 @@ class RunPaths:
         self._run = folder.name
         self._inside = f"{whole_path(folder)}{os.sep}"
         self._own = self._inside + own
-        self._known: set[str] = set()
+        self._known: dict[str, AppendedFile] = {}
 
-    def find(self, path: Path) -> Path:
-        """Return the absolute path of a file, given absolute or relative to the run folder.
+    def find(self, path: Path) -> AppendedFile:
+        """Return the file of a path that is absolute or relative to the run folder.
 
         Paths are compared as text: anything else would cost more than the rest of writing a line.
 
@@ -52,17 +65,18 @@ class RunPaths:
             UsageError: The file is outside the run folder, or is the writer's own.
         """
         text = str(path)
-        if text in self._known:
-            return path
+        file = self._known.get(text)
+        return self._add(path, text) if file is None else file
+
+    def _add(self, path: Path, text: str) -> AppendedFile:
         whole = text if text.startswith(self._inside) else self._inside + text
         if whole == self._own or os.path.normpath(whole) != whole:  # normalizing shortens a path that leaves the folder
             raise UsageError(
                 f"path must be a file in the folder of run {self._run!r} other than its journal, got {text!r}"
             )
-        if len(self._known) >= MAX_PLACES:
-            self._known.clear()
-        self._known.add(whole)
-        return path if whole is text else Path(whole)
+        if len(self._known) >= MAX_FILES:
+            self._known.clear()  # one that comes again is measured again, when all before has been written
+        return self._known.setdefault(whole, AppendedFile(path if whole is text else Path(whole), whole))
 
 
 @final
@@ -70,27 +84,24 @@ class JournalFiles:
     """A run folder, as seen by its writer.
 
     Attributes:
-        queued: Batches of bytes that are not on disk yet, each with its file.
+        queued: Bytes that are not on disk yet, in order, each with its file.
         lines_bytes: Bytes of journal lines queued so far.
         encode: Returns the line of a record; callable from any thread. It never fails.
     """
 
     def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
         self._disk = disk
-        self._journal = journal
+        self._journal = AppendedFile(journal, str(journal))
         self.encode = codec.encoder(base_t)
         self._folders = {journal.parent}
         """Folders known to exist."""
         self._dirty: dict[str, None] = {}
         """Paths as text, which takes a quarter of the memory: many seconds of a crowd may wait here for the next sync.
         """
-        self._lengths: dict[Path, int] = {}
-        """Lengths of the most recently used files: nobody else writes them, and asking costs as much as writing a line.
-        """
-        self._length_before: int | None = None
-        """Length of the file whose append was refused, before it; None if none was."""
+        self._is_refused = False
+        """True if the disk has not taken the first queued bytes, or not all of them."""
         self._sync_error: OSError | None = None
-        self.queued: deque[tuple[Path, bytes]] = deque()
+        self.queued: deque[tuple[AppendedFile, bytes]] = deque()
         self.lines_bytes = 0
 
     @property
@@ -105,17 +116,30 @@ class JournalFiles:
 
     def enqueue(self, contents: Sequence[Placed], lines: Sequence[bytes]) -> None:
         """Queue a batch: content for files between the journal's own lines; never fails."""
+        queue, journal = self.queued.append, self._journal
         at = 0
-        parts: dict[Path, list[bytes]] = {}
-        """What stands between two journal lines, by file: there no order can be seen."""
-        for place, path, content in contents:
+        file, parts = journal, list[bytes]()
+        """What comes next, all of it for one file."""
+        for place, other, content in contents:
             if place > at:
-                self._enqueue_parts(parts)
-                self._enqueue_lines(lines[at:place])
-                at, parts = place, {}
-            parts.setdefault(path, []).append(content)
-        self._enqueue_parts(parts)
-        self._enqueue_lines(lines[at:])
+                if file is not journal:
+                    queue((file, b"".join(parts)))
+                    file, parts = journal, []
+                parts += lines[at:place]
+                at = place
+            if other is not file:
+                if parts:
+                    queue((file, b"".join(parts)))
+                file, parts = other, [content]
+            else:
+                parts.append(content)
+        if file is not journal:
+            queue((file, b"".join(parts)))
+            parts = []
+        parts += lines[at:]
+        if parts:
+            queue((journal, b"".join(parts)))
+        self.lines_bytes += sum(map(len, lines))
 
     def write(self) -> None:
         """Append the queued bytes, oldest first.
@@ -123,28 +147,25 @@ class JournalFiles:
         Raises:
             OSError: The disk refused; the bytes that it did not take are still queued.
         """
-        if self._length_before is not None:
-            self._resume(self._length_before)
-        while self.queued:
-            path, content = self.queued[0]
-            length = self._lengths.pop(path, None)  # if the disk refuses, the length is unknown
-            if length is None:
-                length = self._measure(path)
-            if not length:
-                self._make_folder_of(path)
-            self._length_before = length
-            self._disk.append(path, content)
-            self._length_before = None
-            self._lengths[path] = length + len(content)
-            if len(self._lengths) > MAX_LENGTHS:
-                del self._lengths[next(iter(self._lengths))]
-            self._dirty[str(path)] = None
-            self.queued.popleft()
+        if self._is_refused:
+            self._resume()
+        queued, dirty, append = self.queued, self._dirty, self._disk.append
+        try:
+            while queued:
+                file, content = queued[0]
+                length = file.length or self._begin(file)
+                append(file.path, content)
+                file.length = length + len(content)
+                dirty[file.text] = None
+                queued.popleft()
+        except BaseException:
+            self._is_refused = True
+            raise
 
     def take_dirty(self) -> list[str]:
         """Take the paths of files that were written but not synced; the caller syncs them."""
         dirty, self._dirty = self._dirty, {}
-        own = str(self._journal)
+        own = self._journal.text
         return sorted(dirty, key=lambda path: path == own)  # files that the journal refers to come first
 
     def sync(self, paths: Sequence[str]) -> None:
@@ -167,30 +188,23 @@ class JournalFiles:
         """Close the files."""
         self._disk.close()
 
-    def _enqueue_parts(self, parts: Mapping[Path, Sequence[bytes]]) -> None:
-        self.queued += [(path, b"".join(content)) for path, content in parts.items()]
-
-    def _enqueue_lines(self, lines: Sequence[bytes]) -> None:
-        if lines:
-            joined = b"".join(lines)
-            self.lines_bytes += len(joined)
-            self.queued.append((self._journal, joined))
-
-    def _make_folder_of(self, path: Path) -> None:
-        folder = path.parent
-        if folder not in self._folders:
+    def _begin(self, file: AppendedFile) -> int:
+        """Return the length of a file, and make the folder of one that is empty."""
+        try:
+            file.length = self._disk.size(file.path)
+        except FileNotFoundError:
+            file.length = 0
+        folder = file.path.parent
+        if not file.length and folder not in self._folders:
             self._disk.make_folder(folder)
             self._folders.add(folder)
+        return file.length
 
-    def _measure(self, path: Path) -> int:
-        try:
-            return self._disk.size(path)
-        except FileNotFoundError:
-            return 0
-
-    def _resume(self, length: int) -> None:
-        """Drop the bytes of a refused append that arrived anyway, in a file of that length."""
-        path, content = self.queued[0]
-        arrived = min(max(0, self._measure(path) - length), len(content))
-        self.queued[0] = (path, content[arrived:])
-        self._length_before = None
+    def _resume(self) -> None:
+        """Drop the bytes of a refused append that arrived anyway."""
+        file, content = self.queued[0]
+        before = file.length
+        if before is not None:  # else it was not even begun
+            arrived = min(max(0, self._begin(file) - before), len(content))
+            self.queued[0] = (file, content[arrived:])
+        self._is_refused = False

@@ -164,9 +164,13 @@ def test_calls_that_share_an_id_get_their_own_results() -> None:
     assert repaired[2].content == (ToolResultBlock("t", "of a"), ToolResultBlock("t_2", "of b"))
 
 
+@example([(["a", "thinking"], ["a"])])
 @given(
     st.lists(
-        st.tuples(st.lists(st.sampled_from("abc"), unique=True, max_size=2), st.lists(st.sampled_from("abc"))),
+        st.tuples(
+            st.lists(st.sampled_from([*"abc", "thinking"]), unique=True, max_size=3),
+            st.lists(st.sampled_from("abc"), max_size=3),
+        ),
         max_size=4,
     )
 )
@@ -175,7 +179,12 @@ def test_check_after_an_admitted_answer_finds_what_a_full_one_finds(rounds: list
     messages: tuple[Message, ...] = (Message.user("Go."),)
     assert check.is_sound(messages)
     for number, (asked, answered) in enumerate(rounds):
-        said = check.admit(tuple(ToolUseBlock(f"{id_}{number}", "Look", {}) for id_ in asked))
+        said = check.admit(
+            tuple(
+                ThinkingBlock("Hm.", "signed") if id_ == "thinking" else ToolUseBlock(f"{id_}{number}", "Look", {})
+                for id_ in asked
+            )
+        )
         results = tuple(ToolResultBlock(f"{id_}{number}", "seen") for id_ in answered)
         messages = (*messages, Message("assistant", said), Message("user", results))
         assert check.is_sound(messages) is not bool(faults_of(messages))

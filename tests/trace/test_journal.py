@@ -422,6 +422,26 @@ async def test_after_a_refusal_nothing_is_lost_or_written_twice(room_bytes: int,
     assert disk.files[FOLDER / TRANSCRIPT] == b"".join(b"line %d\n" % number for number in range(10))
 
 
+@pytest.mark.parametrize("room_bytes", range(0, 160, 16))
+async def test_files_that_were_forgotten_lose_nothing_in_a_refusal(
+    room_bytes: int, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of very many agents appends to more files than are remembered."""
+    monkeypatch.setattr("greenroom.trace._journal_files.MAX_FILES", 1)
+    disk = MemoryDisk()
+    files = [FOLDER / "transcripts" / name for name in ("a.jsonl", "b.jsonl")]
+    async with opened(disk) as journal:
+        disk.room_bytes = room_bytes
+        for number in range(6):
+            for file in files:
+                journal.write_before(file, b"line %d\n" % number)
+            with suppress(JournalError):
+                await journal.commit()
+        disk.room_bytes = float("inf")
+
+    assert {disk.files[file] for file in files} == {b"".join(b"line %d\n" % number for number in range(6))}
+
+
 async def test_intake_opens_again_when_the_disk_has_room(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     async with opened(disk) as journal:

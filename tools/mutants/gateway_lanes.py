@@ -74,10 +74,8 @@ GATEWAY_LANES: Final = (
         "closing a shared disk takes the file from who writes",
         (),
         "greenroom.core.ports._ports",
-        "        try:\n            rest = memoryview(content)\n            while rest:\n"
-        "                rest = rest[os.write(descriptor, rest) :]\n        finally:\n            self._put_back(path, descriptor)\n",
-        "        self._put_back(path, descriptor)\n        rest = memoryview(content)\n        while rest:\n"
-        "            rest = rest[os.write(descriptor, rest) :]\n",
+        "            written = os.write(descriptor, content)\n",
+        "            self._put_back(text, descriptor)\n            written = os.write(descriptor, content)\n",
         tests=("tests/core/test_ports.py",),
     ),
     Mutant(

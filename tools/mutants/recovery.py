@@ -47,8 +47,8 @@ RECOVERY: Final = (
         "transcripts are written before the whole batch",
         ("R7-order",),
         "greenroom.trace._journal",
-        "self._contents.append((len(self._lines) + len(self._records), place, content))",
-        "self._contents.append((0, place, content))",
+        "self._contents.append((len(self._lines) + len(self._records), file, content))",
+        "self._contents.append((0, file, content))",
         tests=("tests/trace/test_write_order.py",),
     ),
     Mutant(

@@ -130,8 +130,8 @@ class SystemDisk:
         self._is_durable = is_durable
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most_open = MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MAX_OPEN, soft // 4))
-        self._open: OrderedDict[Path, int] = OrderedDict()
-        """Idle descriptors by path, the most recently used one last. Its methods are atomic."""
+        self._open: OrderedDict[str, int] = OrderedDict()
+        """Idle descriptors by path, the most recently used one last. Its methods are atomic, as those of texts are."""
 
     def make_folder(self, path: Path) -> None:
         """Create a folder and its parents, mode 0700."""
@@ -139,15 +139,17 @@ class SystemDisk:
 
     def append(self, path: Path, content: bytes) -> None:
         """Append all of `content`, or raise `OSError`."""
-        descriptor = self._open.pop(path, None)
+        text = str(path)
+        descriptor = self._open.pop(text, None)
         if descriptor is None:
+            self._close_down_to(self._most_open - 1)
             descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            written = os.write(descriptor, content)
+            if written < len(content):
+                _write_all(descriptor, memoryview(content)[written:])
         finally:
-            self._put_back(path, descriptor)
+            self._put_back(text, descriptor)
 
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device, and close it: one that is not written to again stays closed."""
@@ -169,9 +171,7 @@ class SystemDisk:
         temporary = path.with_name(f".{path.name}.new")
         descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            _write_all(descriptor, memoryview(content))
             if self._is_durable:
                 os.fsync(descriptor)
         except OSError:
@@ -193,29 +193,32 @@ class SystemDisk:
 
     def size(self, path: Path) -> int:
         """Return the length of a file in bytes."""
-        descriptor = self._open.pop(path, None)
+        text = str(path)
+        descriptor = self._open.pop(text, None)
         if descriptor is None:
             return path.stat().st_size
         try:
             return os.fstat(descriptor).st_size
         finally:
-            self._put_back(path, descriptor)
+            self._put_back(text, descriptor)
 
     def close(self) -> None:
         """Close every descriptor that is not in use."""
         self._close_down_to(0)
 
-    def _put_back(self, path: Path, descriptor: int) -> None:
-        other = self._open.pop(path, None)
-        if other is not None:  # of a thread that has appended to the same file meanwhile
-            os.close(other)
-        self._open[path] = descriptor
-        self._close_down_to(self._most_open)
+    def _put_back(self, text: str, descriptor: int) -> None:
+        if self._open.setdefault(text, descriptor) != descriptor:  # another thread has appended to it meanwhile
+            os.close(descriptor)
 
     def _close_down_to(self, most: int) -> None:
         while len(self._open) > most:
             with suppress(KeyError):  # another thread has closed it
                 os.close(self._open.popitem(last=False)[1])
+
+
+def _write_all(descriptor: int, rest: memoryview) -> None:
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 @final
