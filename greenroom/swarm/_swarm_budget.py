@@ -29,11 +29,7 @@ def model_settings(places: Places, *, max_usd: float | None, is_rule_based: bool
     Raises:
         SettingsError: A settings file cannot be used.
     """
-    models: dict[str, Any] = {}
-    for file in load_settings(places, SOURCES).files:
-        found = file.values.get("models")
-        if isinstance(found, Mapping):
-            models = {**found, **models}
+    models = values_of(places, "models")
     budget = dict(models.get("budget") or {})
     if max_usd is not None:
         budget["usd"] = max_usd
@@ -42,6 +38,20 @@ def model_settings(places: Places, *, max_usd: float | None, is_rule_based: bool
         return {"models": {"budget": budget, "retries": {"attempts": 1}}} if budget else {}
     kept = {key: value for key, value in models.items() if key not in _OTHERS}
     return {"models": {**kept, "budget": budget}}
+
+
+def values_of(places: Places, key: str) -> dict[str, Any]:
+    """Return a section of the user's and the administrator's settings. It reads the disk.
+
+    Raises:
+        SettingsError: A settings file cannot be used.
+    """
+    values: dict[str, Any] = {}
+    for file in load_settings(places, SOURCES).files:
+        found = file.values.get(key)
+        if isinstance(found, Mapping):
+            values = {**found, **values}
+    return values
 
 
 @contextmanager

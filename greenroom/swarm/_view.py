@@ -30,6 +30,8 @@ class SwarmOpening:
     folder: str
     task: str
     mates: int
+    estimate: str = ""
+    """What the run will cost; empty for the rules, and for a run that is resumed."""
 
     @property
     def text(self) -> str:
@@ -42,7 +44,7 @@ class SwarmOpening:
         """The second line: what to do for a better answer, or what this one costs."""
         if self.is_rule_based:
             return "Set ANTHROPIC_API_KEY to run the same team on Claude."
-        return "Tokens are billed to your key; their total is shown at the end."
+        return f"Tokens are billed to your key{f': {self.estimate}' if self.estimate else '; their total is shown at the end.'}"
 
 
 @attrs.frozen(kw_only=True)
@@ -64,9 +66,11 @@ class Summary:
     cached_tokens: int = 0
     """Those of it that came from the cache."""
     output_tokens: int
-    is_estimate: bool
     usd: float | None = None
     """Cost in US dollars, of earlier processes too; None if a model without a price was asked."""
+    requests: int = 0
+    cost: str = ""
+    """The cost in words: dollars, requests, tokens; see `SwarmCost.text`."""
     duration_s: float
     error: str = ""
     had_nothing: bool = False
@@ -109,16 +113,13 @@ class View(Protocol):
 def summary_lines(summary: Summary) -> list[str]:
     """Return the last lines for people."""
     mates = f"{summary.mates} {'mate' if summary.mates == 1 else 'mates'}"
-    estimate = " (estimated; each request counts its whole conversation again, nothing is cached)"
-    cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
-    cost = "" if summary.usd is None else f", ${summary.usd:.2f}"
     heads = {"done": "Done", "incomplete": "Done, but not with everything", "stopped": "Stopped", "failed": "Failed"}
     work = f"{summary.completed} of {summary.items} items by {mates}"
     if summary.had_nothing:
         work = "there was nothing to survey"
     lines = [
         f"{heads[summary.state]}: {work} in {summary.duration_s:.1f} s",
-        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{cost}{estimate if summary.is_estimate else ''}",
+        f"Cost:   {summary.cost}",
     ]
     if summary.error:
         lines.append(f"Why:    {summary.error}")
