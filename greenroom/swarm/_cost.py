@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 import attrs
 
 if TYPE_CHECKING:
-    from greenroom.models.budgets import Budget
+    from greenroom.session import Session
     from greenroom.swarm._estimate import Estimate
 
 FAR_OFF: Final = 1.5
@@ -27,6 +27,7 @@ class SwarmCost:
     usd: Decimal | None = None
     """US dollars; None if a model without a price was asked, or the rules."""
     requests: int = 0
+    """Each attempt counts; 0 for the rules."""
     input_tokens: int = 0
     """All that was read, from the cache too."""
     cached_tokens: int = 0
@@ -37,13 +38,12 @@ class SwarmCost:
     """What was expected before it began; for the rules, what their work would cost on a model. None if nothing was estimated."""
 
     @classmethod
-    def of(cls, budget: Budget, *, is_rule_based: bool, estimate: Estimate | None) -> SwarmCost:
-        """Return what counts under the budget of a session."""
-        spent = budget.spent
-        usage = spent.usage
+    def of(cls, session: Session, *, is_rule_based: bool, estimate: Estimate | None) -> SwarmCost:
+        """Return what a session has used."""
+        spent, usage = session.budget.spent, session.usage
         return cls(
             usd=None if spent.unpriced_calls or is_rule_based else spent.usd,
-            requests=spent.calls,
+            requests=0 if is_rule_based else spent.calls,
             input_tokens=usage.total - usage.output_tokens,
             cached_tokens=usage.cache_read_input_tokens,
             output_tokens=usage.output_tokens,

@@ -314,7 +314,7 @@ def _noted(run: _Run, session: Session, opening: SwarmOpening, estimate: Estimat
             run.is_over_budget, run.error = True, str(session.budget.exceeded)
         if opening.is_rule_based:
             estimate = estimate_items([item.description for item in run.board], mates=opening.mates)
-        run.cost = SwarmCost.of(session.budget, is_rule_based=opening.is_rule_based, estimate=estimate)
+        run.cost = SwarmCost.of(session, is_rule_based=opening.is_rule_based, estimate=estimate)
 
 
 def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
