@@ -11,7 +11,6 @@ Bytes after the last newline are a torn tail: reported, never an error. A whole 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -20,7 +19,7 @@ import cattrs
 
 from greenroom.core import Event, JournalError
 from greenroom.core.ports import Disk, SystemDisk
-from greenroom.trace._codec import VERSION, Codec, Header, upcast
+from greenroom.trace._codec import VERSION, Codec, Header, codec_of, upcast
 from greenroom.trace._entries import Entry
 
 JOURNAL: Final = "journal.jsonl"
@@ -57,15 +56,9 @@ def read_journal(path: Path, events: Iterable[type[Event]], *, disk: Disk | None
     return JournalText(
         path=path,
         header=header,
-        entries=list(_entries(path, lines, header.v, _codec(tuple(events)))),
+        entries=list(_entries(path, lines, header.v, codec_of(tuple(events)))),
         torn_bytes=torn_bytes,
     )
-
-
-@cache
-def _codec(events: tuple[type[Event], ...]) -> Codec:
-    """Return the codec of a catalog, created once; it learns each class when it meets it."""
-    return Codec(events)
 
 
 def read_bytes(path: Path, disk: Disk) -> bytes:

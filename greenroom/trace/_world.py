@@ -36,6 +36,8 @@ Fold: TypeAlias = tuple[str, type[Event], str | tuple[str, ...], Callable[..., A
 
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """Errors that a fold, which is pure, raises for an invalid value."""
+_SUBJECT_BYTES: Final = 64
+"""What a mapping takes for a subject, about."""
 BEGINS: Final = frozenset({"session.begin", "gateway.begin"})
 """Kinds of the events with which a process begins to write a journal."""
 ENDS: Final = frozenset({"session.end", "gateway.end"})
@@ -117,6 +119,10 @@ class World:
         twin._has_session = self._has_session
         twin.seq, twin.t, twin.faults = self.seq, self.t, list(self.faults)
         return twin
+
+    def copied_bytes(self) -> int:
+        """Return about how many bytes a copy takes; its values are shared."""
+        return _SUBJECT_BYTES * sum(map(len, self._sections.values()))
 
     def apply(self, entry: Entry) -> None:
         """Apply the next event."""

@@ -24,6 +24,7 @@ from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.runs._run_service import Runs
+from greenroom.gateway.trust._approval_desk import ApprovalDesk
 from greenroom.models import ToolUseBlock
 from greenroom.session import AnswerPiece, MessageAppended
 from greenroom.tasks import TaskState
@@ -31,6 +32,8 @@ from greenroom.tasks import TaskState
 _AGAIN_S: Final = 1.0
 MAX_WAITING: Final = 10_000
 """Events that wait to be durable; beyond it the oldest are not told."""
+BETWEEN_MESSAGES: Final = "\n\n"
+"""Between the texts of two messages of one turn."""
 MAX_ABOUT: Final = 120
 """Characters of what a call is about."""
 
@@ -43,16 +46,20 @@ class EventFeed:
         record: The gateway's journal and registry.
         hub: Where events are published.
         mask: Returns a text without secrets.
+        desk: The questions about calls.
     """
 
-    def __init__(self, record: GatewayRecord, hub: EventHub, mask: Callable[[str], str]) -> None:
+    def __init__(self, record: GatewayRecord, hub: EventHub, mask: Callable[[str], str], desk: ApprovalDesk) -> None:
         self._record = record
         self._hub = hub
         self._mask = mask
+        self._desk = desk
         self._waiting: deque[tuple[int, GatewayEvent]] = deque(maxlen=MAX_WAITING)
         self._wake = trio.Event()
         self._said: dict[str, int] = {}
         """Characters of the running answer of each session."""
+        self._apart: set[str] = set()
+        """Sessions whose next piece begins another message of the turn."""
 
     def hear(self, record: Record) -> None:
         """Take an event of the record; called by its recorder."""
@@ -71,11 +78,16 @@ class EventFeed:
         if not piece:
             return
         at = self._said.get(session, 0)
+        if session in self._apart:
+            self._apart.remove(session)
+            piece = BETWEEN_MESSAGES + piece
         self._said[session] = at + len(piece)
         payload = {"sessionKey": session, "state": "delta", "message": piece, "at": at}
         self._hub.publish("chat", session, payload, delta_of=session)
 
     def _calls(self, session: str, appended: Appended) -> None:
+        if appended.response is not None and self._said.get(session):
+            self._apart.add(session)
         for block in appended.message.content if appended.response is not None else ():
             if isinstance(block, ToolUseBlock):
                 payload = {"sessionKey": session, "phase": "tool", "callId": block.id, "tool": block.name}
@@ -89,6 +101,7 @@ class EventFeed:
     def end_of_turn(self, session: str, payload: Mapping[str, Any]) -> None:
         """Tell the end of a turn, which is on record."""
         self._said.pop(session, None)
+        self._apart.discard(session)
         self._hub.publish("chat", session, {"sessionKey": session, **payload})
 
     async def run(self) -> None:
@@ -106,9 +119,13 @@ class EventFeed:
                     await trio.sleep(_AGAIN_S)
                     continue
                 self._waiting.popleft()
-                self._TELL[type(event)](self, event)
+                self.tell(event)
         finally:
             stop()
+
+    def tell(self, event: GatewayEvent) -> None:
+        """Tell an event of the record, which is durable."""
+        self._TELL[type(event)](self, event)
 
     def _session(self, event: Any) -> None:
         row = self._record.registry.sessions.get(event.session)
@@ -139,7 +156,9 @@ class EventFeed:
 
     def _asked(self, event: gateway.ApprovalAsked) -> None:
         payload = {"approvalId": event.approval, "sessionKey": event.session, "tool": event.tool, "state": "asked"}
-        self._hub.publish("approval", event.session, payload | {"expiresMs": int(event.expires_s * 1000)})
+        question = next((each for each in self._desk.open_questions() if each.id == event.approval), None)
+        about = {} if question is None else {"summary": self._mask(question.summary)}
+        self._hub.publish("approval", event.session, payload | about | {"expiresMs": int(event.expires_s * 1000)})
 
     def _answered(self, event: gateway.ApprovalAnswered) -> None:
         payload = {"approvalId": event.approval, "decision": event.answer, "who": event.who, "state": "answered"}

@@ -146,8 +146,8 @@ class GatewayOpening:
     @asynccontextmanager
     async def _open_parts(self, record: GatewayRecord, log: GatewayLog, tokens: Tokens) -> AsyncIterator[GatewayParts]:
         store = await self._options.open_store(self._held.folder.store, self._ports)
-        feed = EventFeed(record, self._hub, self._secrets.mask)
         wiring = self._wiring = HostWiring(lambda: self._parts, record=record, ports=self._ports, now=self._now)
+        feed = EventFeed(record, self._hub, self._secrets.mask, wiring.questions.desk)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
             log.note("a turn waits for its place", session=claim.session, ahead=ahead)
@@ -156,6 +156,7 @@ class GatewayOpening:
         try:
             async with open_deliveries(self._config, record, self._find_channel, self._ports.clock) as deliveries:
                 deliveries.hold()  # until `recover`
+                deliveries.on_waiting = wiring.note_waiting
                 runs = Runs(self._config, record, deliveries, self._ports, self._held.folder.path)
                 async with (
                     open_keepers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -18,10 +19,12 @@ from greenroom.cli import main
 from greenroom.core import UsageError
 from greenroom.core.ports import SystemDisk
 from greenroom.gateway._gateway import Gateway, open_gateway
+from greenroom.gateway.announce._announcement import count_text
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.process._bound_methods import gateway_methods
 from greenroom.gateway.process._gateway_options import GatewayOptions
+from greenroom.gateway.process._host_wiring import FULL
 from greenroom.gateway.process._session_methods import SessionMethods
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import open_gateway_journal
@@ -58,6 +61,33 @@ async def test_a_reset_spares_sub_agents_whose_results_come_once(tmp_path: Path,
         assert "dig here" not in str(town.conversation(row.session_id))
 
 
+@pytest.mark.promise("A18-g")
+async def test_the_bill_of_a_sub_agent_is_in_its_own_figure_alone(tmp_path: Path, autojump_clock: MockClock) -> None:
+    script = [Line(1, "plain", "ann", "dig here"), Line(100, "plain", "ann", "/status")]
+    town = open_place(tmp_path / "t", *script, play=counting("the summary"))
+    async with living(town) as gateway:
+        await wait_quiet(gateway, town, until_s=110)
+        rows = gateway.parts.registry.sessions
+        own, child = rows[MAIN], next(row for row in rows.values() if row.spawned_by == MAIN)
+
+    texts = [part.text for part in town.services["plain"].shown]
+    (stats,) = [text for text in texts if "Stats: " in text]
+    bills = [bill_of(town, row.session_id) for row in (own, child)]
+    assert re.findall(r"^Tokens: (.*)$", texts[-1], re.MULTILINE) == [bills[0]]
+    assert f"• tokens {bills[1]}, " in stats
+    assert bills[0] != bills[1]
+
+
+def bill_of(town: Town, session_id: str) -> str:
+    """Return the tokens of the requests in the journal of a session."""
+    (place,) = town.state.glob(f"agents/*/sessions/{session_id}/journal.jsonl")
+    events = [json.loads(line) for line in place.read_text().splitlines()]
+    spent = [event for event in events if event.get("ev") == "model.end"]
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    sent = sum(event.get(name, 0) for event in spent for name in names)
+    return f"{count_text(sent)} in, {count_text(sum(event['output_tokens'] for event in spent))} out"
+
+
 @pytest.mark.promise("A25-g")
 async def test_an_abort_ends_one_message_or_one_turn(tmp_path: Path, autojump_clock: MockClock) -> None:
     town = open_place(tmp_path / "t", play=counting("the summary", rounds=30))
@@ -84,6 +114,28 @@ async def test_an_abort_ends_one_message_or_one_turn(tmp_path: Path, autojump_cl
         assert [states[run] for run in runs] == ["killed", "killed", "completed"]
         child = next(run for run in gateway.parts.registry.runs.values() if run.label == "deep")
         assert child.state == "completed", "the sub-agent went on"
+
+
+@pytest.mark.promise("A29-a")
+async def test_an_account_with_too_much_to_send_takes_nothing_in(tmp_path: Path, autojump_clock: MockClock) -> None:
+    script = [Line(at_s, "plain", f"person {at_s}", "hello") for at_s in (1, 2, 20)]
+    town = open_place(tmp_path / "t", *script, play=lambda _: "done")
+    config = town.folder / "gateway.json5"
+    config.write_text(config.read_text().replace("  commands:", "  limits: {dueDeliveries: 2},\n  commands:"))
+    async with living(town) as gateway:
+        channel = gateway.parts.accounts.find("plain", "default")
+        assert isinstance(channel, MemoryChannel)
+        channel.is_open = trio.Event()
+        await trio.sleep(60)
+        gate = gateway.parts.accounts.intake_of("plain", "default")
+        assert gate is not None
+        assert gate.reasons == (FULL,)
+        assert town.services["plain"].acknowledged == 2
+
+        channel.is_open.set()
+        await wait_quiet(gateway, town, until_s=60)
+        assert not gate.reasons
+        assert town.services["plain"].acknowledged == 3
 
 
 def called(key: str, method: str = "chat.send") -> RpcCall:

@@ -1,0 +1,111 @@
+"""The folded state of a run after any number of its events.
+
+Snapshots are kept while the events are folded once, from the first to the last; a jump folds the events from the snapshot before it.
+
+Rule 1: a moment equals the fold of the events before it. Rule 2: a jump folds at most as many events as are between two snapshots, a
+step back an eighth of that. Rule 3: the memory of the snapshots is bounded: beyond that, every second one is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, final
+
+from greenroom.trace._entries import Entry
+from greenroom.trace._world import World
+
+SNAPSHOT_EVERY: Final = 2048
+"""Events between two snapshots, until there are too many of them."""
+MAX_SNAPSHOT_BYTES: Final = 100_000_000
+_STEPS: Final = 8
+
+EntryReader: TypeAlias = Callable[[int, int], Sequence[Entry]]
+"""Returns the entries from one position up to another, as `RunIndex.entries`."""
+
+
+@final
+class Moments:
+    """The states of a run.
+
+    Attributes:
+        folded: Number of events that were folded so far; moments up to there are cheap.
+        spacing: Events between two snapshots.
+
+    Args:
+        read: Returns entries by position.
+        state: The state before the first event; it is changed.
+        spacing: Events between two snapshots; a multiple of 8.
+        max_bytes: Maximum memory of the snapshots.
+    """
+
+    def __init__(
+        self,
+        read: EntryReader,
+        state: World,
+        *,
+        spacing: int = SNAPSHOT_EVERY,
+        max_bytes: int = MAX_SNAPSHOT_BYTES,
+    ) -> None:
+        self._read = read
+        self._state = state
+        self._max_bytes = max_bytes
+        self._snapshots = [state.copy()]
+        self._sizes = [state.copied_bytes()]
+        self._block = -1
+        """Number of the block of `spacing` events whose entries are at hand."""
+        self._entries: Sequence[Entry] = ()
+        self._steps: dict[int, World] = {}
+        """States within that block by the number of its events that they have seen."""
+        self.spacing = spacing
+        self.folded = 0
+
+    def __repr__(self) -> str:
+        return f"<Moments: {self.folded} events folded, {len(self._snapshots)} snapshots>"
+
+    def fold_on(self, count: int) -> bool:
+        """Fold further events up to a number of events, but not beyond the next snapshot; return False if there are none.
+
+        Args:
+            count: Number of events of the run that can be read.
+        """
+        end = min(count, (self.folded // self.spacing + 1) * self.spacing)
+        if self.folded >= end:
+            return False
+        for entry in self._read(self.folded, end):
+            self._state.apply(entry)
+        self.folded = end
+        if self.folded % self.spacing == 0:
+            self._keep()
+        return True
+
+    def at(self, count: int) -> World:
+        """Return the state after the first `count` events, which the caller may change; folds up to there if needed."""
+        while self.folded < count and self.fold_on(count):
+            pass
+        count = max(0, min(count, self.folded))
+        if count == self.folded:
+            return self._state.copy()
+        block, wanted = divmod(count, self.spacing)
+        self._open(block)
+        begin = max(step for step in self._steps if step <= wanted)
+        state = self._steps[begin].copy()
+        for step, entry in enumerate(self._entries[begin:wanted], start=begin + 1):
+            state.apply(entry)
+            if step % (self.spacing // _STEPS) == 0:
+                self._steps[step] = state.copy()
+        return state
+
+    def _keep(self) -> None:
+        self._snapshots.append(self._state.copy())
+        self._sizes.append(self._state.copied_bytes())
+        while sum(self._sizes) > self._max_bytes and len(self._sizes) > 2:
+            del self._snapshots[1::2], self._sizes[1::2]
+            self.spacing *= 2
+            self._block = -1
+
+    def _open(self, block: int) -> None:
+        begin = block * self.spacing
+        end = min(begin + self.spacing, self.folded)
+        if block != self._block or len(self._entries) < end - begin:
+            self._block, self._entries = block, self._read(begin, end)
+            self._steps = {0: self._snapshots[block]}
