@@ -1,4 +1,4 @@
-"""What a swarm costs: the sum of what it used, and the words for it.
+"""The cost of a swarm: the sum of its usage, and the words for it.
 
 The rules cost nothing; what they read is told as what it would cost on a model. A model without a price costs an unknown amount,
 never nothing.
@@ -22,7 +22,7 @@ FAR_OFF: Final = 1.5
 @final
 @attrs.frozen(kw_only=True)
 class SwarmCost:
-    """What a swarm used, processes before a resume included."""
+    """The usage of a swarm, processes before a resume included."""
 
     usd: Decimal | None = None
     """US dollars; None if a model without a price was asked, or the rules."""
@@ -35,7 +35,7 @@ class SwarmCost:
     output_tokens: int = 0
     is_rule_based: bool = False
     estimate: Estimate | None = None
-    """What was expected before it began; for the rules, what their work would cost on a model. None if nothing was estimated."""
+    """The expectation before it began; for the rules, what their work would cost on a model. None if nothing was estimated."""
 
     @classmethod
     def of(cls, session: Session, *, is_rule_based: bool, estimate: Estimate | None) -> SwarmCost:
@@ -58,7 +58,7 @@ class SwarmCost:
 
     @property
     def text(self) -> str:
-        """What it came to, in one line."""
+        """The whole, in one line."""
         if self.is_rule_based:
             would = "" if self.estimate is None or self.estimate.usd is None else f"; {self.estimate.would_be}"
             return f"nothing, as fixed rules did the work{would}"

@@ -1,4 +1,4 @@
-"""What a run on a model will cost, estimated from the folder before anything starts.
+"""The cost of a run on a model, estimated from the folder before anything starts.
 
 The folder is looked at as the lead looks at it, and divided as the rules divide it. Each item takes three requests: the facts, the
 lines in doubt, the findings. What is sent again comes from the cache. How long answers are is assumed, and told afterwards where it was
@@ -52,7 +52,7 @@ LISTED_CHARS: Final = 90
 @final
 @attrs.frozen(kw_only=True)
 class Estimate:
-    """What a run is expected to use."""
+    """The expected usage of a run."""
 
     lead: Usage
     mates: Usage
@@ -89,7 +89,7 @@ class Estimate:
 
     @property
     def text(self) -> str:
-        """What it says before a run, in one line."""
+        """The line before a run."""
         amount = f"about {_rounded(self.requests):,} requests and {_millions(self.input_tokens)} tokens"
         if self.usd is None:
             return f"{amount}; no price is known for {' and '.join(self.unpriced)} (add it to `models.prices`)"
@@ -97,7 +97,7 @@ class Estimate:
 
     @property
     def would_be(self) -> str:
-        """What is said of work that rules did."""
+        """The words for work that rules did."""
         return f"on {self._on} this would be about ${self.usd:.2f}"
 
     @property

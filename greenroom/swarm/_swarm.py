@@ -36,9 +36,14 @@ from greenroom.session import Session, open_session
 from greenroom.swarm._consent import agree_to
 from greenroom.swarm._cost import SwarmCost
 from greenroom.swarm._estimate import Estimate, estimate_items, estimate_run
-from greenroom.swarm._partial_report import PARTIAL_REPORT, remove_partial_report, write_partial_report
 from greenroom.swarm._resumption import SwarmBeginning, hand_out_again, lead_on, read_beginning
-from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
+from greenroom.swarm._swarm_budget import (
+    PARTIAL_REPORT,
+    model_settings,
+    remove_partial_report,
+    stopping_at_budget,
+    write_partial_report,
+)
 from greenroom.swarm._swarm_plan import (
     SwarmOptions,
     SwarmPlan,

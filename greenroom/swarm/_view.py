@@ -31,7 +31,7 @@ class SwarmOpening:
     task: str
     mates: int
     estimate: str = ""
-    """What the run will cost; empty for the rules, and for a run that is resumed."""
+    """The expected cost; empty for the rules, and for a run that is resumed."""
 
     @property
     def text(self) -> str:

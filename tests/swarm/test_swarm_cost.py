@@ -17,7 +17,7 @@ from greenroom.models.budgets import Pricing
 from greenroom.swarm._consent import agree_to
 from greenroom.swarm._cost import SwarmCost
 from greenroom.swarm._estimate import Estimate, estimate_folder, estimate_items
-from greenroom.swarm._partial_report import write_partial_report
+from greenroom.swarm._swarm_budget import write_partial_report
 from greenroom.swarm._swarm_plan import SwarmOptions, make_swarm_plan
 from greenroom.swarm.recipes import SURVEY
 from greenroom.teams import Item, ItemStatus

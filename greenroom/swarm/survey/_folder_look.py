@@ -26,7 +26,7 @@ class ItemSize:
 
 @attrs.frozen(kw_only=True)
 class FolderLook:
-    """What a lead sees of a folder."""
+    """The folder as a lead sees it."""
 
     characters: int
     """The length of the answers to its looks."""
