@@ -110,7 +110,8 @@ def run_swarm(options: SwarmOptions) -> int:
     places, is_rule_based = find_places(Path.cwd()), is_playbook(options)
     settings = model_settings(places, max_usd=options.max_usd, is_rule_based=is_rule_based)
     estimate = None if is_rule_based or options.resume else estimate_run(plan, model.name, settings)
-    if estimate is not None and not options.is_agreed and not agree_to(estimate, settings, places):
+    is_asked = False if options.is_json else None  # a question does not belong into what a program reads
+    if not (estimate is None or options.is_agreed or agree_to(estimate, settings, places, is_asked=is_asked)):
         return 1
     runs = prepare_runs_folder(options.runs)
     opening = SwarmOpening(
