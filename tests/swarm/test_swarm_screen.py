@@ -40,7 +40,6 @@ SUMMARY = Summary(
     mates=1,
     input_tokens=1_000,
     output_tokens=2,
-    is_estimate=False,
     duration_s=1.25,
 )
 
