@@ -49,7 +49,10 @@ class SwarmFlags:
     )
     durability: Annotated[Durability | None, _flag('What the record survives: "process" (kill -9) or "power".')] = None
     json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False
-    latency: Annotated[float, _flag("Seconds that the playbook waits before each answer, to watch it work.")] = 0.0
+    latency: Annotated[
+        float | None,
+        _flag("Seconds that the playbook waits before each answer; by default 0.4 on a terminal, and 0 elsewhere."),
+    ] = None
     recipe: Annotated[
         str | None,
         _flag("The recipe: the name of a built-in one, or a .toml or .py file; by default survey."),
@@ -88,7 +91,7 @@ def swarm_command(
         return 0
     if flags.agents is not None and not 1 <= flags.agents <= MAX_AGENTS:
         raise UsageError(f"--agents must be between 1 and {MAX_AGENTS}, got {flags.agents}")
-    if not (math.isfinite(flags.latency) and flags.latency >= 0):
+    if flags.latency is not None and not (math.isfinite(flags.latency) and flags.latency >= 0):
         raise UsageError(f"--latency must be a number of seconds, at least 0, got {flags.latency}")
     max_usd = flags.max_budget_usd
     if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):

@@ -1,171 +1,187 @@
-"""The live view: a picture of the swarm, redrawn in place, with news that scroll by above it and keys that act on it.
+"""The live view: the screen of the run, fed from the session's events, with keys that act on it.
 
-Everything is drawn on the Trio thread, at most 8 times a second. What a key does goes through the same calls as a
-program's, and is recorded as those are.
+Everything is drawn on the Trio thread and never waits for the terminal. Keys go through the same calls as a program's, and
+are recorded as those are. If the screen fails, or its terminal goes away, the run goes on without it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from contextlib import ExitStack
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, final
 
+import attrs
 import trio
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from greenroom.swarm._controls import Controls, KeyQuestion, Target, press
-from greenroom.swarm._event_reader import Reading, Waits
-from greenroom.swarm._frame import MAIL_SHOWN, Frame, draw, rows_of, with_wait
-from greenroom.swarm._key_actions import carry_out, question_of, targets_of
-from greenroom.swarm._view import Summary, SwarmOpening, summary_lines
-from greenroom.teams import MailSent
-from greenroom.terminal import Keyboard, Narrator, open_keyboard, printable
+from greenroom.swarm._event_reader import Reading
+from greenroom.swarm._key_actions import carry_out, questions_of
+from greenroom.swarm._live_talk import LiveTalk
+from greenroom.swarm._summary import Summary, SwarmOpening, styled_summary
+from greenroom.swarm._view import with_survived
+from greenroom.terminal import Keyboard, open_keyboard, printable
+from greenroom.terminal.screen import (
+    ScreenAction,
+    ScreenControls,
+    ScreenLook,
+    ScreenLoop,
+    ScreenSize,
+    SwarmPicture,
+    SwarmStory,
+    look_of,
+    open_screen,
+    talk_shown,
+)
 
 if TYPE_CHECKING:
     from greenroom.session import EventStream, Session
-    from greenroom.teams import Item, Team
+    from greenroom.teams import Team
 
-INTERVAL_S: Final = 0.125
+TRANSCRIPTS: Final = "transcripts"
+
+
+def open_live_view() -> LiveView | None:
+    """Return a view on the terminal of this process; None if there is none that is ours."""
+    terminal = ExitStack()
+    keyboard = terminal.enter_context(open_keyboard())
+    if keyboard is None:
+        return None
+    return LiveView(keyboard, terminal, look_of(os.environ, encoding=sys.stdout.encoding))
+
+
+@final
+class LiveSource:
+    """The picture of a session now."""
+
+    def __init__(self, session: Session, story: SwarmStory) -> None:
+        self._session = session
+        self._story = story
+        self._talk = LiveTalk(session.run_folder / TRANSCRIPTS)
+
+    @property
+    def version(self) -> object:
+        """Changes with every event, note and question."""
+        return self._story.last_event, self._story.notes_made, len(self._session.permissions.approvals.waiting())
+
+    def picture(self, controls: ScreenControls, size: ScreenSize) -> SwarmPicture:
+        """Return the picture now."""
+        session, story = self._session, self._story
+        began_t = story.began_t if story.began_t is not None else session.now()
+        picture = story.picture(session.now() - began_t)
+        spent, is_ending = session.budget.spent, session.was_stopped or session.was_killed
+        totals = picture.totals
+        if totals.is_priced and not spent.unpriced_calls and spent.usd:
+            totals = attrs.evolve(totals, usd=float(spent.usd))
+        talk_of = talk_shown(picture, controls, size)
+        return attrs.evolve(
+            picture,
+            state="stopping" if is_ending and picture.state == "running" else picture.state,
+            questions=questions_of(session),
+            totals=totals,
+            talk=self._talk.parts(story.transcript(talk_of)) if talk_of else (),
+        )
 
 
 @final
 class LiveView:
-    """Draws a frame in place and lets news scroll by above it.
+    """The screen of a swarm.
 
     Args:
-        console: Where it is drawn; by default the standard output.
-        has_keys: Whether keys of the terminal are read.
+        keyboard: The terminal.
+        terminal: Puts it in order when it is closed.
+        look: Colors and signs.
     """
 
-    def __init__(self, console: Console | None = None, *, has_keys: bool = False) -> None:
-        self._console = console or Console(highlight=False, markup=False, emoji=False)
-        self._narrator = Narrator()
-        self._team: Team | None = None
-        self._title = "greenroom swarm"
-        self._note = ""
-        self._mail: deque[str] = deque(maxlen=MAIL_SHOWN)
-        self._live: Live | None = None
-        self._is_dirty = True
-        self._controls = Controls()
-        self._terminal = ExitStack()
-        self._keyboard = self._terminal.enter_context(open_keyboard()) if has_keys else None
+    can_answer = True
 
-    @property
-    def can_answer(self) -> bool:
-        """True if somebody can say here whether a call may run."""
-        return self._keyboard is not None
+    def __init__(self, keyboard: Keyboard, terminal: ExitStack, look: ScreenLook) -> None:
+        self._keyboard = keyboard
+        self._terminal = terminal
+        self._look = look
+        self._story = SwarmStory()
+        self._team: Team | None = None
+        self._is_open = False
 
     def begin(self, opening: SwarmOpening) -> None:
-        """Print the first line, which stays."""
-        self._console.print(Text(opening.text))
-        self._console.print(Text(opening.hint))
-        self._title = f"{printable(opening.folder)}: {opening.mates} mates and a lead"
+        """Print the first line, which stays below the prompt, and take note of the rest."""
+        print(printable(opening.text), flush=True)
+        kind = "rules, no language model" if opening.is_rule_based else opening.model
+        self._story = SwarmStory(
+            f"{printable(opening.folder)}: {opening.mates} teammates and a lead ({kind})",
+            is_priced=not opening.is_rule_based,
+        )
+        self._story.note(opening.hint)
 
     def show_team(self, team: Team) -> None:
-        """Take the board from this team."""
+        """Take note of the team that keys are about."""
         self._team = team
 
     def say(self, text: str) -> None:
-        """Show a line below the tree."""
-        self._note = printable(text)
-        self._is_dirty = True
-        if self._live is None:
-            self._console.print(Text(self._note))
+        """Show a line among the events; print it where there is no screen."""
+        self._story.note(printable(text))
+        if not self._is_open:
+            print(printable(text), flush=True)
 
     async def watch(self, session: Session, stream: EventStream) -> None:
-        """Draw until the session's events end."""
-        began = trio.current_time()
-        self._narrator.introduce(session.tree())
-        with Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
-            self._live = live
-            try:
-                async with trio.open_nursery() as nursery:
-                    reading = Reading(stream)
-                    nursery.start_soon(self._redraw, session, live, began, reading.waits)
-                    if self._keyboard is not None:
-                        nursery.start_soon(self._obey, session, self._keyboard)
-                    await self._read(reading)
-                    nursery.cancel_scope.cancel("the session has ended")
-            finally:
-                self._live = None
-                self._terminal.close()
+        """Show the session until its events end."""
+        source = LiveSource(session, self._story)
+
+        def act(action: ScreenAction) -> None:
+            said = carry_out(action, session, self._team)
+            if said:
+                self.say(said)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._show, source, act, name="greenroom screen")
+            reading = Reading(stream)
+            while (found := await reading.next()) is not None:
+                self._story.take(*found)
+            nursery.cancel_scope.cancel("the session has ended")
+
+    async def _show(self, source: LiveSource, act: Callable[[ScreenAction], None]) -> None:
+        """Draw until the terminal goes away; a failure of the screen ends the screen and nothing else."""
+        try:
+            with open_screen(self._keyboard.descriptor, self._look) as screen, self._logged():
+                self._is_open = True
+                self._terminal.callback(screen.close)
+                await ScreenLoop(screen, self._keyboard, source, act, ScreenControls()).run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run does not end by it
+            self._is_open = False
+            self.say(f"the screen failed ({type(error).__name__}: {error}); the run goes on without it")
+        finally:
+            self._is_open = False
+
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
+        """Show what the runtime logs among the events: on standard error it would tear the screen."""
+        handler = _LogHandler(self.say)
+        log = logging.getLogger("greenroom")
+        log.addHandler(handler)
+        try:
+            yield
+        finally:
+            log.removeHandler(handler)
 
     def end(self, summary: Summary) -> None:
-        """Print the last lines."""
+        """Print how it ended, in place of the screen."""
         self._terminal.close()
-        for line in summary_lines(summary):
-            self._console.print(Text(line), soft_wrap=True)
+        for text, style in styled_summary(with_survived(summary, self._story)):
+            words = printable(text, 4_096)
+            shown = self._look.style(style).render(words, color_system=self._look.system) if style else words
+            print(shown, flush=True)
 
     def leave(self) -> None:
-        """Show the cursor again, end the frame, and leave the terminal as it was."""
-        if self._live is not None:
-            self._live.stop()
-        self._console.show_cursor()
+        """Leave the terminal as it was."""
         self._terminal.close()
 
-    async def _read(self, reading: Reading) -> None:
-        while (found := await reading.next()) is not None:
-            event = found[2]
-            self._is_dirty = True
-            self._narrator.words(event)
-            if isinstance(event, MailSent):
-                self._mail.append(f"{event.sender} to {event.to}: {event.summary}")
-            news = self._narrator.news(event)
-            if news is not None:
-                self._console.print(Text(news), no_wrap=True, overflow="ellipsis")
 
-    # --- keys --------------------------------------------------------------------------------------------------------
+@final
+class _LogHandler(logging.Handler):
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
 
-    async def _obey(self, session: Session, keyboard: Keyboard) -> None:
-        while keys := await keyboard.read():
-            for key in keys:
-                targets, question = self._surroundings(session)
-                self._controls, action = press(self._controls, key, targets, question)
-                if action is not None:
-                    self.say(carry_out(action, session, self._team))
-            self._is_dirty = True
-
-    def _surroundings(self, session: Session) -> tuple[Sequence[Target], KeyQuestion | None]:
-        return targets_of(session, self._team), question_of(session)
-
-    # --- frames ------------------------------------------------------------------------------------------------------
-
-    async def _redraw(self, session: Session, live: Live, began: float, waits: Waits) -> None:
-        second = -1
-        while True:
-            elapsed_s = trio.current_time() - began
-            if self._is_dirty or int(elapsed_s) != second:
-                self._is_dirty, second = False, int(elapsed_s)
-                live.update(draw(self._frame(session, elapsed_s, waits), self._console), refresh=True)
-            await trio.sleep(INTERVAL_S)
-
-    def _frame(self, session: Session, elapsed_s: float, waits: Waits) -> Frame:
-        now = session.now()
-        agents = {agent.id: with_wait(agent, waits.waited_s(agent.id, now)) for agent in session.agents.all()}
-        items: Sequence[Item] = self._team.board.items() if self._team is not None else ()
-        keys, chosen = self._keys(session)
-        usd = session.budget.spent.usd
-        return Frame(
-            title=self._title,
-            elapsed_s=elapsed_s,
-            rows=tuple(rows_of(session.tree(), agents)),
-            completed=sum(item.status == "completed" for item in items),
-            in_progress=sum(item.status == "in_progress" for item in items),
-            items=len(items),
-            cost=f"${usd:.2f}" if usd else "",
-            mail=tuple(self._mail),
-            note=self._note,
-            keys=keys,
-            chosen=chosen,
-        )
-
-    def _keys(self, session: Session) -> tuple[str, str]:
-        """Return the line about keys, and the id of the agent that they are about."""
-        if self._keyboard is None:
-            return "", ""
-        targets, question = self._surroundings(session)
-        target = self._controls.target(targets)
-        return self._controls.line(targets, question), target.id if target is not None else ""
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())

@@ -34,6 +34,7 @@ from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
 from greenroom.swarm._resumption import SwarmBeginning, hand_out_again, lead_on, read_beginning
+from greenroom.swarm._summary import Summary, SwarmOpening, top_findings
 from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
 from greenroom.swarm._swarm_plan import (
     SwarmOptions,
@@ -44,7 +45,7 @@ from greenroom.swarm._swarm_plan import (
     make_swarm_plan,
     troubled,
 )
-from greenroom.swarm._view import JsonView, LinesView, Summary, SwarmOpening, View
+from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.swarm.recipes import BUILTINS, find_recipe
 from greenroom.teams import Team
 from greenroom.terminal import Ladder, climbing, explained, is_terminal, program, typed, without_class
@@ -53,6 +54,9 @@ from greenroom.trace import prepare_runs_folder, runs_folder
 RUNS: Final = "GREENROOM_RUNS"
 REPORT: Final = "report.md"
 TEAM: Final = "swarm"
+
+SCREEN_LATENCY_S: Final = 0.4
+"""Seconds that the rules wait before each answer where somebody watches: work on a few files can be followed."""
 
 # The playbook knows what its conversation shows and nothing else; it has no window that a conversation has to fit.
 PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
@@ -89,6 +93,8 @@ def run_swarm(options: SwarmOptions) -> int:
     """
     recipe = find_recipe(options.recipe)
     folder = checked_folder(options.path)
+    if options.latency_s is None:
+        options = attrs.evolve(options, latency_s=SCREEN_LATENCY_S if _is_watched(options) else 0.0)
     model = chosen_model(options, recipe)
     if options.seed is not None:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
@@ -151,11 +157,22 @@ def make_view(options: SwarmOptions) -> View:
     """Return the view that fits where the output goes."""
     if options.is_json:
         return JsonView()
-    if is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}:
-        from greenroom.swarm._live_view import LiveView
+    if has_screen(options):
+        from greenroom.swarm._live_view import open_live_view
 
-        return LiveView(has_keys=True)
+        view = open_live_view()
+        if view is not None:
+            return view
     return LinesView()
+
+
+def _is_watched(options: SwarmOptions) -> bool:
+    return is_playbook(options) and has_screen(options)
+
+
+def has_screen(options: SwarmOptions) -> bool:
+    """Return True if the output goes to a terminal with a cursor that can be moved."""
+    return not options.is_json and is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}
 
 
 # --- the work ---------------------------------------------------------------------------------------------------------
@@ -347,6 +364,7 @@ def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions
         usd=None if opening.is_rule_based else run.usd,
         duration_s=round(duration_s, 3),
         error=error,
+        findings=top_findings(folder / REPORT) if run.has_report else (),
         # By its rules the lead puts an item on the board for whatever there is to read or to search.
         had_nothing=opening.is_rule_based and state == "done" and not run.items,
     )

@@ -38,7 +38,8 @@ class SwarmOptions:
     durability: str | None = None
     """What the record survives; None: as an administrator's settings say."""
     is_json: bool = False
-    latency_s: float = 0.0
+    latency_s: float | None = None
+    """Seconds that the playbook waits before each answer; None: as it fits where the output goes."""
     recipe: str = DEFAULT_RECIPE
     max_usd: float | None = None
     """US dollars that the run may cost; None: as the settings say."""
@@ -107,7 +108,7 @@ def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
     if is_playbook(options):
         if not recipe.playbook:
             raise UsageError(f"the recipe {recipe.name!r} has no rules and needs a model: set {KEY}")
-        return PlaybookModel(recipe.playbook, name=PLAYBOOK, wait_s=options.latency_s)
+        return PlaybookModel(recipe.playbook, name=PLAYBOOK, wait_s=options.latency_s or 0.0)
     name = options.model or DEFAULT_CLAUDE_MODEL
     if not name.startswith("claude-"):
         raise UsageError(

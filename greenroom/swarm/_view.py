@@ -11,7 +11,9 @@ import attrs
 import trio
 
 from greenroom.swarm._event_reader import Reading
+from greenroom.swarm._summary import Summary, SwarmOpening, summary_lines
 from greenroom.terminal import Narrator, flush_output, for_reader, json_for_reader, printable
+from greenroom.terminal.screen import SwarmStory, short_duration
 
 if TYPE_CHECKING:
     from greenroom.session import EventStream, Session
@@ -19,58 +21,6 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 1.0
 """Seconds between two looks at who waits for a model."""
-
-
-@attrs.frozen(kw_only=True)
-class SwarmOpening:
-    """The facts known before anything starts."""
-
-    model: str
-    is_rule_based: bool
-    folder: str
-    task: str
-    mates: int
-
-    @property
-    def text(self) -> str:
-        """The first line."""
-        kind = "rule-based: fixed rules, no language model" if self.is_rule_based else "through Anthropic's API"
-        return f"greenroom swarm: model {self.model} ({kind})"
-
-    @property
-    def hint(self) -> str:
-        """The second line: what to do for a better answer, or what this one costs."""
-        if self.is_rule_based:
-            return "Set ANTHROPIC_API_KEY to run the same team on Claude."
-        return "Tokens are billed to your key; their total is shown at the end."
-
-
-@attrs.frozen(kw_only=True)
-class Summary:
-    """The ending of a swarm."""
-
-    state: str
-    """`done`, `incomplete`, `stopped` or `failed`."""
-    report: str
-    """The path of the report; empty if there is none."""
-    run_folder: str
-    replay: str
-    """The command that replays the run."""
-    items: int
-    completed: int
-    mates: int
-    input_tokens: int
-    """All that was read, from the cache too."""
-    cached_tokens: int = 0
-    """Those of it that came from the cache."""
-    output_tokens: int
-    is_estimate: bool
-    usd: float | None = None
-    """Cost in US dollars, of earlier processes too; None if a model without a price was asked."""
-    duration_s: float
-    error: str = ""
-    had_nothing: bool = False
-    """The folder held nothing to survey, so there were no items."""
 
 
 class View(Protocol):
@@ -106,61 +56,43 @@ class View(Protocol):
         ...
 
 
-def summary_lines(summary: Summary) -> list[str]:
-    """Return the last lines for people."""
-    mates = f"{summary.mates} {'mate' if summary.mates == 1 else 'mates'}"
-    estimate = " (estimated; each request counts its whole conversation again, nothing is cached)"
-    cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
-    cost = "" if summary.usd is None else f", ${summary.usd:.2f}"
-    heads = {"done": "Done", "incomplete": "Done, but not with everything", "stopped": "Stopped", "failed": "Failed"}
-    work = f"{summary.completed} of {summary.items} items by {mates}"
-    if summary.had_nothing:
-        work = "there was nothing to survey"
-    lines = [
-        f"{heads[summary.state]}: {work} in {summary.duration_s:.1f} s",
-        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{cost}{estimate if summary.is_estimate else ''}",
-    ]
-    if summary.error:
-        lines.append(f"Why:    {summary.error}")
-    lines.append(f"Report: {summary.report}" if summary.report else "Report: none was written")
-    return [*lines, f"Replay: {summary.replay}"]
-
-
 @final
 class LinesView:
-    """One line per transition, for pipes, logs and CI: seconds, name, kind, details."""
+    """The lines that matter, for pipes, logs and CI: those that the screen shows as events."""
 
     can_answer = False
+
+    def __init__(self) -> None:
+        self._story = SwarmStory()
 
     def begin(self, opening: SwarmOpening) -> None:
         """Print the first lines."""
         _print(opening.text)
         _print(f"greenroom swarm: {opening.hint}")
-        _print(f"greenroom swarm: {opening.mates} mates and a lead in {printable(opening.folder, 4_096)}")
+        _print(f"greenroom swarm: {opening.mates} teammates and a lead in {printable(opening.folder, 4_096)}")
 
     async def watch(self, session: Session, stream: EventStream) -> None:
-        """Print a line for each transition, and one now and then while a model lets an agent wait."""
-        narrator, reading = Narrator(), Reading(stream)
-        narrator.introduce(session.tree())
+        """Print a line for each event that matters, and one now and then while a model lets an agent wait."""
+        story, reading, names = self._story, Reading(stream), Narrator()
+        names.introduce(session.tree())
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._tell_waits, session, reading, narrator)
+            nursery.start_soon(self._tell_waits, session, reading, names)
             while (found := await reading.next()) is not None:
-                _, t, event = found
                 if reading.newly_lost:
                     _print(f"greenroom swarm: {reading.newly_lost} events came too fast to be shown")
-                words = narrator.words(event)
-                if words is not None:
-                    _print_transition(reading.since_began(t), *words)
+                made = story.notes_made
+                names.words(found[2])
+                story.take(*found)
+                for note in story.notes_since(made):
+                    _print_note(note.t_s, note.text)
             nursery.cancel_scope.cancel("the session has ended")
 
-    async def _tell_waits(self, session: Session, reading: Reading, narrator: Narrator) -> None:
+    async def _tell_waits(self, session: Session, reading: Reading, names: Narrator) -> None:
         while True:
             await trio.sleep(LOOK_S)
             now = session.now()
             for actor, waited_s in reading.waits.remarks(now):
-                _print_transition(
-                    reading.since_began(now), narrator.name_of(actor), "model.waiting", f"thinking for {waited_s:.0f} s"
-                )
+                _print_note(reading.since_began(now), f"{names.name_of(actor)} thinking for {waited_s:.0f} s")
 
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
@@ -171,7 +103,7 @@ class LinesView:
 
     def end(self, summary: Summary) -> None:
         """Print the last lines."""
-        for line in summary_lines(summary):
+        for line in summary_lines(with_survived(summary, self._story)):
             _print(line)
 
     def leave(self) -> None:
@@ -185,6 +117,9 @@ class JsonView:
 
     can_answer = False
 
+    def __init__(self) -> None:
+        self._story = SwarmStory()
+
     def begin(self, opening: SwarmOpening) -> None:
         """Print the first line."""
         _print_json({"ev": "swarm.begin", **attrs.asdict(opening)})
@@ -197,6 +132,7 @@ class JsonView:
         codec, reading = Codec(), Reading(stream)
         while (found := await reading.next()) is not None:
             seq, t, event = found
+            self._story.take(seq, t, event)
             if reading.newly_lost:
                 _print_json({"ev": "swarm.lost", "events": reading.newly_lost})
             record = (seq, reading.since_began(t), type(event), *field_values(event))
@@ -211,19 +147,24 @@ class JsonView:
 
     def end(self, summary: Summary) -> None:
         """Print the last line."""
-        _print_json({"ev": "swarm.end", **attrs.asdict(summary)})
+        _print_json({"ev": "swarm.end", **attrs.asdict(with_survived(summary, self._story))})
 
     def leave(self) -> None:
         """Write out what is still held back."""
         flush_output()
 
 
+def with_survived(summary: Summary, story: SwarmStory) -> Summary:
+    """Return a summary with the faults that the events tell of."""
+    return attrs.evolve(summary, survived=story.picture().totals.survived)
+
+
 def _print(line: str) -> None:
     print(for_reader(line), flush=True)
 
 
-def _print_transition(t_s: float, name: str, kind: str, details: str) -> None:
-    _print(f"{t_s:8.3f}  {name:<10}  {kind:<14}  {details}".rstrip())
+def _print_note(t_s: float, text: str) -> None:
+    _print(f"{short_duration(t_s):>5}  {printable(text)}")
 
 
 def _print_json(value: dict[str, Any]) -> None:

@@ -1,3 +1,45 @@
-"""The screen of a swarm: frozen values, and panes that draw them."""
+"""The screen of a swarm: frozen values, panes that draw them, and the loop that shows them on a terminal."""
 
-__all__: list[str] = []
+from greenroom.terminal.screen._figures import short_duration, survived_words
+from greenroom.terminal.screen._layout import ScreenSize, talk_shown
+from greenroom.terminal.screen._look import ScreenLook, look_of
+from greenroom.terminal.screen._picture import OpenQuestion, SurvivedFaults, SwarmPicture, TalkPart
+from greenroom.terminal.screen._screen_controls import (
+    Interrupt,
+    Kill,
+    KillAll,
+    Quit,
+    ScreenAction,
+    ScreenControls,
+    Settle,
+    Tell,
+)
+from greenroom.terminal.screen._screen_loop import ScreenLoop
+from greenroom.terminal.screen._story import SwarmStory
+from greenroom.terminal.screen._talk import talk_parts
+from greenroom.terminal.screen._terminal_screen import open_screen
+
+__all__ = [
+    "Interrupt",
+    "Kill",
+    "KillAll",
+    "OpenQuestion",
+    "Quit",
+    "ScreenAction",
+    "ScreenControls",
+    "ScreenLook",
+    "ScreenLoop",
+    "ScreenSize",
+    "Settle",
+    "SurvivedFaults",
+    "SwarmPicture",
+    "SwarmStory",
+    "TalkPart",
+    "Tell",
+    "look_of",
+    "open_screen",
+    "short_duration",
+    "survived_words",
+    "talk_parts",
+    "talk_shown",
+]

@@ -7,13 +7,11 @@ from typing import Final, final
 import attrs
 
 from greenroom.terminal.screen._activity_samples import ActivitySamples
-from greenroom.terminal.screen._picture import LaneUse
+from greenroom.terminal.screen._picture import GONE, LaneUse
 
 LONG_WAIT_S: Final = 2.0
 """Seconds that a model may take before a picture shows how long it has taken."""
 LONG_AGO: Final = float("-inf")
-GONE: Final = frozenset({"ended", "failed", "killed"})
-"""States of an agent that is not there."""
 
 
 @final

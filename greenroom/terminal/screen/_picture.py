@@ -21,6 +21,9 @@ MAX_NOTES: Final = 200
 FLASH_S: Final = 2.0
 """Seconds for which a sudden change is highlighted."""
 
+GONE: Final = frozenset({"ended", "failed", "killed"})
+"""States of an agent that is not there."""
+
 
 class LaneUse(StrEnum):
     """Main activity of an agent within one sample."""
@@ -63,6 +66,11 @@ class AgentRow:
     flashes: bool = False
     """True shortly after a sudden change: a kill, a crash, a restart."""
 
+    @property
+    def is_there(self) -> bool:
+        """True unless it has ended."""
+        return self.state not in GONE
+
 
 class BoardColumn(StrEnum):
     """Column of the board."""
@@ -84,6 +92,8 @@ class BoardCard:
     """Name of the agent that has it, or completed it; empty for none."""
     returns: int = 0
     """Number of times it came back from an owner."""
+    moved_s: float = 0.0
+    """When it came into its column."""
     flashes: bool = False
     """True shortly after it came back, or was taken by another agent after that."""
 

@@ -65,7 +65,10 @@ class SwarmStory:
         """Number of the last event."""
         self.state = "running"
         self._is_priced = is_priced
+        self.notes_made = 0
+        """Notes so far, those that were replaced or dropped included."""
         self._names: dict[str, str] = {}
+        self._transcripts: dict[str, str] = {}
         self._agents: dict[str, AgentActivity] = {}
         self._cards: dict[str, _Card] = {}
         self._notes: list[SwarmNote] = []
@@ -79,6 +82,7 @@ class SwarmStory:
         other = SwarmStory(self.title, is_priced=self._is_priced)
         other.__dict__.update(self.__dict__)
         other._names, other._notes, other._unread = dict(self._names), list(self._notes), dict(self._unread)
+        other._transcripts = dict(self._transcripts)
         other._agents = {key: agent.copy() for key, agent in self._agents.items()}
         other._cards = {key: attrs.evolve(card) for key, card in self._cards.items()}
         other._questions = dict(self._questions)
@@ -105,6 +109,7 @@ class SwarmStory:
         """Add a line, such as one of the program itself."""
         self._notes.append(SwarmNote(t_s=self.last_s, kind=kind, text=text, who=who))
         del self._notes[:-MAX_NOTES]
+        self.notes_made += 1
 
     def picture(self, t_s: float | None = None) -> SwarmPicture:
         """Return the picture at a time.
@@ -129,9 +134,13 @@ class SwarmStory:
             totals=attrs.evolve(self._totals, cached_share=self._cached / self._input if self._input else 0.0),
         )
 
-    def agent_id(self, name: str) -> str:
-        """Return the actor id of the agent with a name; empty if there is none."""
-        return next((agent.id for agent in self._agents.values() if agent.name == name), "")
+    def transcript(self, agent: str) -> str:
+        """Return the name of the transcript of an agent, given by its actor id; empty if none is kept."""
+        return self._transcripts.get(agent, "")
+
+    def notes_since(self, made: int) -> list[SwarmNote]:
+        """Return the notes that were added since `notes_made` had this value, as far as they are kept."""
+        return self._notes[-(self.notes_made - made) :] if self.notes_made > made else []
 
     def _rows(self, now_s: float) -> list[AgentRow]:
         below: dict[str, list[AgentActivity]] = {}
@@ -175,6 +184,7 @@ class SwarmStory:
 
     def _agent_defined(self, event: Any) -> None:
         name = self._names.get(event.actor, event.definition)
+        self._transcripts[event.actor] = event.transcript
         agent = self._agents.get(event.actor)
         if agent is None:
             self._agents[event.actor] = AgentActivity(
@@ -245,7 +255,13 @@ class SwarmStory:
                 agent.state, agent.changed_s = "starting", self.last_s
                 self._count(restarts=1)
                 when = f" in {event.delay_s:.1f} s" if event.delay_s >= 0.05 else ""
-                self._say(NoteKind.RESTART, f"{agent.name} is restarted{when}", agent.name)
+                item = self._item_of(agent.name)
+                more = f" and goes on with item {item}; nothing lost" if item else ""
+                self._say(NoteKind.RESTART, f"{agent.name} is restarted{when}{more}", agent.name)
+
+    def _item_of(self, name: str) -> str:
+        cards = (each.card for each in self._cards.values())
+        return next((card.id for card in cards if card.owner == name and card.column is _IN_PROGRESS), "")
 
     # --- model and tools ---------------------------------------------------------------------------------------------
 
@@ -312,7 +328,7 @@ class SwarmStory:
     # --- board and mail ----------------------------------------------------------------------------------------------
 
     def _item_created(self, event: Any) -> None:
-        self._cards[event.item] = _Card(card=BoardCard(id=event.item, subject=event.subject))
+        self._cards[event.item] = _Card(card=BoardCard(id=event.item, subject=event.subject, moved_s=self.last_s))
 
     def _item_edited(self, event: Any) -> None:
         self._set_card(event, subject=event.subject)
@@ -324,7 +340,7 @@ class SwarmStory:
         card = self._cards.get(event.item)
         if card is None:
             return
-        self._set_card(event, owner=event.owner, column=_IN_PROGRESS)
+        self._set_card(event, owner=event.owner, column=_IN_PROGRESS, moved_s=self.last_s)
         if card.back_from:
             card.changed_s = self.last_s
             again = "again " if card.back_from == event.owner else ""
@@ -336,14 +352,15 @@ class SwarmStory:
     def _item_completed(self, event: Any) -> None:
         card = self._cards.get(event.item)
         if card is not None:
-            self._set_card(event, owner=event.by, column=BoardColumn.DONE)
+            self._set_card(event, owner=event.by, column=BoardColumn.DONE, moved_s=self.last_s)
             self._say(NoteKind.DONE, f"{event.by} completed item {event.item}: {card.card.subject}", event.by)
 
     def _item_released(self, event: Any) -> None:
         card = self._cards.get(event.item)
         if card is None:
             return
-        self._set_card(event, owner="", column=BoardColumn.OPEN, returns=card.card.returns + 1)
+        returns = card.card.returns + 1
+        self._set_card(event, owner="", column=BoardColumn.OPEN, returns=returns, moved_s=self.last_s)
         card.changed_s, card.back_from = self.last_s, event.owner
         self._count(returned_items=1)
         self._say(NoteKind.BACK, f"item {event.item} back from {event.owner}: {event.why}", event.owner)
@@ -391,7 +408,9 @@ def _is_about(note: SwarmNote, card: _Card) -> bool:
 
 
 _IN_PROGRESS: Final = BoardColumn.IN_PROGRESS
-_SUDDEN: Final = frozenset({NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART})
+_SUDDEN: Final = frozenset(
+    {NoteKind.NOTICE, NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART}
+)
 """Kinds of notes that are highlighted for a while."""
 _Fold: TypeAlias = Callable[[SwarmStory, Any], None]
 _FOLDS: Final[Mapping[str, _Fold]] = {

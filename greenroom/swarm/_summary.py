@@ -1,0 +1,124 @@
+"""The first and the last lines of a swarm for people, and the values behind them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import attrs
+
+from greenroom.terminal.screen import SurvivedFaults, survived_words
+
+StyledLine: TypeAlias = tuple[str, str]
+"""A line, and its style in words that `ScreenLook.style` knows."""
+
+MAX_FINDINGS: Final = 5
+"""Findings of the report that are shown at the end."""
+_PLACED: Final = re.compile(r"\s*(?P<mark>[-*]|\d+\.)\s+(?P<text>.*[\w./-]+\.\w+:\d+.*)")
+"""An entry of a list with a path and a line."""
+
+
+@attrs.frozen(kw_only=True)
+class SwarmOpening:
+    """The facts known before anything starts."""
+
+    model: str
+    is_rule_based: bool
+    folder: str
+    task: str
+    mates: int
+
+    @property
+    def text(self) -> str:
+        """The first line."""
+        kind = "rule-based: fixed rules, no language model" if self.is_rule_based else "through Anthropic's API"
+        return f"greenroom swarm: model {self.model} ({kind})"
+
+    @property
+    def hint(self) -> str:
+        """The second line: what to do for a better answer, or what this one costs."""
+        if self.is_rule_based:
+            return "Set ANTHROPIC_API_KEY to run the same team on Claude."
+        return "Tokens are billed to your key; their total is shown at the end."
+
+
+@attrs.frozen(kw_only=True)
+class Summary:
+    """The ending of a swarm."""
+
+    state: str
+    """`done`, `incomplete`, `stopped` or `failed`."""
+    report: str
+    """The path of the report; empty if there is none."""
+    run_folder: str
+    replay: str
+    """The command that replays the run."""
+    items: int
+    completed: int
+    mates: int
+    input_tokens: int
+    """All that was read, from the cache too."""
+    cached_tokens: int = 0
+    """Those of it that came from the cache."""
+    output_tokens: int
+    is_estimate: bool
+    usd: float | None = None
+    """Cost in US dollars, of earlier processes too; None if a model without a price was asked."""
+    duration_s: float
+    error: str = ""
+    had_nothing: bool = False
+    """The folder held nothing to survey, so there were no items."""
+    findings: tuple[str, ...] = ()
+    """The findings that matter most, each with its path and line."""
+    survived: SurvivedFaults = attrs.field(factory=SurvivedFaults)
+
+
+def top_findings(report: Path) -> tuple[str, ...]:
+    """Return the first entries of a report that name a path and a line: numbered ones before others."""
+    try:
+        lines = report.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    entries = [found for found in map(_PLACED.fullmatch, lines) if found is not None]
+    numbered = [found for found in entries if found["mark"][0].isdigit()]
+    chosen = numbered or entries
+    return tuple(re.sub(r"[`*]", "", found["text"]) for found in chosen[:MAX_FINDINGS])
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """Return the last lines for people, without styles."""
+    return [text for text, _ in styled_summary(summary)]
+
+
+def styled_summary(summary: Summary) -> list[StyledLine]:
+    """Return the last lines for people."""
+    mates = f"{summary.mates} {'teammate' if summary.mates == 1 else 'teammates'}"
+    heads = {
+        "done": ("Done", "bold green"),
+        "incomplete": ("Done, but not with everything", "bold yellow"),
+        "stopped": ("Stopped", "bold yellow"),
+        "failed": ("Failed", "bold red"),
+    }
+    head, style = heads[summary.state]
+    work = f"{summary.completed} of {summary.items} items by {mates}"
+    if summary.had_nothing:
+        work = "there was nothing to survey"
+    lines = [(f"{head}: {work} in {summary.duration_s:.1f} s", style)]
+    lines += [(f"  {number}. {text}", "") for number, text in enumerate(summary.findings, 1)]
+    survived = survived_words(summary.survived)
+    if survived:
+        lost = "; nothing lost" if summary.completed == summary.items else ""
+        lines.append((f"Survived: {survived}{lost}", "bold orange"))
+    if not summary.is_estimate:
+        lines.append((_cost(summary), ""))
+    if summary.error:
+        lines.append((f"Why:    {summary.error}", "bold red"))
+    lines.append((f"Report: {summary.report}" if summary.report else "Report: none was written", "bold"))
+    return [*lines, (f"Replay: {summary.replay}", "bold")]
+
+
+def _cost(summary: Summary) -> str:
+    cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
+    usd = "" if summary.usd is None else f", ${summary.usd:.2f}"
+    return f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{usd}"

@@ -1,0 +1,60 @@
+"""Lines of transcripts as parts of a conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from greenroom.terminal.screen._picture import TalkKind, TalkPart
+
+MAX_PART_CHARS: Final = 20_000
+"""Characters of a part; more is not shown."""
+_SUBJECTS: Final = ("command", "file_path", "path", "pattern", "subject", "to", "url", "query", "prompt", "taskId")
+"""Inputs of calls that say best what a call is about, in this order."""
+
+
+def talk_parts(line: Mapping[str, Any]) -> Iterator[TalkPart]:
+    """Yield the parts of a line of a transcript; none for lines that people are not shown.
+
+    Args:
+        line: A JSON object, of any origin: what does not look like a message yields nothing.
+    """
+    message = line.get("message")
+    if line.get("type") not in {"user", "assistant"} or not isinstance(message, dict) or line.get("isMeta"):
+        return
+    kind = TalkKind.ANSWER if message.get("role") == "assistant" else TalkKind.PROMPT
+    content = message.get("content")
+    for block in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+        if isinstance(block, dict):
+            yield from _parts(block, kind)
+
+
+def _parts(block: Mapping[str, Any], kind: TalkKind) -> Iterator[TalkPart]:
+    match block.get("type"):
+        case "text":
+            text = _text(block.get("text"))
+            if text.strip():
+                yield TalkPart(kind=kind, text=text.strip("\n"))
+        case "tool_use":
+            yield TalkPart(kind=TalkKind.CALL, title=str(block.get("name", "")), text=_subject(block.get("input")))
+        case "tool_result":
+            result = TalkKind.ERROR if block.get("is_error") else TalkKind.RESULT
+            yield TalkPart(kind=result, text=_text(block.get("content")).strip("\n") or "(no output)")
+
+
+def _text(content: object) -> str:
+    """Return the text of a block, or of the blocks within it."""
+    if isinstance(content, str):
+        return content[:MAX_PART_CHARS]
+    if isinstance(content, list):
+        texts = [str(each.get("text", f"[{each.get('type', '?')}]")) for each in content if isinstance(each, dict)]
+        return "\n".join(texts)[:MAX_PART_CHARS]
+    return ""
+
+
+def _subject(given: object) -> str:
+    if not isinstance(given, dict):
+        return ""
+    found = next((given[name] for name in _SUBJECTS if isinstance(given.get(name), str)), None)
+    return found[:MAX_PART_CHARS] if found is not None else json.dumps(given, ensure_ascii=False)[:MAX_PART_CHARS]
