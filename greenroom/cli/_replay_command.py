@@ -26,6 +26,7 @@ def replay_command(
     check: bool = False,
     diff: str | None = None,
     recent: bool = False,
+    play: bool = False,
     export: ExportFormat | None = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     json: bool = False,
@@ -47,6 +48,8 @@ def replay_command(
         Another run to compare with; exit code 1 when they differ.
     recent
         Show what happened around each failure: the turns of plain actors, which the journal leaves out.
+    play
+        Show the run on a screen, at any moment: left and right by event, space plays, ? lists the keys. With --at: from there.
     export
         Print the run as JSON for other programs: "chrome" for Perfetto and chrome://tracing, "otlp" for OpenTelemetry.
     output
@@ -63,6 +66,7 @@ def replay_command(
         check=check,
         diff=diff,
         recent=recent,
+        play=play,
         export=export,
         output=output,
         json=json,

@@ -17,6 +17,7 @@ from greenroom.replay._entry_words import paths_of
 from greenroom.replay._event_rows import recent as what_led_to
 from greenroom.replay._event_rows import transitions
 from greenroom.replay._moment import moment
+from greenroom.replay._play import play_run
 from greenroom.replay._run_check import checked, compared
 from greenroom.replay._run_export import ExportFormat, exported
 from greenroom.replay._run_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
@@ -44,6 +45,8 @@ class ReplayOptions:
     diff: str | None = None
     """Another run."""
     recent: bool = False
+    play: bool = False
+    """On a screen."""
     export: ExportFormat | None = None
     output: Path | None = None
     json: bool = False
@@ -59,6 +62,9 @@ def show_replay(options: ReplayOptions) -> bool:
         JournalError: It is not a journal, or it is damaged.
     """
     _refuse(options)
+    if options.play:
+        play_run(options.run, runs=options.runs, at="" if options.at is None else str(options.at))
+        return True
     path = find_journal(options.run, place := runs_folder(options.runs))
     writer, whole = writer_of(path), _read(path)
     journal = _until(whole, options.at)
@@ -89,12 +95,15 @@ def _refuse(options: ReplayOptions) -> None:
         "--diff": options.diff is not None,
         "--export": options.export is not None,
         "--recent": options.recent,
+        "--play": options.play,
     }
     questions = [name for name, is_asked in asked.items() if is_asked]
     if len(questions) > 1:
         raise UsageError(f"{' and '.join(questions)} are {len(questions)} questions; ask one at a time")
     if options.actor is not None and questions not in ([], ["--recent"]):
         raise UsageError("--check, --diff and --export look at the whole run; leave out --actor")
+    if options.play and options.json:
+        raise UsageError("--play shows a screen; leave out --json, or --play")
     if asked["--export"] and options.json:
         raise UsageError("--export prints JSON of its own; leave out --json")
     if options.output is not None and not asked["--export"]:
