@@ -96,7 +96,6 @@ def new_folder() -> Iterator[Path]:
     """Make a folder with a configuration and a workspace."""
     with tempfile.TemporaryDirectory(prefix="bench-gateway-") as name:
         folder = Path(name)
-        (folder / "workspace").mkdir()
         (folder / "gateway.json5").write_text(CONFIG, encoding="utf-8")
         yield folder
 

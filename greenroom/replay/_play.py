@@ -24,6 +24,7 @@ from greenroom.terminal import (
     printable,
 )
 from greenroom.terminal.screen import (
+    PictureSource,
     ScreenControls,
     ScreenLoop,
     ScreenMode,
@@ -103,7 +104,14 @@ async def _open(run: PlayedRun, keyboard: Keyboard, at: str) -> int:
 
 async def show_run(run: PlayedRun, screen: TerminalScreen, keyboard: Keyboard) -> None:
     """Show a run until somebody leaves, or the terminal goes away; cancelled, it ends at once."""
-    loop = ScreenLoop(screen, keyboard, run, run.act, ScreenControls(mode=ScreenMode.PAST), interval_s=INTERVAL_S)
+    loop = ScreenLoop(
+        screen,
+        keyboard,
+        PictureSource(run.picture, run.version),
+        run.act,
+        ScreenControls(mode=ScreenMode.PAST),
+        interval_s=INTERVAL_S,
+    )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run.read_on, name="greenroom reading")
         nursery.start_soon(_end_with, loop, nursery, name="greenroom screen")

@@ -117,9 +117,8 @@ class PlayedRun:
     def __repr__(self) -> str:
         return f"<PlayedRun {str(self._journal)!r}: {self.head!r}>"
 
-    @property
     def version(self) -> object:
-        """Changes with the position, and with what is known of the run."""
+        """Return a value that changes with the position, and with what is known of the run."""
         head = self.head
         return (
             head.count,

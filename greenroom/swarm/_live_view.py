@@ -10,19 +10,21 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, final
 
 import attrs
 import trio
 
+from greenroom.core.texts import printable_text
 from greenroom.swarm._event_reader import Reading
 from greenroom.swarm._key_actions import carry_out, questions_of
 from greenroom.swarm._live_talk import LiveTalk
-from greenroom.swarm._summary import Summary, SwarmOpening, styled_summary
+from greenroom.swarm._swarm_summary import Summary, SwarmOpening, styled_summary
 from greenroom.swarm._view import with_survived
 from greenroom.terminal import Keyboard, open_keyboard, printable
 from greenroom.terminal.screen import (
+    PictureSource,
     ScreenAction,
     ScreenControls,
     ScreenLook,
@@ -60,9 +62,8 @@ class LiveSource:
         self._story = story
         self._talk = LiveTalk(session.run_folder / TRANSCRIPTS)
 
-    @property
     def version(self) -> object:
-        """Changes with every event, note and question."""
+        """Return a value that changes with every event, note and question."""
         return self._story.last_event, self._story.notes_made, len(self._session.permissions.approvals.waiting())
 
     def picture(self, controls: ScreenControls, size: ScreenSize) -> SwarmPicture:
@@ -122,11 +123,13 @@ class LiveView:
         """Show a line among the events; print it where there is no screen."""
         self._story.note(printable(text))
         if not self._is_open:
-            print(printable(text), flush=True)
+            with suppress(OSError):  # the terminal was closed
+                print(printable(text), flush=True)
 
     async def watch(self, session: Session, stream: EventStream) -> None:
         """Show the session until its events end."""
-        source = LiveSource(session, self._story)
+        live = LiveSource(session, self._story)
+        source = PictureSource(live.picture, live.version)
 
         def act(action: ScreenAction) -> None:
             said = carry_out(action, session, self._team)
@@ -140,7 +143,7 @@ class LiveView:
                 self._story.take(*found)
             nursery.cancel_scope.cancel("the session has ended")
 
-    async def _show(self, source: LiveSource, act: Callable[[ScreenAction], None]) -> None:
+    async def _show(self, source: PictureSource, act: Callable[[ScreenAction], None]) -> None:
         """Draw until the terminal goes away; a failure of the screen ends the screen and nothing else."""
         try:
             with open_screen(self._keyboard.descriptor, self._look) as screen, self._logged():
@@ -167,10 +170,9 @@ class LiveView:
     def end(self, summary: Summary) -> None:
         """Print how it ended, in place of the screen."""
         self._terminal.close()
-        for text, style in styled_summary(with_survived(summary, self._story)):
-            words = printable(text, 4_096)
-            shown = self._look.style(style).render(words, color_system=self._look.system) if style else words
-            print(shown, flush=True)
+        with suppress(OSError):  # the terminal was closed
+            for text, style in styled_summary(with_survived(summary, self._story)):
+                print(self._look.styled(printable_text(text), style), flush=True)
 
     def leave(self) -> None:
         """Leave the terminal as it was."""

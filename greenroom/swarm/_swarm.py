@@ -34,7 +34,6 @@ from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
 from greenroom.swarm._resumption import SwarmBeginning, hand_out_again, lead_on, read_beginning
-from greenroom.swarm._summary import Summary, SwarmOpening, top_findings
 from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
 from greenroom.swarm._swarm_plan import (
     SwarmOptions,
@@ -45,6 +44,7 @@ from greenroom.swarm._swarm_plan import (
     make_swarm_plan,
     troubled,
 )
+from greenroom.swarm._swarm_summary import Summary, SwarmOpening, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.swarm.recipes import BUILTINS, find_recipe
 from greenroom.teams import Team

@@ -11,7 +11,7 @@ import attrs
 import trio
 
 from greenroom.swarm._event_reader import Reading
-from greenroom.swarm._summary import Summary, SwarmOpening, summary_lines
+from greenroom.swarm._swarm_summary import Summary, SwarmOpening, summary_lines
 from greenroom.terminal import Narrator, flush_output, for_reader, json_for_reader, printable
 from greenroom.terminal.screen import SwarmStory, short_duration
 

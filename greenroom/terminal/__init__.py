@@ -1,7 +1,7 @@
 """The terminal: output that may end early, keys, signals, and words for people."""
 
 from greenroom.terminal._keys import Key, Keyboard, Press, open_keyboard
-from greenroom.terminal._narrator import LEAD, Narrator, short_name
+from greenroom.terminal._narrator import Narrator
 from greenroom.terminal._output import (
     LogNotes,
     complain,
@@ -24,7 +24,6 @@ from greenroom.terminal._signal_ladder import EXIT_CODES, Ladder, climbing
 
 __all__ = [
     "EXIT_CODES",
-    "LEAD",
     "Key",
     "Keyboard",
     "Ladder",
@@ -49,7 +48,6 @@ __all__ = [
     "printable",
     "program",
     "seconds",
-    "short_name",
     "tally",
     "typed",
     "without_class",

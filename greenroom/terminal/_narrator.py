@@ -93,7 +93,6 @@ class Narrator:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._subjects: dict[str, str] = {}
 
     def name_of(self, actor: str) -> str:
         """Return the name of the actor with this id."""
@@ -104,21 +103,6 @@ class Narrator:
         self._names[node.id] = short_name(node.path)
         for child in node.children:
             self.introduce(child)
-
-    def news(self, event: Any) -> str | None:
-        """Return a sentence about an event that deserves one beside a view of the current state; None for all others."""
-        match event.kind:
-            case "item.created":
-                self._subjects[event.item] = event.subject
-            case "item.completed":
-                return printable(f"{event.by} completed #{event.item}: {self._subjects.get(event.item, '')}")
-            case "item.released":
-                return printable(f"#{event.item} came back from {event.owner}: {event.why}")
-            case "agent.spoke" if self.name_of(event.actor) == LEAD:
-                return printable(f"lead: {event.text}")
-            case "child.restarted" | "supervisor.escalated":
-                return printable(f"{self.name_of(event.actor)}: {EVENT_WORDS[event.kind](event)}")
-        return None
 
     def words(self, event: Any) -> tuple[str, str, str] | None:
         """Return name, kind and details of an event; None for an event that is not shown."""

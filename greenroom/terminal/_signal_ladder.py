@@ -55,10 +55,19 @@ class Ladder:
             os._exit(code)  # what the journal holds stays valid: a run may be cut anywhere
 
 
+def _handled() -> list[signal.Signals]:
+    hangup = getattr(signal, "SIGHUP", None)
+    is_default = hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL
+    return [signal.SIGINT, signal.SIGTERM, *([hangup] if hangup is not None and is_default else [])]
+
+
 @asynccontextmanager
 async def climbing(ladder: Ladder) -> AsyncIterator[None]:
-    """Handle SIGINT and SIGTERM with the ladder while the block runs; what comes later waits for the command's last line."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    """Handle signals with the ladder while the block runs; those that come later wait for the command's last line.
+
+    They are SIGINT, SIGTERM, and SIGHUP (the terminal was closed) unless the process was started to ignore that, as with `nohup`.
+    """
+    with trio.open_signal_receiver(*_handled()) as signals:
         async with trio.open_nursery() as nursery:
 
             async def listen() -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 import attrs
 
 from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.config._foreign_keys import IDLE_KEYS
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._reader import rule_of
 from greenroom.gateway.config._values import Secret, Short
@@ -70,7 +71,8 @@ else may be able to read, or `{ exec: ["PROGRAM", "ARGUMENT"] }`, which prints i
 
 **Widths.** `maxConcurrent` is rounded down and never below 1; a value that is not a number means the default. Both are reported.
 
-Keys of OpenClaw that have no effect here are refused, and named as such.
+Keys of OpenClaw that have no effect here are refused, and named as such. The check names settings of the tables below that have no effect
+yet, too; they are not refused.
 
 """
 
@@ -137,6 +139,9 @@ def sections(owner: type[Any], path: str, seen: dict[type[Any], str]) -> Iterato
             else:
                 seen[there] = place
                 inner.append((there, place))
+        why = IDLE_KEYS.get(tuple(part for part in f"{path}.{name}".replace("[]", "").split(".") if part))
+        if why is not None:
+            meaning += f" It has no effect yet: {why}."
         rows.append((f"`{name}`", in_words(kind).replace("|", "\\|"), _default(field.default), meaning))
     title = f"## {path}" if path else "## Sections"
     yield f"{title}\n\n{summary(owner)}\n\n{table(('key', 'takes', 'default', 'meaning'), rows)}"

@@ -65,7 +65,8 @@ def test_the_command_surveys_a_folder_and_its_run_replays(repo: Path, tmp_path: 
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert lines[0] == "greenroom swarm: model playbook (rule-based: fixed rules, no language model)"
-    assert re.match(r"Done: 5 of 5 items by 4 mates in ", lines[-4])
+    assert any(re.match(r"Done: 5 of 5 items by 4 mates in ", line) for line in lines)
+    assert "  1. shop/broken.py:1: A file does not parse, invalid syntax" in done.stdout
     (report,) = runs.glob("2*/report.md")
     assert lines[-2] == f"Report: {report}"
     hint = shlex.split(lines[-1].removeprefix("Replay: "))
@@ -75,25 +76,14 @@ def test_the_command_surveys_a_folder_and_its_run_replays(repo: Path, tmp_path: 
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_lines_tell_each_transition_in_the_same_form(repo: Path, tmp_path: Path) -> None:
+def test_lines_tell_what_matters_and_nothing_else(repo: Path, tmp_path: Path) -> None:
     done = run("swarm", str(repo), "--agents", "1", runs=tmp_path / "runs")
 
-    transitions = [line for line in done.stdout.splitlines() if re.match(r" +\d+\.\d{3}  ", line)]
-    words = [tuple(line.split()[1:3]) for line in transitions]
-    for expected in [
-        ("lead", "turn.begin"),
-        ("lead", "model.end"),
-        ("board", "item.created"),
-        ("board", "item.claimed"),
-        ("mate-1", "tool.begin"),
-        ("mate-1", "mail.sent"),
-        ("board", "item.completed"),
-        ("lead", "agent.spoke"),
-        ("mate-1", "actor.end"),
-        ("session", "session.end"),
-    ]:
-        assert expected in words
-    assert all(len(line.split()) >= 3 for line in transitions)
+    told = [line for line in done.stdout.splitlines() if re.match(r" *\d+:\d{2}  ", line)]
+    assert any("mate-1 completed item 2: Read README.md" in line for line in told)
+    assert any("lead: The report is written." in line for line in told)
+    assert len(told) < 20
+    assert not re.search(r"(turn|model|tool)\.(begin|end)", done.stdout)
 
 
 def test_json_is_one_object_a_line(repo: Path, tmp_path: Path) -> None:
@@ -157,7 +147,7 @@ def test_a_reader_that_leaves_gets_no_trace(repo: Path, tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        while "model.begin" not in process.stdout.readline():
+        while "lead: " not in process.stdout.readline():
             pass
         process.stdout.close()
         assert process.stderr.read() == ""
@@ -172,7 +162,7 @@ def test_names_that_the_terminal_cannot_show_are_no_mistake(repo: Path, tmp_path
     done = subprocess.run([*COMMAND, "swarm", str(repo)], capture_output=True, env=environ, timeout=50, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"Read caf?.py" in done.stdout
+    assert b"caf?.py:1" in done.stdout
     assert "| TODO | `caf\u00e9.py:1` |  | `\u4e2d\u6587` |" in report_of(tmp_path / "runs")
 
 

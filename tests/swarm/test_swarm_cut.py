@@ -19,7 +19,7 @@ from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.swarm import _swarm
 from greenroom.swarm._resumption import LeadStep, plan_lead
 from greenroom.swarm._swarm_plan import SwarmOptions, make_swarm_plan
-from greenroom.swarm._view import SwarmOpening
+from greenroom.swarm._swarm_summary import SwarmOpening
 from greenroom.swarm.recipes import SURVEY
 from greenroom.testing import virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal

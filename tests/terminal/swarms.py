@@ -15,10 +15,10 @@ from tests.swarm.small_repo import make_small_repo
 
 
 @contextmanager
-def swarm(tmp_path: Path, *, latency_s: float) -> Iterator[Forked]:
+def swarm(tmp_path: Path, *, latency_s: float, form: str = "--json") -> Iterator[Forked]:
     repo = make_small_repo(tmp_path / "small")
     environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")}
-    with Forked("swarm", str(repo), "--latency", str(latency_s), environ=environ) as process:
+    with Forked("swarm", str(repo), "--latency", str(latency_s), *form.split(), environ=environ) as process:
         try:
             yield process
         finally:

@@ -105,8 +105,6 @@ async def open_page_house(folder: Path, url: str, *, port: int = 0, config: str 
         port: Its port; 0 for any free one.
         config: The configuration.
     """
-    for agent in ("main", "research"):
-        (folder / "workspace" / agent).mkdir(exist_ok=True, parents=True)
     (folder / "gateway.json5").write_text(config.replace("URL", url))
     reading = read_config(folder / "gateway.json5", {})
     assert reading.config is not None, reading.problems

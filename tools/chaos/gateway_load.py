@@ -246,7 +246,6 @@ async def main_series(folder: Path, seconds: float, kills: int, chance: random.R
         trio.lowlevel.spawn_system_task(_open_later, gate, chance.uniform(0.0, 0.2))
         return StreamReply(answer=play(request), gate=gate)
 
-    (folder / "workspace").mkdir()
     (folder / "gateway.json5").write_text(
         "{gateway: {port: 0, drainSeconds: 5}, agents: {defaults: {model: 'sonnet', workspace: 'workspace'}}}"
     )

@@ -7,6 +7,7 @@ from typing import Final
 from tools.mutants.catalogue import Mutant
 
 _ARCHIVE: Final = "greenroom.gateway.runs._archive_clock"
+_DELIVERIES: Final = "greenroom.gateway.runs._deliveries"
 _KEEPERS: Final = "greenroom.gateway.keepers._keeper_actors"
 _KEEPER_TESTS: Final = ("tests/gateway/keepers/test_keeper_properties.py",)
 _METHODS: Final = "greenroom.gateway.process._session_methods"
@@ -17,6 +18,54 @@ _TREE_TESTS: Final = ("tests/gateway/runs/test_run_trees.py",)
 _WHOLE_TESTS: Final = ("tests/gateway/process/test_whole_gateway.py",)
 
 GATEWAY_WHOLE: Final = (
+    Mutant(
+        "an account with too much to send takes messages in",
+        ("A29-a",),
+        "greenroom.gateway.process._host_wiring",
+        "            (gate.shut if is_full else gate.reopen)(FULL)\n",
+        "            gate.reopen(FULL)\n",
+        tests=_WHOLE_TESTS,
+    ),
+    Mutant(
+        "an account that has sent what was due takes nothing in",
+        ("A29-a",),
+        _DELIVERIES,
+        "                self._count(name, -1)\n",
+        "",
+        tests=_WHOLE_TESTS,
+    ),
+    Mutant(
+        "any number of inputs waits for a session",
+        ("A29-a",),
+        "greenroom.gateway.keepers._input_store",
+        "    if held + len(keeper.items.handed) >= limit and",
+        "    if False and",
+        tests=("tests/gateway/keepers/test_keepers.py",),
+    ),
+    Mutant(
+        "what was archived long ago stays",
+        (),
+        _ARCHIVE,
+        "            await self.prune()\n",
+        "            pass\n",
+        tests=("tests/gateway/runs/test_spawned_runs.py",),
+    ),
+    Mutant(
+        "what was archived a moment ago is removed",
+        (),
+        _ARCHIVE,
+        "            if is_archived and row.archived_s + keep_s <= self._now_s():\n",
+        "            if is_archived:\n",
+        tests=("tests/gateway/runs/test_spawned_runs.py",),
+    ),
+    Mutant(
+        "a setting without effect is not named",
+        (),
+        "greenroom.gateway.config._reader",
+        "        found.add(place, text, Severity.WARNING)\n",
+        "        pass\n",
+        tests=("tests/gateway/config/test_settings_are_used.py",),
+    ),
     Mutant(
         "an archive leaves what its session has started",
         ("A12-e",),

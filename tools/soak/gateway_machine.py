@@ -163,6 +163,7 @@ class GatewayWorld:
 
     def write_config(self) -> None:
         """Write the configuration with the present widths."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "gateway.json5").write_text(self._config_text())
 
     def read_config(self) -> ConfigReading:
@@ -340,8 +341,6 @@ async def carry_out(
 ) -> GatewayWorld:
     """Open a gateway, do what the plan says over all its processes, wait until all is quiet, let `at_rest` look, and leave."""
     world = GatewayWorld(plan, sim, folder)
-    for agent in ("main", "scribe", "quiet"):
-        (folder / "workspace" / agent).mkdir(parents=True, exist_ok=True)
     world.write_config()
     left = list(plan.operations)
     while True:

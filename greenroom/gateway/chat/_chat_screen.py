@@ -5,6 +5,7 @@ Without a terminal there are only the first.
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Final, TextIO, final
 
@@ -29,14 +30,21 @@ class ChatScreen:
         """Add lines that stay."""
         if lines:
             self._erase()
-            self._out.write("".join(f"{printable_text(line)}\n" for line in lines))
+            texts = [printable_text(line) for line in lines]
+            if self.is_live:
+                texts = [part for text in texts for part in wrapped(text, self._width)]
+            self._out.write("".join(f"{text}\n" for text in texts))
             self._out.flush()
+
+    @property
+    def _width(self) -> int:
+        return max(_MIN_WIDTH, shutil.get_terminal_size().columns) - 1
 
     def draw(self, partial: str, status: str, typed: str) -> None:
         """Draw what changes: the end of a text that grows, a line about what happens, and what is being typed."""
         if not self.is_live:
             return
-        width = max(_MIN_WIDTH, shutil.get_terminal_size().columns) - 1
+        width = self._width
         self._erase()
         below = [_tail(partial, width)] if partial else []
         below += [f"[{status}]"[:width]] if status else []
@@ -56,11 +64,28 @@ class ChatScreen:
             self._drawn = 0
 
 
+def wrapped(text: str, columns: int) -> list[str]:
+    """Return a line as lines of at most a number of columns, broken at spaces; a longer word stays whole, for the terminal to break."""
+    lines, room = [""], columns
+    for word in re.split(r"(?<= )(?=[^ ])", text):
+        cells = cells_of(word.rstrip(" "))
+        if cells > room and room < columns:
+            lines, room = [*lines, ""], columns
+        lines[-1] += word
+        room -= cells_of(word)
+    return [line.rstrip(" ") for line in lines]
+
+
+def cells_of(text: str) -> int:
+    """Return the columns that a printable text takes."""
+    return sum(1 if ord(sign) < 0x1100 else 2 for sign in text)
+
+
 def _tail(text: str, columns: int) -> str:
     """Return the end of a text that fits into a number of columns."""
     text, room = printable_text(text), columns
     at = len(text)
-    while at and room >= (cells := 1 if ord(text[at - 1]) < 0x1100 else 2):
+    while at and room >= (cells := cells_of(text[at - 1])):
         room -= cells
         at -= 1
     return text[at:]

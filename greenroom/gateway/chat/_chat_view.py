@@ -35,6 +35,7 @@ class ChatView:
         self._run = ""
         self._shown = ""
         self._is_holed = False
+        self._is_after_note = False
         self._status: dict[str, str] = {}
         self._children: dict[str, str] = {}
         self._replies: deque[str] = deque(maxlen=_REMEMBERED)
@@ -117,6 +118,8 @@ class ChatView:
             return
         self._have = at + len(text)
         self._shown = (self._shown + text)[-_SHOWN:]
+        if self._is_after_note:  # the line stands between two messages already
+            self._is_after_note, text = False, text.lstrip("\n")
         *whole, self.partial = (self.partial + text).split("\n")
         yield from map(printable_text, whole)
 
@@ -141,6 +144,7 @@ class ChatView:
 
     def _begin(self, run: str) -> None:
         self._have, self._shown, self._is_holed, self.partial, self._run = 0, "", False, "", run
+        self._is_after_note = False
 
     def _turn(self, payload: Mapping[str, Any]) -> Iterator[str]:
         run = str(payload.get("runId", ""))
@@ -150,6 +154,8 @@ class ChatView:
             case "start":
                 self._status[run] = "working"
             case "tool":
+                yield from self._rest()
+                self._is_after_note = True
                 yield f"{NOTE}{printable(_of_tool(payload))}"
             case "end":
                 self._status.pop(run, None)

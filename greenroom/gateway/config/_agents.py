@@ -182,7 +182,7 @@ class DefaultAgent:
 
     workspace: str = ""
     """Folder that they work in; by default `workspace` beside the configuration file, and the agent's id below it where there are
-    several agents.
+    several agents. It is made if it is missing.
     """
     model: Model | None = None
     """Their model; by default the newest Sonnet."""
@@ -218,7 +218,7 @@ class AgentConfig:
     default: bool = False
     """True for the agent of messages that no binding fits; of several agents, exactly one."""
     workspace: str = ""
-    """Folder that it works in."""
+    """Folder that it works in; it must exist when a session opens."""
     agent_dir: str = ""
     """Folder of its credentials; by default `agents/<id>/agent` in the state folder."""
     model: Model | None = None

@@ -102,6 +102,12 @@ def _workspaces(config: GatewayConfig, folder: Path) -> Iterator[Finding]:
     for place, path in named:
         if path and (what := _not_folder(path, folder)):
             yield place, what, _PROBLEM
+        elif path and place[-1] == "workspace" and place[1] == "list" and not whole(path, folder).exists():
+            yield (
+                place,
+                f"there is no folder {shown(str(whole(path, folder)))}; its sessions open when there is",
+                _WARNING,
+            )
 
 
 def _not_folder(written: str, folder: Path) -> str:

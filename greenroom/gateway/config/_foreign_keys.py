@@ -1,9 +1,11 @@
-"""Keys of OpenClaw's configuration that have no effect here, by the object in which they stand."""
+"""Keys that have no effect: those of OpenClaw, by the object in which they stand, and settings of our own that nothing uses yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
+
+from greenroom.gateway.config._files import Place
 
 _ACCOUNT: Final = (
     "actions blockStreaming blockStreamingCoalesce capabilities chunkMode commands configWrites dmHistoryLimit dms "
@@ -89,3 +91,27 @@ def is_foreign(path: Sequence[str | int]) -> bool:
         case ["models", "providers", _, *rest]:
             keys = ["models", "providers", *rest]
     return bool(keys) and keys[-1] in _FOREIGN.get(".".join(keys[:-1]), ())
+
+
+_NO_HEARTBEAT: Final = "there are no turns that nobody asked for; a job of `cron` can begin some"
+IDLE_KEYS: Final[Mapping[Place, str]] = {
+    ("agents", "defaults", "heartbeat"): _NO_HEARTBEAT,
+    ("agents", "list", "heartbeat"): _NO_HEARTBEAT,
+    ("channels", "telegram"): "there is no channel for Telegram; a package may bring one, under `channels.plugins`",
+    ("limits", "idempotencyKeys"): "10,000 keys are remembered for each token",
+    ("limits", "keptEvents"): "a client that comes back reads what it missed with `chat.history`",
+    ("session", "agentToAgent"): "a message between agents has one reply",
+}
+"""Why each has no effect, by its path without positions in lists; those below it have none either."""
+
+
+def idle_places(written: Iterable[Place]) -> Iterator[tuple[Place, str]]:
+    """Yield the places of settings without effect that are written, each with a sentence, in order."""
+    told: dict[Place, str] = {}
+    for place in written:
+        for end in range(1, len(place) + 1):
+            part = place[:end]
+            why = IDLE_KEYS.get(tuple(key for key in part if isinstance(key, str)))
+            if why is not None and isinstance(part[-1], str):
+                told.setdefault(part, why)
+    yield from ((place, f"has no effect here: {why}") for place, why in told.items())

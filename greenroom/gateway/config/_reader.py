@@ -18,7 +18,7 @@ from greenroom.gateway.config._checks import check_config
 from greenroom.gateway.config._clock_and_limits import DeliverTo
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._files import ConfigFiles, Place, read_files
-from greenroom.gateway.config._foreign_keys import is_foreign
+from greenroom.gateway.config._foreign_keys import idle_places, is_foreign
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._problems import Problem, Severity
 from greenroom.gateway.config._pruned import Pruned
@@ -76,12 +76,15 @@ def read_config(path: Path, environ: Mapping[str, str]) -> ConfigReading:
             config, folder=path.parent, environ=environ, is_whole=pruned.is_whole
         ):
             found.add(pruned.written(place), text, severity)
+    said = _said(files)
+    for place, text in idle_places(said):
+        found.add(place, text, Severity.WARNING)
     return ConfigReading(
         config=None if found.has_problems else config,
         problems=tuple(found.all),
         path=path,
         files=files.files,
-        said=_said(files),
+        said=said,
     )
 
 

@@ -8,6 +8,7 @@ Must not know: turns, lanes, chats.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -65,6 +66,15 @@ def workspace_of(config: GatewayConfig, agent: AgentConfig, agent_id: str, base:
         return base / Path(agent.workspace).expanduser()
     folder = base / Path(config.agents.defaults.workspace or "workspace").expanduser()
     return folder / agent_id if len(config.agents.list) > 1 else folder
+
+
+def make_workspace(folder: Path) -> None:
+    """Make a workspace that no agent names, with the folders above it, if it is missing. It blocks.
+
+    If it cannot be made, opening the session says that it is not a directory.
+    """
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def other_workspaces(config: GatewayConfig, agent_id: str, base: Path) -> tuple[Path, ...]:

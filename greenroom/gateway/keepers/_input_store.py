@@ -23,7 +23,10 @@ def check_room(keeper: SessionKeeper, new: NewInput) -> None:
     Raises:
         BoxFull: Too many wait, and the newest one is refused.
     """
-    queue, held = keeper.parts.config().messages.queue, len(keeper.items.held)
+    config, held = keeper.parts.config(), len(keeper.items.held)
+    queue, limit = config.messages.queue, config.limits.waiting_inputs
+    if held + len(keeper.items.handed) >= limit and held + len(keeper.items.unread) >= limit:
+        raise BoxFull(keeper.name, f"{limit} inputs wait, which is limits.waitingInputs")
     if held >= MAX_HELD or (held >= queue.cap and new.begins_turn and Overflow(queue.drop) is Overflow.NEW):
         raise BoxFull(keeper.name, f"{held} messages wait for the end of the turn")
 

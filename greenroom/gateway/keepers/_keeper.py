@@ -209,7 +209,6 @@ class SessionKeeper:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.reporter.run)
-                self._begin_resumption(session, nursery)
                 session.release()
                 nursery.start_soon(self._watch_place, session)
                 nursery.start_soon(self._hand_in_always, session, nursery)
@@ -311,7 +310,8 @@ class SessionKeeper:
         self._queued.update(waiting)
         lane = lane_of(self.key)
         await self.parts.watcher.turn_queued(self.name, waiting, lane)
-        rank = Rank.BACKGROUND if lane == CRON_LANE or self.resumes else Rank.PERSON
+        is_resumed = self.resumes and not waiting
+        rank = Rank.BACKGROUND if lane == CRON_LANE or is_resumed else Rank.PERSON
         stack = AsyncExitStack()
         self.claim = await stack.enter_async_context(self.parts.lanes.place(self.name, lane, rank))
         return stack
@@ -360,20 +360,23 @@ class SessionKeeper:
 
     # --- handing in ---------------------------------------------------------------------------------------------------
 
-    def _begin_resumption(self, session: KeptSession, nursery: trio.Nursery) -> None:
-        """Resume the turn that was cut, if that is wanted; behind what was handed in before."""
-        if not self.resumes:
+    async def _resume(self, session: KeptSession, nursery: trio.Nursery) -> None:
+        """Resume the turn that was cut, if that is wanted; behind what was handed in before, unless a turn of that has ended it."""
+        reporter = self.reporter
+        assert reporter is not None
+        if not self.resumes or self.items.unread or reporter.is_open:  # its end wakes the keeper
             return
         self.resumes = False
-        if session.was_cut and self.items.taken:
-            assert self.reporter is not None
-            self.reporter.resumed = tuple(self.items.taken)
+        if reporter.reads:  # what was cut stood in that conversation
+            await self.settle_taken(self)
+        elif session.was_cut and self.items.taken:
+            reporter.resumed = tuple(self.items.taken)
             nursery.start_soon(session.resume_turn)
 
     async def _hand_in_always(self, session: KeptSession, nursery: trio.Nursery) -> None:
         while True:
             wake = self._wake = trio.Event()
-            self._begin_resumption(session, nursery)
+            await self._resume(session, nursery)
             await self.hand_in()
             self._idle_wake.set()
             await self._wait(wake)

@@ -18,6 +18,7 @@ from greenroom.gateway.keepers._agent_setup import (
     OpenModel,
     ToolsFor,
     agent_of,
+    make_workspace,
     other_workspaces,
     sessions_folder,
 )
@@ -95,6 +96,8 @@ async def open_order(
         secret_variables=await parts.ports.blocking.run(named),
     )
     workspace = setup.workspace(parts.base)
+    if not setup.agent.workspace:
+        await parts.ports.blocking.run(make_workspace, workspace)
     prompt = await parts.ports.blocking.run(read_prompt, workspace, key, row)
     uses = TurnUses(
         find_wish=find_wish,

@@ -66,6 +66,10 @@ class TurnOutcome:
     """The requester of its end; empty for none."""
     error: str = ""
     requests: tuple[SpentRequest, ...] = ()
+    is_cut: bool = False
+    """True if it did not end by itself or by a request: its session ended."""
+    has_read: bool = False
+    """True if it had the conversation in a request, or was about to."""
 
 
 TurnFact: TypeAlias = ItemsTaken | TurnAsks | ItemGone | TurnOutcome
@@ -147,6 +151,8 @@ class TurnFold:
             who="" if event.cause is None else event.cause.who,
             error=event.error or ("" if event.cause is None else event.cause.why),
             requests=tuple(self._requests),
+            is_cut=event.state != State.COMPLETED and (event.by == "ancestor" or event.during_kill),
+            has_read=bool(self._taken or self._asked),
         )
         self.is_open, self._requests = False, []
         return over

@@ -1,6 +1,7 @@
 """What the files of a session tell of the turn that took up an item: an earlier process may have ended before it reported that.
 
-Rule 1: the files are read, and the session is not opened. Rule 2: a turn that its process cut has not ended.
+Rule 1: the files are read, and the session is not opened. Rule 2: a turn that its process cut has not ended; the next turn that read the
+conversation ended it too, for that had all of it before the model.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ def look_up(run_folder: Path, item: str) -> ItemFate:
     """Return what became of an item of a session. It blocks."""
     path = conversation_file(run_folder)
     line, said, is_read = _final_message(path, item)
-    over, was_last, gone = _end_in_journal(run_folder / JOURNAL, item)
+    over, is_last, gone = _end_in_journal(run_folder / JOURNAL, item)
     if not is_read and over is None:
         return ItemFate(gone=gone)
-    if was_last and _was_lost(path):
+    is_whole = over is not None and (over.state is State.COMPLETED or not is_last)
+    if not is_whole and _was_lost(path):
         return ItemFate(is_read=True)
     if over is None:
         over = TurnOutcome(state=State.COMPLETED, taken=(item,))
@@ -97,14 +99,14 @@ def _was_lost(path: Path) -> bool:
 def _end_in_journal(path: Path, item: str) -> tuple[TurnOutcome | None, bool, str]:
     """Return the end of the last turn that took up an item, whether no other turn followed, and why the item is gone.
 
-    A turn that the journal lacks is the last one: a transcript is written before the events that point into it.
+    None for one that was cut, if no other turn has read the conversation behind it. One that the journal lacks is the last one: a transcript
+    is written before the events that point into it.
     """
     try:
         entries = read_journal(path, EVENTS).entries
     except JournalError:
         return None, True, ""
-    fold, over, was_last, gone = TurnFold(""), None, True, ""
-    is_known = False
+    fold, over, is_last, is_taken, gone = TurnFold(""), None, True, False, ""
     for entry in entries:
         event = entry.event
         match event:
@@ -114,14 +116,16 @@ def _end_in_journal(path: Path, item: str) -> tuple[TurnOutcome | None, bool, st
                 fold.is_open = False
         match fold.take(event):
             case ItemsTaken(taken) if taken == item:
-                over, was_last, is_known = None, True, True
+                over, is_last, is_taken = None, True, True
             case ItemGone(left, why) if left == item:
                 gone = why
             case TurnOutcome() as ended if item in ended.taken or item in ended.dropped:
-                over, was_last, is_known = ended, True, True
-            case TurnOutcome():
-                was_last = False
-    return over, was_last or not is_known, gone
+                over, is_last, is_taken = None if ended.is_cut else ended, True, True
+            case TurnOutcome(has_read=True, is_cut=False) as ended:
+                is_last = False
+                if is_taken and over is None:
+                    over = attrs.evolve(ended, requests=())
+    return over, is_last, gone
 
 
 def _final_message(path: Path, item: str) -> tuple[str, str, bool]:

@@ -89,6 +89,7 @@ class TurnReporter:
         stop: Why the turn that runs is being ended, if somebody asked for that.
         withdrawn: Why items are being withdrawn, by id.
         ends: Number of turns that have ended and were reported.
+        reads: Number of turns that have ended and had the conversation in a request, and with it what was cut before.
         is_cutting: True if the session is being ended in the middle of its turn.
     """
 
@@ -104,6 +105,7 @@ class TurnReporter:
     stop: TurnStop | None = None
     withdrawn: dict[str, TurnStop] = attrs.field(factory=dict)
     ends: int = 0
+    reads: int = 0
     is_cutting: bool = False
     aside: Aside | None = None
     resumed: tuple[str, ...] | None = None
@@ -291,6 +293,7 @@ class TurnReporter:
             if is_begun or dropped:
                 await persist(self.session.wait_recorded)
                 await self._report_end(end_of(self.key, self.session_id, fact, (*began, *dropped), stop), ANSWERED)
+            self.reads += is_begun or fact.has_read
         self.ends += 1
         self.on_change()
 

@@ -31,6 +31,8 @@ from greenroom.tasks import TaskState
 _AGAIN_S: Final = 1.0
 MAX_WAITING: Final = 10_000
 """Events that wait to be durable; beyond it the oldest are not told."""
+BETWEEN_MESSAGES: Final = "\n\n"
+"""Between the texts of two messages of one turn."""
 MAX_ABOUT: Final = 120
 """Characters of what a call is about."""
 
@@ -53,6 +55,8 @@ class EventFeed:
         self._wake = trio.Event()
         self._said: dict[str, int] = {}
         """Characters of the running answer of each session."""
+        self._apart: set[str] = set()
+        """Sessions whose next piece begins another message of the turn."""
 
     def hear(self, record: Record) -> None:
         """Take an event of the record; called by its recorder."""
@@ -71,11 +75,16 @@ class EventFeed:
         if not piece:
             return
         at = self._said.get(session, 0)
+        if session in self._apart:
+            self._apart.remove(session)
+            piece = BETWEEN_MESSAGES + piece
         self._said[session] = at + len(piece)
         payload = {"sessionKey": session, "state": "delta", "message": piece, "at": at}
         self._hub.publish("chat", session, payload, delta_of=session)
 
     def _calls(self, session: str, appended: Appended) -> None:
+        if appended.response is not None and self._said.get(session):
+            self._apart.add(session)
         for block in appended.message.content if appended.response is not None else ():
             if isinstance(block, ToolUseBlock):
                 payload = {"sessionKey": session, "phase": "tool", "callId": block.id, "tool": block.name}
@@ -89,6 +98,7 @@ class EventFeed:
     def end_of_turn(self, session: str, payload: Mapping[str, Any]) -> None:
         """Tell the end of a turn, which is on record."""
         self._said.pop(session, None)
+        self._apart.discard(session)
         self._hub.publish("chat", session, {"sessionKey": session, **payload})
 
     async def run(self) -> None:

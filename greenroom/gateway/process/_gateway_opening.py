@@ -156,6 +156,7 @@ class GatewayOpening:
         try:
             async with open_deliveries(self._config, record, self._find_channel, self._ports.clock) as deliveries:
                 deliveries.hold()  # until `recover`
+                deliveries.on_waiting = wiring.note_waiting
                 runs = Runs(self._config, record, deliveries, self._ports, self._held.folder.path)
                 async with (
                     open_keepers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import final
+from typing import Final, final
 
 import trio
 
@@ -25,6 +25,8 @@ from greenroom.gateway.trust._question_relay import QuestionRelay
 from greenroom.gateway.trust._reception import CommandCaller
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
+
+FULL: Final = "too many deliveries are due (limits.dueDeliveries)"
 
 
 @final
@@ -79,6 +81,14 @@ class HostWiring:
         """Have what waits for an account tried again."""
         if self.nursery is not None and self.is_recovered:
             self.nursery.start_soon(self._parts.deliveries.channel_is_back, channel, account)
+
+    def note_waiting(self, channel: str, account: str) -> None:
+        """Shut the gate of an account while too many texts wait for it."""
+        parts = self._find()
+        gate = None if parts is None else parts.accounts.intake_of(channel, account)
+        if parts is not None and gate is not None:
+            is_full = parts.deliveries.due_count(channel, account) >= parts.settings.limits.due_deliveries
+            (gate.shut if is_full else gate.reopen)(FULL)
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 

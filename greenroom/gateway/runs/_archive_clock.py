@@ -1,4 +1,5 @@
-"""The archive: sessions of sub-agents leave it their transcripts when their time is over, or at once if they were started so.
+"""The archive: sessions of sub-agents leave it their transcripts when their time is over, or at once if they were started so. What
+lay in it for long enough is removed.
 
 Rule 1: the time counts from the end of the last run, by the wall clock, and is on record. Rule 2: a session that works, or of which a
 result is not delivered, stays. Rule 3: what a session has started is stopped before it goes.
@@ -6,28 +7,38 @@ result is not delivered, stays. Rule 3: what a session has started is stopped be
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Final, TypeAlias, final
 
 import trio
 
 from greenroom.core import GreenroomError
-from greenroom.core.ports import Clock
+from greenroom.core.ports import Ports
 from greenroom.gateway._gateway_errors import Conflict, Forbidden, NotFound
+from greenroom.gateway.config._config import GatewayConfig
+from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._seams import Keepers
+from greenroom.gateway.record._gateway_events import SessionRemoved
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._recovery_plan import AlarmKind, alarms
-from greenroom.gateway.record._rows import COMPLETION, Run
+from greenroom.gateway.record._rows import COMPLETION, Run, SessionRow
 from greenroom.gateway.routing._session_key import MainSession, SessionKey
 from greenroom.gateway.runs._completions import archived_name
 from greenroom.gateway.runs._run_stops import Stopped
+from greenroom.session import sweep_runs
+from greenroom.store import RetentionSettings
 
 SWEEP_S: Final = 60.0
 """Seconds between two looks at the clock."""
 BUSY_S: Final = 15.0
 """Seconds that a session has to end its turn when it is archived."""
 _POLL_S: Final = 0.25
+DAY_S: Final = 86_400
+PRUNE_S: Final = 3600.0
+"""Seconds between two looks at what was archived long ago."""
 StopChildren: TypeAlias = Callable[[str, str], Awaitable[Stopped]]
 """Stops what a session has started."""
 
@@ -39,22 +50,36 @@ class ArchiveClock:
     Args:
         record: The gateway's journal.
         keepers: The sessions.
-        clock: The wall clock.
+        ports: The wall clock, and threads.
+        config: Returns the configuration in force.
+        state: The state folder.
         stop_children: Stops what a session has started.
     """
 
-    def __init__(self, record: GatewayRecord, keepers: Keepers, clock: Clock, stop_children: StopChildren) -> None:
+    def __init__(
+        self,
+        record: GatewayRecord,
+        keepers: Keepers,
+        ports: Ports,
+        config: Callable[[], GatewayConfig],
+        state: Path,
+        stop_children: StopChildren,
+    ) -> None:
+        self._record = record
         self._registry = record.registry
         self._keepers = keepers
-        self._clock = clock
+        self._ports = ports
+        self._config = config
+        self._state = state
         self._stop_children = stop_children
+        self._next_prune_s = 0.0
 
     def __repr__(self) -> str:
         return f"<ArchiveClock, {len(self.due())} due>"
 
     def due(self) -> list[str]:
         """Return the keys of the sessions whose time is over, in order."""
-        now_s = self._clock.wall().timestamp()
+        now_s = self._now_s()
         timed = [each.id for each in alarms(self._registry) if each.kind is AlarmKind.ARCHIVE and each.at_s <= now_s]
         return [*timed, *(key for key in self.to_clean() if key not in timed)]
 
@@ -78,12 +103,52 @@ class ArchiveClock:
         ]
 
     async def sweep(self) -> None:
-        """Archive the sessions whose time is over; one that cannot go now is tried again at the next sweep."""
+        """Archive the sessions whose time is over; one that cannot go now is tried again at the next sweep.
+
+        Once an hour, archived sessions go that were kept as long as the configuration says.
+
+        Raises:
+            JournalError: It cannot be recorded that they are gone; the next sweep does it.
+        """
         for key in self.due():
             try:
                 await self.archive(key, why="archive time")
             except GreenroomError:
                 continue
+        if self._now_s() >= self._next_prune_s:
+            await self.prune()
+            self._next_prune_s = self._now_s() + PRUNE_S
+
+    async def prune(self) -> None:
+        """Remove the archived sessions that were kept for `session.maintenance.pruneAfter`, by the rule of `greenroom sweep`.
+
+        A run folder that is held, or has a file called `keep`, stays, and so does its row. What a reset has archived is not looked at.
+
+        Raises:
+            JournalError: It cannot be recorded that they are gone.
+        """
+        keep_s = self._config().session.maintenance.prune_after
+        settings = RetentionSettings(cleanup_period_days=max(1, int(keep_s // DAY_S)), keep_newest=0)
+        for folder, rows in self._old(keep_s).items():
+            ids = {row.session_id for row in rows}
+            sweep = partial(sweep_runs, folder, settings, now=self._ports.clock.wall(), only=ids)
+            await self._ports.blocking.run(sweep)
+            left = await self._ports.blocking.run(partial(_that_exist, folder, ids))
+            for row in rows:
+                if row.session_id not in left:
+                    await self._record.write(SessionRemoved(at_s=self._now_s(), session=row.key))
+
+    def _old(self, keep_s: float) -> dict[Path, list[SessionRow]]:
+        """Return the rows of the archived sessions whose time is over, by the folder of their agent's run folders."""
+        working, found = {run.session for run in self._registry.runs.values()}, dict[Path, list[SessionRow]]()
+        for row in self._registry.sessions.values():
+            is_archived = row.state is SessionState.ARCHIVED and row.key not in working
+            if is_archived and row.archived_s + keep_s <= self._now_s():
+                found.setdefault(sessions_folder(self._state, SessionKey.parse(row.key)), []).append(row)
+        return found
+
+    def _now_s(self) -> float:
+        return self._ports.clock.wall().timestamp()
 
     async def clean(self, delivery: str) -> None:
         """Archive the session of a delivered result at once, if it was started so."""
@@ -127,3 +192,7 @@ class ArchiveClock:
                 await trio.sleep(_POLL_S)
         if self._keepers.is_busy(key):
             raise Conflict(f"cannot archive {key!r}: its turn did not end within {BUSY_S:g} s; try again later")
+
+
+def _that_exist(folder: Path, ids: Iterable[str]) -> set[str]:
+    return {each for each in ids if (folder / each).exists()}

@@ -97,7 +97,7 @@ class Completions:
         self._record = record
         self._deliveries = deliveries
         self._clock = clock
-        self._state = state
+        self.state = state
         self._working: set[str] = set()
         """Runs whose completion is being made or told."""
         self._told: dict[str, str] = {}
@@ -190,7 +190,7 @@ class Completions:
             pricing=gateway_pricing(self._config()),
             session=run.session,
             session_id=run.session_id,
-            transcript=str(transcript_place(self._state, run.session, run.session_id, name)),
+            transcript=str(transcript_place(self.state, run.session, run.session_id, name)),
         )
 
     async def _tell(self, keepers: Keepers, run_id: str) -> None:

@@ -11,6 +11,7 @@ nor refused is blocked and kept; nothing is thrown away without a person or a we
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, final
@@ -104,6 +105,9 @@ class Deliveries:
         self._is_held = False
         self.on_settled: OnSettled = lambda _: None
         """Set by the one who archives sessions once their results are delivered."""
+        self._waiting = Counter[tuple[str, str]]()
+        self.on_waiting: Callable[[str, str], object] = lambda _channel, _account: None
+        """Called with channel and account when more or fewer texts wait for it; set by the one who takes messages in."""
 
     def __repr__(self) -> str:
         return f"<Deliveries on {len(self._queues)} routes>"
@@ -183,8 +187,7 @@ class Deliveries:
 
     def due_count(self, channel: str, account: str) -> int:
         """Return the number of texts that wait for an account; beyond `limits.dueDeliveries` it takes nothing in."""
-        queues = (queue for name, queue in self._queues.items() if name[:2] == (channel, account or "default"))
-        return sum(len(queue.ids) for queue in queues)
+        return self._waiting[channel, account or "default"]
 
     async def retry(self, id_: str, who: str) -> None:
         """Try a blocked delivery again; parts that were taken are not sent again.
@@ -252,6 +255,7 @@ class Deliveries:
             self._nursery.start_soon(self._work_off, name, queue)
         if id_ not in queue.ids:
             queue.ids.append(id_)
+            self._count(name, 1)
             queue.wake()
 
     def _blocked(self, id_: str) -> Delivery:
@@ -274,7 +278,15 @@ class Deliveries:
                 continue
             if not is_open:
                 self._tell_settled(queue.ids.pop(0))
+                self._count(name, -1)
         del self._queues[name]
+
+    def _count(self, name: _RouteName, step: int) -> None:
+        account = name[:2]
+        self._waiting[account] += step
+        if not self._waiting[account]:
+            del self._waiting[account]
+        self.on_waiting(*account)
 
     async def _advance(self, row: Delivery, queue: _RouteQueue) -> bool:
         """Take one step for the first delivery of a route; return False if it needs nothing more now."""

@@ -111,7 +111,8 @@ class Runs:
             self._keepers, self._nursery = keepers, nursery
             self._by_item = {run_item(run.id): run.id for run in self._registry.runs.values() if not run.is_ended}
             self._completions.remember()
-            self._archive = ArchiveClock(self._record, keepers, self._ports.clock, self.stop)
+            state = self._completions.state
+            self._archive = ArchiveClock(self._record, keepers, self._ports, self._config, state, self.stop)
             self._deliveries.on_settled = self._on_settled
             nursery.start_soon(self._tick)
             try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Final, final
@@ -47,7 +47,12 @@ class SweepReport:
 
 
 def sweep_runs(
-    runs: Path, settings: RetentionSettings | None = None, *, now: datetime, is_dry_run: bool = False
+    runs: Path,
+    settings: RetentionSettings | None = None,
+    *,
+    now: datetime,
+    is_dry_run: bool = False,
+    only: Collection[str] | None = None,
 ) -> SweepReport:
     """Remove the runs that the settings no longer keep; it blocks, so call it through the port.
 
@@ -59,11 +64,12 @@ def sweep_runs(
         settings: How long runs are kept; by default 30 days.
         now: Date and time.
         is_dry_run: Only say what would be removed.
+        only: Ids of the runs that are looked at; by default all.
     """
     errors: list[str] = []
     names = _names(runs, errors)
     leftovers = 0 if is_dry_run else sum(_finish(runs / name, errors) for name in names if name.startswith(REMOVING))
-    found = [_look_at(runs / name) for name in names if is_session_id(name)]
+    found = [_look_at(runs / name) for name in names if is_session_id(name) and (only is None or name in only)]
     removed: list[RetentionVerdict] = []
     kept: list[RetentionVerdict] = []
     for verdict in decide_retention(found, settings or RetentionSettings(), now_s=now.timestamp()):

@@ -2,7 +2,6 @@
 
 from greenroom.terminal.screen._figures import short_duration, survived_words
 from greenroom.terminal.screen._layout import ScreenSize, talk_shown
-from greenroom.terminal.screen._look import ScreenLook, look_of
 from greenroom.terminal.screen._picture import OpenQuestion, SurvivedFaults, SwarmPicture, TalkPart, TimePosition
 from greenroom.terminal.screen._screen_controls import (
     ChangeSpeed,
@@ -20,7 +19,8 @@ from greenroom.terminal.screen._screen_controls import (
     Tell,
     TogglePlay,
 )
-from greenroom.terminal.screen._screen_loop import ScreenLoop
+from greenroom.terminal.screen._screen_look import ScreenLook, look_of
+from greenroom.terminal.screen._screen_loop import PictureSource, ScreenLoop
 from greenroom.terminal.screen._story import SwarmStory
 from greenroom.terminal.screen._talk import talk_parts
 from greenroom.terminal.screen._terminal_screen import TerminalScreen, open_screen
@@ -32,6 +32,7 @@ __all__ = [
     "Kill",
     "KillAll",
     "OpenQuestion",
+    "PictureSource",
     "Quit",
     "ScreenAction",
     "ScreenControls",

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from greenroom.core.texts import printable_text
-from greenroom.terminal.screen._look import ScreenLook
+from greenroom.terminal.screen._screen_look import ScreenLook
 
 ScreenLine: TypeAlias = list[Segment]
 PLAIN = Style()

@@ -16,7 +16,6 @@ from greenroom.terminal._keys import MousePress
 from greenroom.terminal.screen._cells import PLAIN, ScreenLine, beside, cell, cut, filled, heading, padded
 from greenroom.terminal.screen._figures import cost_words, short_duration, survived_words
 from greenroom.terminal.screen._key_table import keys_of
-from greenroom.terminal.screen._look import STATES, ScreenLook
 from greenroom.terminal.screen._panes import PaneArea, agents_pane, agents_shown, board_pane, events_pane, talk_pane
 from greenroom.terminal.screen._picture import BoardColumn, SwarmPicture, TimePosition
 from greenroom.terminal.screen._screen_controls import (
@@ -28,6 +27,7 @@ from greenroom.terminal.screen._screen_controls import (
     ScreenMode,
     TextEntry,
 )
+from greenroom.terminal.screen._screen_look import STATES, ScreenLook
 
 MIN_WIDTH: Final = 60
 MIN_HEIGHT: Final = 12

@@ -27,7 +27,6 @@ from greenroom.terminal.screen._cells import (
     reversed_line,
 )
 from greenroom.terminal.screen._figures import short_duration
-from greenroom.terminal.screen._look import BARS, NOTES, STATES, ScreenLook
 from greenroom.terminal.screen._picture import (
     SAMPLES,
     AgentRow,
@@ -40,6 +39,7 @@ from greenroom.terminal.screen._picture import (
     TalkPart,
 )
 from greenroom.terminal.screen._screen_controls import Pane, ScreenControls
+from greenroom.terminal.screen._screen_look import BARS, NOTES, STATES, ScreenLook
 
 _ACTIVE: Final = (LaneUse.TOOL, LaneUse.MODEL, LaneUse.WAITING)
 MAX_TALK_LINES: Final = 400

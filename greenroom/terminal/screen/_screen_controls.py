@@ -235,7 +235,7 @@ def _move(controls: ScreenControls, key: KeyPress, picture: SwarmPicture) -> Scr
         case Key.PAGE_DOWN:
             return _step(controls, PAGE, picture)
         case Key.TAB | Key.SHIFT_TAB:
-            panes = [pane for pane in Pane if pane is not Pane.TALK or controls.opened]
+            panes = [pane for pane in Pane if pane is not Pane.TALK or controls.opened or controls.pane is Pane.TALK]
             at = panes.index(controls.pane) + (1 if key is Key.TAB else -1)
             return attrs.evolve(controls, pane=panes[at % len(panes)])
         case Key.ENTER:

@@ -7,8 +7,9 @@ size. Nothing here knows what a picture is made of.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Final, final
 
+import attrs
 import trio
 
 from greenroom.terminal._keys import Key, Keyboard, MousePress
@@ -22,17 +23,15 @@ CALM_S: Final = 1.0
 """Seconds between two pictures where there is to be no motion."""
 
 
-class PictureSource(Protocol):
+@final
+@attrs.frozen
+class PictureSource:
     """The run that a screen shows, live or recorded."""
 
-    @property
-    def version(self) -> object:
-        """A value that is another one after every change of the picture; the time alone may change without it."""
-        ...
-
-    def picture(self, controls: ScreenControls, size: ScreenSize) -> SwarmPicture:
-        """Return the picture now, with the conversation that the controls have open."""
-        ...
+    picture: Callable[[ScreenControls, ScreenSize], SwarmPicture]
+    """Returns the picture now, with the conversation that the controls have open."""
+    version: Callable[[], object]
+    """Returns a value that is another one after every change of the picture; the time alone may change without it."""
 
 
 @final
@@ -80,9 +79,9 @@ class ScreenLoop:
         second, drawn_s = -1, -CALM_S
         while not self._screen.is_gone:
             now_s = trio.current_time()
-            is_news = self._source.version != version and now_s - drawn_s >= interval_s
+            is_news = self._source.version() != version and now_s - drawn_s >= interval_s
             if self._is_due or is_news or int(now_s) != second or self._screen.was_resized:
-                shown = self._source.version
+                shown = self._source.version()
                 if self.draw():
                     self._is_due, version, second, drawn_s = False, shown, int(now_s), now_s
             with trio.move_on_after(self._interval_s):

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from greenroom.terminal.screen._cells import ScreenLine, encoded
 from greenroom.terminal.screen._layout import ScreenSize
-from greenroom.terminal.screen._look import ScreenLook
+from greenroom.terminal.screen._screen_look import ScreenLook
 
 # Alternate screen, no cursor, no wrapping at the edge, mouse with its position as text.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?1000h\x1b[?1006h\x1b[2J"

@@ -41,12 +41,17 @@ def answering(name: str) -> Callable[[ModelRequest], Any]:
     return play
 
 
+def write_config(folder: Path, channel: str) -> Path:
+    folder.mkdir(parents=True)
+    path = folder / "gateway.json5"
+    path.write_text(CONFIG.replace("CHANNEL", channel))
+    return path
+
+
 @asynccontextmanager
 async def open_real_gateway(folder: Path, channel: str, name: str) -> AsyncIterator[Gateway]:
     """Open a gateway with one channel, whose section of the configuration is given."""
-    (folder / "workspace").mkdir(parents=True)
-    path = folder / "gateway.json5"
-    path.write_text(CONFIG.replace("CHANNEL", channel))
+    path = write_config(folder, channel)
     model = PlaybookModel({"main": answering(name)})
     options = GatewayOptions(
         ports=attrs.evolve(Ports(), disk=SystemDisk(is_durable=False)),

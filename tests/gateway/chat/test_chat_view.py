@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.gateway.chat._chat_screen import cells_of, wrapped
 from greenroom.gateway.chat._chat_view import ChatView
 
 KEY = "agent:main:main"
@@ -38,6 +39,24 @@ def test_reply_behind_other_texts_of_its_turn_is_shown_once() -> None:
     chat(view, "delta", "It is red.", at=13)
 
     assert chat(view, "final", "It is red.") == ["Let me look. It is red."]
+
+
+def test_text_before_a_call_stands_above_its_line() -> None:
+    view = ChatView(KEY)
+    chat(view, "delta", "Let me look.", at=0)
+
+    assert agent(view, "tool", tool="Read", summary="a.py") == ["Let me look.", "· Read a.py"]
+    assert chat(view, "delta", "\n\nIt is red.", at=12) == []
+    assert chat(view, "final", "It is red.") == ["It is red."]
+
+
+@given(st.text(alphabet="ab 漢", max_size=60), st.integers(20, 40))
+def test_wrapped_line_keeps_its_words_and_fits(text: str, columns: int) -> None:
+    lines = wrapped(text, columns)
+
+    assert " ".join(lines).split() == text.split()
+    assert all(cells_of(line) <= columns or " " not in line.strip() for line in lines)
+    assert len(lines) == 1 or cells_of(text.rstrip()) > columns
 
 
 def test_reply_without_pieces_is_shown_whole() -> None:

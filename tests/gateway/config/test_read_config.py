@@ -412,3 +412,11 @@ def test_a_planted_key_is_reported_wherever_it_stands(
     reading = read_config(path, {})
 
     assert f"{section}.planted" in {problem.path for problem in reading.problems}
+
+
+def test_a_named_workspace_that_is_missing_is_said_and_one_that_would_be_made_is_not(tmp_path: Path) -> None:
+    reading = read(tmp_path, "{agents: {defaults: {workspace: 'rooms'}, list: [{id: 'a', workspace: 'typo'}]}}")
+
+    assert config_of(reading).agents.list[0].workspace == "typo"
+    assert [each.path for each in reading.problems] == ["agents.list[0].workspace"]
+    assert "there is no folder" in lines(reading)[0]

@@ -108,7 +108,6 @@ async def opened(
     **options: Any,
 ) -> AsyncIterator[Gateway]:
     """Open keepers whose sessions talk to one scripted model, in `folder/state`."""
-    (folder / "workspace").mkdir(exist_ok=True, parents=True)
     state, ports = folder / "state", virtual_ports(next(SEEDS))
     model: Model = (
         PlaybookModel({"main": script, "research": script}, wait_s=wait_s)
@@ -118,7 +117,7 @@ async def opened(
     watcher = watcher or Watcher()
     events: list[tuple[str, Event]] = []
     lanes = TurnLanes(widths or {"main": 4, "subagent": 8})
-    state.mkdir(exist_ok=True)
+    state.mkdir(parents=True, exist_ok=True)
     async with open_gateway_journal(state, ports=ports) as record:
         await record.write(GatewayBegan(at_s=ports.clock.wall().timestamp(), process=1))
         store = await open_inbox_store(state / "inbox.sqlite", blocking=ports.blocking, wall=ports.clock.wall)

@@ -239,7 +239,7 @@ class StandIn:
         if state == "completed":
             self._speak()
         cause = None if state == "completed" else Cause("host", self.why)
-        self.emit(_ended(state, cause))
+        self.emit(ended(state, cause))
         if resumed is not None:
             resumed.set()
 
@@ -257,7 +257,7 @@ class StandIn:
         self.emit(MessageAppended(actor=AGENT, appended=appended))
 
 
-def _ended(state: str, cause: Cause | None) -> TurnEnded:
+def ended(state: str, cause: Cause | None) -> TurnEnded:
     return TurnEnded(
         actor=AGENT, turn=1, msg=1, state=state, by="", cause=cause, error="",
         late_cancel=False, during_kill=False, cleanup_cut=False,

@@ -11,10 +11,12 @@ import trio.testing
 from trio.testing import MockClock
 
 from greenroom.core import JournalError
+from greenroom.gateway.config._clock_and_limits import LimitsConfig
+from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.inbox import HUMAN
+from greenroom.inbox import HUMAN, BoxFull
 from greenroom.models import Call, ModelRequest, ScriptStep, ToolResultBlock
 from greenroom.session import MessageAppended
 from greenroom.tasks import TaskState
@@ -71,6 +73,22 @@ async def test_the_same_input_again_changes_nothing(tmp_path: Path, autojump_clo
         await trio.sleep(5)
 
         assert [end.items for end in gateway.watcher.ends] == [(uuid(1),)]
+
+
+@pytest.mark.promise("A29-a")
+async def test_a_session_for_which_too_much_waits_takes_no_more(tmp_path: Path, autojump_clock: MockClock) -> None:
+    config = GatewayConfig(limits=LimitsConfig(waiting_inputs=3))
+    async with opened(tmp_path, lambda _: "Done.", wait_s=10, config=config) as gateway:
+        await gateway.say("First.", uuid(1))
+        await gateway.watcher.wait_began(1)
+        for number in (2, 3, 4):
+            await gateway.say("More.", uuid(number), queue="followup")
+        with pytest.raises(BoxFull, match=r"3 inputs wait, which is limits\.waitingInputs"):
+            await gateway.say("Too much.", uuid(5))
+        await gateway.watcher.wait_ends(2)
+        await gateway.say("Again.", uuid(6))
+        await gateway.watcher.wait_ends(5)
+        assert gateway.record.registry.inbound == {}
 
 
 async def test_an_owners_text_is_the_users_and_no_command_line(tmp_path: Path, autojump_clock: MockClock) -> None:

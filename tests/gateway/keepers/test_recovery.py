@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import attrs
+import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.actors import TurnBegan
+from greenroom.core import PeerError
 from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._seams import TurnEnd
+from greenroom.gateway.keepers._turn_fold import TurnFold, TurnOutcome
 from greenroom.gateway.record._machines import EndCause
+from greenroom.inbox import InboxTaken
+from greenroom.models import ModelRequest
 from greenroom.tasks import TaskState
 from greenroom.trace import JOURNAL
 from tests.gateway.keepers.keeping import MAIN, Watcher, opened, uuid
+from tests.gateway.keepers.standins import AGENT, ended
+
+
+class Stuck(Watcher):
+    async def turn_ended(self, end: TurnEnd) -> None:
+        await trio.sleep_forever()
 
 
 async def test_a_cut_turn_is_resumed_behind_what_was_said_since(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -47,6 +61,55 @@ async def test_a_cut_turn_that_is_dropped_is_not_read_again(tmp_path: Path, auto
 
         assert [end.items for end in gateway.watcher.ends] == [(uuid(2),)]
         assert gateway.record.registry.inbound == {}
+
+
+@pytest.mark.parametrize("end", ["answered", "failed", "reopened"])
+async def test_a_cut_turn_that_the_next_turn_has_read_ends_with_it(
+    end: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The next request has all of the conversation: another one would answer twice, and be taken for the answer of that turn."""
+    asked: list[int] = []
+
+    def answer(request: ModelRequest) -> str:
+        asked.append(len(request.messages))
+        if end == "failed":
+            raise PeerError("the model is broken")
+        return "Both."
+
+    async with opened(tmp_path, lambda _: "Late.", wait_s=100) as gateway:
+        await gateway.say("Work.", uuid(1))
+        await gateway.watcher.wait_began(1)
+
+    ends: list[TurnEnd] = []
+    async with opened(tmp_path, answer, watcher=Stuck() if end == "reopened" else None) as gateway:
+        await gateway.say("More.", uuid(2))
+        assert await gateway.keepers.recover() == (str(MAIN),)
+        gateway.keepers.resume_cut(str(MAIN))
+        await trio.sleep(5)
+        ends += gateway.watcher.ends
+    if end == "reopened":
+        async with opened(tmp_path, answer) as gateway:
+            assert await gateway.keepers.recover() == ()
+            ends += gateway.watcher.ends
+
+    assert len(asked) == 1
+    assert gateway.record.registry.inbound == {}
+    assert Counter(item for each in ends for item in each.items) == {uuid(1): 1, uuid(2): 1}
+    assert len({(each.state, each.line, each.reply) for each in ends}) == 1
+    assert ends[0].reply == ("" if end == "failed" else "Both.")
+
+
+@pytest.mark.parametrize("ends_by", ["own", "ancestor"])
+@pytest.mark.parametrize("taken", [(), (uuid(2),)])
+def test_a_turn_that_ended_before_it_read_anything_ends_no_other(ends_by: str, taken: tuple[str, ...]) -> None:
+    fold = TurnFold(AGENT)
+    fold.take(TurnBegan(actor=AGENT, turn=1, msg=1))
+    for item in taken:
+        fold.take(InboxTaken(item=item))
+    over = fold.take(attrs.evolve(ended("killed", None), by=ends_by))
+
+    assert isinstance(over, TurnOutcome)
+    assert (over.has_read, over.is_cut) == (bool(taken), ends_by == "ancestor")
 
 
 async def test_what_waited_is_read_by_the_next_process(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -123,10 +186,6 @@ async def test_a_turn_of_which_only_the_transcript_knows_was_cut(tmp_path: Path,
 async def test_a_turn_that_ended_unreported_is_reported_by_the_next_process(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    class Stuck(Watcher):
-        async def turn_ended(self, end: TurnEnd) -> None:
-            await trio.sleep_forever()
-
     async with opened(tmp_path, lambda _: "Said.", watcher=Stuck()) as gateway:
         await gateway.say("Work.", uuid(1))
         await trio.sleep(5)

@@ -44,9 +44,6 @@ CONFIG: Final = """{
 def open_day(folder: Path) -> Town:
     """Return the town in the morning."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "workspace").mkdir(exist_ok=True)
-    for agent in ("main", "scribe", "quiet"):
-        (folder / "workspace" / agent).mkdir(exist_ok=True)
     (folder / "gateway.json5").write_text(CONFIG)
     services = {
         "plain": ChatService("plain", takes_keys=False, can_say=False),

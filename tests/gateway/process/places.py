@@ -20,7 +20,7 @@ CONFIG: Final = """{
 
 def open_place(folder: Path, *script: Line, play: Play, width: int = 4) -> Town:
     """Return a town with one channel."""
-    (folder / "workspace").mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "gateway.json5").write_text(CONFIG.replace("WIDTH", str(width)))
     return Town(folder, {"plain": ChatService("plain", takes_keys=True, can_say=True)}, list(script), play)
 

@@ -60,7 +60,6 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "workspace").mkdir()
     (tmp_path / "gateway.json5").write_text("{gateway: {port: 0, drainSeconds: 5}}")
     environ = {**os.environ, "HOME": str(tmp_path), "ANTHROPIC_API_KEY": "sk-ant-test"}
     return Home(tmp_path, environ)

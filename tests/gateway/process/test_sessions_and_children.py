@@ -44,7 +44,6 @@ def play(request: ModelRequest) -> Any:
 
 @pytest.fixture
 def town(tmp_path: Path) -> Town:
-    (tmp_path / "workspace").mkdir()
     (tmp_path / "gateway.json5").write_text(CONFIG)
     return Town(tmp_path, {"plain": ChatService("plain", takes_keys=False, can_say=False)}, [], play)
 

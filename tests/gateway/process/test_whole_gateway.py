@@ -22,6 +22,7 @@ from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.process._bound_methods import gateway_methods
 from greenroom.gateway.process._gateway_options import GatewayOptions
+from greenroom.gateway.process._host_wiring import FULL
 from greenroom.gateway.process._session_methods import SessionMethods
 from greenroom.gateway.record._gateway_events import SessionMade
 from greenroom.gateway.record._gateway_journal import open_gateway_journal
@@ -84,6 +85,28 @@ async def test_an_abort_ends_one_message_or_one_turn(tmp_path: Path, autojump_cl
         assert [states[run] for run in runs] == ["killed", "killed", "completed"]
         child = next(run for run in gateway.parts.registry.runs.values() if run.label == "deep")
         assert child.state == "completed", "the sub-agent went on"
+
+
+@pytest.mark.promise("A29-a")
+async def test_an_account_with_too_much_to_send_takes_nothing_in(tmp_path: Path, autojump_clock: MockClock) -> None:
+    script = [Line(at_s, "plain", f"person {at_s}", "hello") for at_s in (1, 2, 20)]
+    town = open_place(tmp_path / "t", *script, play=lambda _: "done")
+    config = town.folder / "gateway.json5"
+    config.write_text(config.read_text().replace("  commands:", "  limits: {dueDeliveries: 2},\n  commands:"))
+    async with living(town) as gateway:
+        channel = gateway.parts.accounts.find("plain", "default")
+        assert isinstance(channel, MemoryChannel)
+        channel.is_open = trio.Event()
+        await trio.sleep(60)
+        gate = gateway.parts.accounts.intake_of("plain", "default")
+        assert gate is not None
+        assert gate.reasons == (FULL,)
+        assert town.services["plain"].acknowledged == 2
+
+        channel.is_open.set()
+        await wait_quiet(gateway, town, until_s=60)
+        assert not gate.reasons
+        assert town.services["plain"].acknowledged == 3
 
 
 def called(key: str, method: str = "chat.send") -> RpcCall:

@@ -76,6 +76,8 @@ class MemoryChannel:
 
     service: ChatService
     news: trio.Event = attrs.field(factory=trio.Event)
+    is_open: trio.Event | None = None
+    """If it is not None, nothing is sent before it is set."""
 
     @property
     def traits(self) -> ChannelTraits:
@@ -91,6 +93,8 @@ class MemoryChannel:
             await self.news.wait()
 
     async def send(self, part: Outbound) -> SendReceipt:
+        if self.is_open is not None:
+            await self.is_open.wait()
         await trio.sleep(0.01)
         self.service.given.append(part.key)
         if not (self.service.takes_keys and part.key in {each.key for each in self.service.shown}):

@@ -61,7 +61,6 @@ async def opened(
     """Open a gateway without doors in a folder, on what earlier ones left there."""
     state, ports, config = folder / "state", virtual_ports(1), GatewayConfig()
     state.mkdir(exist_ok=True)
-    (folder / "workspace").mkdir(exist_ok=True)
     requests: list[ModelRequest] = []
 
     def answer(request: ModelRequest) -> Any:

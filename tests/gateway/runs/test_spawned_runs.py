@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from trio.testing import MockClock
@@ -16,17 +18,21 @@ from greenroom.gateway.announce._announcement import SpentRequest
 from greenroom.gateway.config._agents import AnnounceConfig
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.config._reader import config_converter
+from greenroom.gateway.config._sections import MaintenanceConfig, SessionConfig
+from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.record._machines import DeliveryState, SendResult, SessionState
 from greenroom.gateway.record._recovery_plan import Resume
 from greenroom.gateway.routing._chat_messages import ChatRoute
-from greenroom.gateway.routing._session_key import child_key, direct_key
+from greenroom.gateway.routing._session_key import SessionKey, child_key, direct_key
+from greenroom.gateway.runs._archive_clock import ArchiveClock
 from greenroom.gateway.runs._run_ids import announce_item
 from greenroom.gateway.runs._run_stops import STOP_S, Stopped
 from greenroom.gateway.runs._spawn_plan import SpawnRequest
 from greenroom.inbox import HUMAN
 from greenroom.models import Usage
 from greenroom.tasks import TaskState
+from greenroom.testing import virtual_ports
 from tests.gateway.runs.fakes import (
     CHAT,
     MAIN,
@@ -38,6 +44,7 @@ from tests.gateway.runs.fakes import (
     open_fake_gateway,
     settle,
 )
+from tests.session.old_runs import OLD, make_run
 
 KEY = str(MAIN)
 
@@ -449,6 +456,31 @@ async def test_the_archive_time_outlives_a_restart(autojump_clock: MockClock) ->
     async with open_fake_gateway(left) as gateway:
         await trio.sleep(130)
         assert 3600 <= gateway.registry.sessions[session].archived_s - ended_s <= 3720
+
+
+@pytest.mark.parametrize("kept_by", ["", "keep", "its age"])
+async def test_what_was_archived_long_ago_is_removed(kept_by: str, tmp_path: Path, autojump_clock: MockClock) -> None:
+    """GW-16: a run folder that somebody wants to keep stays; and so does its row."""
+    config = GatewayConfig(session=SessionConfig(maintenance=MaintenanceConfig(prune_after=10 * 86400)))
+    async with open_fake_gateway(World(channel=FakeChannel())) as gateway:
+        run = await gateway.spawn(cleanup="delete")
+        session = gateway.registry.runs[run].session
+        await settle(gateway, run)
+        await trio.sleep(1)
+        row = gateway.registry.sessions[session]
+        assert row.state is SessionState.ARCHIVED
+        gateway.registry.sessions[session] = attrs.evolve(row, session_id=OLD)
+        folder = make_run(sessions_folder(tmp_path, SessionKey.parse(session)), OLD, days_ago=324)
+        if kept_by == "keep":
+            (folder / "keep").touch()
+        await trio.sleep((9 if kept_by == "its age" else 11) * 86400)
+        clock = ArchiveClock(
+            gateway.record, gateway.keepers, virtual_ports(1), lambda: config, tmp_path, gateway.runs.stop
+        )
+        await clock.sweep()
+
+        assert folder.exists() == bool(kept_by)
+        assert (session in gateway.registry.sessions) == bool(kept_by)
 
 
 @pytest.mark.promise("A12-b", "A6-i")

@@ -93,7 +93,7 @@ def summary_lines(summary: Summary) -> list[str]:
 
 def styled_summary(summary: Summary) -> list[StyledLine]:
     """Return the last lines for people."""
-    mates = f"{summary.mates} {'teammate' if summary.mates == 1 else 'teammates'}"
+    mates = f"{summary.mates} {'mate' if summary.mates == 1 else 'mates'}"
     heads = {
         "done": ("Done", "bold green"),
         "incomplete": ("Done, but not with everything", "bold yellow"),
@@ -110,8 +110,7 @@ def styled_summary(summary: Summary) -> list[StyledLine]:
     if survived:
         lost = "; nothing lost" if summary.completed == summary.items else ""
         lines.append((f"Survived: {survived}{lost}", "bold orange"))
-    if not summary.is_estimate:
-        lines.append((_cost(summary), ""))
+    lines.append((_cost(summary), ""))
     if summary.error:
         lines.append((f"Why:    {summary.error}", "bold red"))
     lines.append((f"Report: {summary.report}" if summary.report else "Report: none was written", "bold"))
@@ -121,4 +120,8 @@ def styled_summary(summary: Summary) -> list[StyledLine]:
 def _cost(summary: Summary) -> str:
     cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
     usd = "" if summary.usd is None else f", ${summary.usd:.2f}"
-    return f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{usd}"
+    estimate = " (estimated; each request counts its whole conversation again, nothing is cached)"
+    return (
+        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{usd}"
+        f"{estimate if summary.is_estimate else ''}"
+    )

@@ -96,6 +96,10 @@ class ScreenLook:
         color = plain if self.colors == 16 else f"color({number})"
         return Style.parse(" ".join([*kinds, color] if name and self.colors else [*kinds]) or "none")
 
+    def styled(self, text: str, words: str) -> str:
+        """Return a text as a terminal gets it, in the style for words such as `bold red`."""
+        return self.style(words).render(text, color_system=self.system) if words else text
+
     def sign(self, unicode: str, plain: str) -> str:
         """Return a sign as the terminal can show it."""
         return unicode if self.has_unicode else plain
