@@ -20,6 +20,9 @@ QUIET_S: Final = 1.0
 CAP: Final = 20
 MAX_SUMMARY: Final = 160
 """Characters of the line that stands for dropped items."""
+MIN_NAME: Final = 10
+MAX_NAME: Final = 40
+"""Characters of each item in it: fewer where there are many."""
 
 
 class QueueMode(StrEnum):
@@ -163,5 +166,6 @@ def summary_line(dropped: Sequence[HeldItem]) -> str:
     """Return the line that stands for dropped items; empty for none."""
     if not dropped:
         return ""
-    first = [one_line(item.text, 40) for item in dropped]
-    return one_line(f"{len(dropped)} earlier, not shown in full: {'; '.join(first)}", MAX_SUMMARY)
+    head = f"{len(dropped)} earlier, not shown in full: "
+    each = max(MIN_NAME, min(MAX_NAME, (MAX_SUMMARY - len(head)) // len(dropped) - 2))
+    return one_line(head + "; ".join(one_line(item.text, each) for item in dropped), MAX_SUMMARY)

@@ -12,7 +12,7 @@ from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.keepers._waiting_items import WaitingItem
-from greenroom.inbox import EntryKind, StoredItem, make_item
+from greenroom.inbox import EntryKind, OriginKind, StoredItem, make_item
 
 RUN: Final = "run"
 MODE: Final = "mode"
@@ -62,11 +62,17 @@ def waiting_item(item: StoredItem) -> WaitingItem:
     return WaitingItem(
         id=item.id,
         route=item.route,
-        text=item.text,
+        text=_named(item),
         at_s=item.created_at,
         mode=mode_of(item.route.get(MODE, QueueMode.STEER)),
         begins_turn=not item.route.get(WAITS, False),
     )
+
+
+def _named(item: StoredItem) -> str:
+    """Return the text by which a summary names an item: that of a notice without what stands in front of each of them."""
+    told = item.text.partition("\n\n")[2] if item.origin.kind is OriginKind.TASK_NOTIFICATION else ""
+    return told or item.text
 
 
 def route_of(item: StoredItem) -> dict[str, Any]:

@@ -389,13 +389,12 @@ class SessionKeeper:
         await self._drop(plan)
         if plan.interrupts:
             self.interrupt(TurnStop(EndCause.STOP, "queue", "a message interrupts it"))
-        if plan.summary:
-            await put_summary(self.parts, self.name, plan)
-        if plan.release:
+        front = await put_summary(self.parts, self.name, plan) if plan.summary else ()
+        if front or plan.release:
             self.items.release(plan.release)
             for item in plan.release:
                 await self.wait_told(item)  # the store may not have it yet
-            await self.parts.store.release(self.name, plan.release)
+            await self.parts.store.release(self.name, (*front, *plan.release))
         self._begin_aside()
 
     def _begin_aside(self) -> None:

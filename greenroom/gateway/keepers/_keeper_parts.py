@@ -33,7 +33,7 @@ from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._session_key import SessionKey
-from greenroom.inbox import AUTO_CONTINUATION, InboxStore, StoredItem
+from greenroom.inbox import AUTO_CONTINUATION, EntryKind, InboxStore, StoredItem
 from greenroom.mailbox import Lane
 from greenroom.models import Model
 from greenroom.store import new_uuid
@@ -131,16 +131,21 @@ def session_model(parts: KeeperParts, setup: AgentSetup, uses: TurnUses) -> Mode
     return TurnModels(NamedModels(model, others) if others else model, uses)
 
 
-async def put_summary(parts: KeeperParts, key: str, plan: HandIn) -> None:
-    """Put the line about dropped items into the box of a session."""
+async def put_summary(parts: KeeperParts, key: str, plan: HandIn) -> tuple[str]:
+    """Put the line about dropped items into the box of a session, and return its id; it is kept back for the turn that it belongs to."""
+    held = await parts.store.held(key)
+    notice = next((each for each in held if each.id in plan.release and each.kind is EntryKind.TASK_NOTIFICATION), None)
     item = StoredItem(
         id=new_uuid(parts.ports.ids),
         box=key,
         text=plan.summary,
-        origin=AUTO_CONTINUATION,
+        origin=AUTO_CONTINUATION if notice is None else notice.origin,  # notices share a turn with notices alone
+        kind=EntryKind.PROMPT if notice is None else notice.kind,
         lane=Lane.LATER,
-        is_meta=True,
+        is_meta=notice is None or notice.is_meta,
+        is_held=True,
         route={**plan.route, MODE: QueueMode.STEER.value},
         created_at=parts.now(),
     )
     await parts.store.put([item])
+    return (item.id,)

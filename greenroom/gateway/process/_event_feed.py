@@ -24,6 +24,7 @@ from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._run_events import GatewayEvent
 from greenroom.gateway.rpc._hub import EventHub
 from greenroom.gateway.runs._run_service import Runs
+from greenroom.gateway.trust._approval_desk import ApprovalDesk
 from greenroom.models import ToolUseBlock
 from greenroom.session import AnswerPiece, MessageAppended
 from greenroom.tasks import TaskState
@@ -45,12 +46,14 @@ class EventFeed:
         record: The gateway's journal and registry.
         hub: Where events are published.
         mask: Returns a text without secrets.
+        desk: The questions about calls.
     """
 
-    def __init__(self, record: GatewayRecord, hub: EventHub, mask: Callable[[str], str]) -> None:
+    def __init__(self, record: GatewayRecord, hub: EventHub, mask: Callable[[str], str], desk: ApprovalDesk) -> None:
         self._record = record
         self._hub = hub
         self._mask = mask
+        self._desk = desk
         self._waiting: deque[tuple[int, GatewayEvent]] = deque(maxlen=MAX_WAITING)
         self._wake = trio.Event()
         self._said: dict[str, int] = {}
@@ -116,9 +119,13 @@ class EventFeed:
                     await trio.sleep(_AGAIN_S)
                     continue
                 self._waiting.popleft()
-                self._TELL[type(event)](self, event)
+                self.tell(event)
         finally:
             stop()
+
+    def tell(self, event: GatewayEvent) -> None:
+        """Tell an event of the record, which is durable."""
+        self._TELL[type(event)](self, event)
 
     def _session(self, event: Any) -> None:
         row = self._record.registry.sessions.get(event.session)
@@ -149,7 +156,9 @@ class EventFeed:
 
     def _asked(self, event: gateway.ApprovalAsked) -> None:
         payload = {"approvalId": event.approval, "sessionKey": event.session, "tool": event.tool, "state": "asked"}
-        self._hub.publish("approval", event.session, payload | {"expiresMs": int(event.expires_s * 1000)})
+        question = next((each for each in self._desk.open_questions() if each.id == event.approval), None)
+        about = {} if question is None else {"summary": self._mask(question.summary)}
+        self._hub.publish("approval", event.session, payload | about | {"expiresMs": int(event.expires_s * 1000)})
 
     def _answered(self, event: gateway.ApprovalAnswered) -> None:
         payload = {"approvalId": event.approval, "decision": event.answer, "who": event.who, "state": "answered"}

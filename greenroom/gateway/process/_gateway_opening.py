@@ -146,8 +146,8 @@ class GatewayOpening:
     @asynccontextmanager
     async def _open_parts(self, record: GatewayRecord, log: GatewayLog, tokens: Tokens) -> AsyncIterator[GatewayParts]:
         store = await self._options.open_store(self._held.folder.store, self._ports)
-        feed = EventFeed(record, self._hub, self._secrets.mask)
         wiring = self._wiring = HostWiring(lambda: self._parts, record=record, ports=self._ports, now=self._now)
+        feed = EventFeed(record, self._hub, self._secrets.mask, wiring.questions.desk)
 
         def note_wait(claim: TurnClaim, ahead: int) -> None:
             log.note("a turn waits for its place", session=claim.session, ahead=ahead)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -18,6 +19,7 @@ from greenroom.cli import main
 from greenroom.core import UsageError
 from greenroom.core.ports import SystemDisk
 from greenroom.gateway._gateway import Gateway, open_gateway
+from greenroom.gateway.announce._announcement import count_text
 from greenroom.gateway.config._keys import key_of
 from greenroom.gateway.config._reader import read_config
 from greenroom.gateway.process._bound_methods import gateway_methods
@@ -57,6 +59,33 @@ async def test_a_reset_spares_sub_agents_whose_results_come_once(tmp_path: Path,
         assert sum("Result: the summary" in text for text in shown(town, "ann")) == 1
         assert "the summary" in str(town.conversation(row.session_id))
         assert "dig here" not in str(town.conversation(row.session_id))
+
+
+@pytest.mark.promise("A18-g")
+async def test_the_bill_of_a_sub_agent_is_in_its_own_figure_alone(tmp_path: Path, autojump_clock: MockClock) -> None:
+    script = [Line(1, "plain", "ann", "dig here"), Line(100, "plain", "ann", "/status")]
+    town = open_place(tmp_path / "t", *script, play=counting("the summary"))
+    async with living(town) as gateway:
+        await wait_quiet(gateway, town, until_s=110)
+        rows = gateway.parts.registry.sessions
+        own, child = rows[MAIN], next(row for row in rows.values() if row.spawned_by == MAIN)
+
+    texts = [part.text for part in town.services["plain"].shown]
+    (stats,) = [text for text in texts if "Stats: " in text]
+    bills = [bill_of(town, row.session_id) for row in (own, child)]
+    assert re.findall(r"^Tokens: (.*)$", texts[-1], re.MULTILINE) == [bills[0]]
+    assert f"• tokens {bills[1]}, " in stats
+    assert bills[0] != bills[1]
+
+
+def bill_of(town: Town, session_id: str) -> str:
+    """Return the tokens of the requests in the journal of a session."""
+    (place,) = town.state.glob(f"agents/*/sessions/{session_id}/journal.jsonl")
+    events = [json.loads(line) for line in place.read_text().splitlines()]
+    spent = [event for event in events if event.get("ev") == "model.end"]
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    sent = sum(event.get(name, 0) for event in spent for name in names)
+    return f"{count_text(sent)} in, {count_text(sum(event['output_tokens'] for event in spent))} out"
 
 
 @pytest.mark.promise("A25-g")

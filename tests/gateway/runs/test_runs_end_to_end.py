@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -17,6 +19,7 @@ from greenroom.gateway.keepers._seams import NewInput
 from greenroom.gateway.lanes._lanes import TurnLanes
 from greenroom.gateway.record._gateway_events import GatewayBegan
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
+from greenroom.gateway.record._machines import DeliveryState
 from greenroom.gateway.record._recovery_plan import Recovery
 from greenroom.gateway.routing._session_key import room_key
 from greenroom.gateway.runs._deliveries import open_deliveries
@@ -29,7 +32,7 @@ from greenroom.models import Call, ModelRequest, PlaybookModel
 from greenroom.store import open_inbox_store
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
-from tests.gateway.runs.fakes import CHAT, MAIN, FakeChannel, settle
+from tests.gateway.runs.fakes import CHAT, MAIN, FakeChannel, configured, settle
 
 
 @attrs.define
@@ -57,9 +60,10 @@ async def opened(
     wait_s: float = 1.0,
     width: int = 4,
     shares: bool = False,
+    config: GatewayConfig | None = None,
 ) -> AsyncIterator[RealGateway]:
     """Open a gateway without doors in a folder, on what earlier ones left there."""
-    state, ports, config = folder / "state", virtual_ports(1), GatewayConfig()
+    state, ports, config = folder / "state", virtual_ports(1), config or GatewayConfig()
     state.mkdir(exist_ok=True)
     requests: list[ModelRequest] = []
 
@@ -202,3 +206,50 @@ async def test_a_chain_of_messages_ends_on_one_place(tmp_path: Path, autojump_cl
             '"files"\nStatus: success\nResult: there are 42 files\nNotes: -\nStats: runtime 1s'
         )
         assert len(channel.chat) == 2
+
+
+@pytest.mark.promise("A6-f")
+async def test_results_beyond_the_cap_are_posted_whole_and_named_in_a_summary(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A crowd of sub-agents ends while their requester works: the chat does not wait, and nothing of them is lost."""
+    channel, numbers = FakeChannel(), range(1, 26)
+    rounds = 0
+
+    def play(request: ModelRequest) -> Any:
+        nonlocal rounds
+        text = last_text(request)
+        if "please count" in text:
+            return [Call("sessions_spawn", {"task": f"count {each}", "label": f"label {each:02}"}) for each in numbers]
+        if "Your run has ended" in text:
+            return "result of " + re.findall(r"count (\d+)", str(request.messages[0]))[0]
+        if re.search(r"count \d+$", text, re.MULTILINE):
+            return "counted"
+        if "A sub-agent that you started" in str(request.messages[-1]):
+            return "NO_REPLY"
+        rounds += 1
+        return Call("session_status", {}) if rounds < 60 else "I am through"
+
+    config = configured(max_children_per_agent=30)
+    async with opened(tmp_path, play, channel, config=config) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(3600):
+            while len(channel.chat) < 25:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+        assert rounds < 60
+        await settle(gateway, *gateway.registry.runs)  # type: ignore[arg-type]
+        with trio.fail_after(3600):
+            while gateway.registry.inbound:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+
+        shown = [re.findall(r"label \d+", text)[0] for text in channel.texts if "Result: result of" in text]
+        (turn,) = [request for request in gateway.requests if "earlier, not shown in full" in last_text(request)]
+        whole = re.findall(r'^"(label \d+)"$', last_text(turn), re.MULTILINE)
+        (summary,) = [line for line in last_text(turn).splitlines() if "earlier, not shown in full" in line]
+        results = [row.delivery for row in gateway.registry.completions.values()]
+
+        named = re.findall(r"label \d+", summary)
+        assert (len(whole), len(named), summary[:9]) == (20, 5, "5 earlier")
+        assert sorted(shown) == sorted(whole + named) == [f"label {each:02}" for each in numbers]
+        assert {row.state for row in results} == {DeliveryState.DELIVERED}
+        assert {row.text for row in results} == {text for text in channel.texts if "Result: result of" in text}
