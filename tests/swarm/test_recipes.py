@@ -321,7 +321,7 @@ def test_a_recipe_of_a_file_runs_by_the_rules_of_another(tmp_path: Path, capsys:
 
     out = capsys.readouterr().out
     assert "5 of 5 items by 2 mates" in out
-    assert "reader-2    mail.sent" in out
+    assert "reader-2 to lead: " in out
     (report,) = (tmp_path / "runs").glob("2*/report.md")
     assert report.read_text(encoding="utf-8").startswith("# Code health survey: small")
 

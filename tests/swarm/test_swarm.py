@@ -159,10 +159,12 @@ def test_names_that_the_terminal_cannot_show_are_no_mistake(repo: Path, tmp_path
     (repo / "caf\u00e9.py").write_text("# TODO: \u4e2d\u6587\n", encoding="utf-8")
     environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs"), "PYTHONIOENCODING": "ascii"}
 
-    done = subprocess.run([*COMMAND, "swarm", str(repo)], capture_output=True, env=environ, timeout=50, check=False)
+    done = subprocess.run(
+        [*COMMAND, "swarm", str(repo), "--json"], capture_output=True, env=environ, timeout=50, check=False
+    )
 
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"caf?.py:1" in done.stdout
+    assert b"caf?.py" in done.stdout
     assert "| TODO | `caf\u00e9.py:1` |  | `\u4e2d\u6587` |" in report_of(tmp_path / "runs")
 
 
