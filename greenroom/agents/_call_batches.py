@@ -184,8 +184,11 @@ def _in_words(name: str, bug: BaseException) -> str:
 
 
 def summarize(values: Mapping[str, Any]) -> str:
-    """Return what a call is about, on one line: its first text or number, shortened."""
+    """Return what a call is about, on one line: its first text, number or list of texts, shortened."""
     for value in values.values():
+        if isinstance(value, list) and value and isinstance(value[0], str):
+            more = f" and {len(value) - 1} more" if len(value) > 1 else ""
+            value = f"{value[0]}{more}"  # noqa: PLW2901 - from here on it is this one
         if isinstance(value, str):
             text = " ".join(value.split())
             return text if len(text) <= SUMMARY_CHARS else text[: SUMMARY_CHARS - 1] + "…"

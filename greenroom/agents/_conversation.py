@@ -283,6 +283,15 @@ class Conversation:
         self._lines = 1
         self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
 
+    def begin_anew(self) -> None:
+        """Start again with nothing; the transcript keeps what was said, with a result for each call, and its next line follows none."""
+        self.close_open_calls()
+        if self._transcript is not None:
+            self._transcript.begin_anew()
+        self._messages = []
+        self._lines = 0
+        self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
+
     def move(self, place: Path) -> None:
         """Name another folder in the lines of the transcript from here on: the one in which the agent works now."""
         if self._transcript is not None:

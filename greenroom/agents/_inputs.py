@@ -65,6 +65,8 @@ class Work:
     """Names the work for its giver, such as the id of an item on a board."""
     mark: str = ""
     """Its mark in the transcript line that holds it; empty for none."""
+    is_fresh: bool = attrs.field(default=False, kw_only=True)
+    """True if its conversation begins with it; see `Conversations`."""
 
 
 @final

@@ -186,11 +186,17 @@ def _say_reminders(turn: AgentTurn) -> bool:
     return bool(reminders)
 
 
-def say_results(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> None:
-    """Append the results of a batch, and behind them what waited to be read with the next message."""
+def say_results(turn: AgentTurn, results: Sequence[ToolResultBlock], *, is_at_rest: bool = False) -> None:
+    """Append the results of a batch, and behind them what waited to be read with the next message.
+
+    Args:
+        turn: The turn.
+        results: Of its calls.
+        is_at_rest: True if the turn ends with them: nobody is to answer, and what waits is left to the next one.
+    """
     texts = turn.hooking.take_reminders()
-    if not turn.home.pending.quiet:
-        turn.conversation.say(texts, results)
+    if not turn.home.pending.quiet or is_at_rest:
+        turn.conversation.say(texts, results, is_at_rest=is_at_rest)
         return
     quiet = turn.home.pending.take_quiet()
     texts += [wrap(REMINDER, note.text) for note in quiet]

@@ -219,9 +219,9 @@ class Rounds:
                 response = await self._ask_for_the_rest(response)
                 step = next_after(response)
             if step is RUN_CALLS:
-                await self._run_tools(response.tool_uses)
-                if home.answer_tool is not None:
-                    home.answer_tool.check()
+                is_over = await self._run_tools(response.tool_uses)
+                if is_over and not await self._goes_on(response):
+                    return self._finish(response)
                 continue
             await checkpoint_if_cancelled()
             if await self._is_over(response, step) and not await self._goes_on(response):
@@ -412,8 +412,11 @@ class Rounds:
 
     # --- the tools -------------------------------------------------------------------------------------------------
 
-    async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> None:
+    async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> bool:
+        """Run calls and append their results; return whether one of them ends the turn, and none has failed."""
         turn, home = self._turn, self._turn.home
+        asked_to_end = home.workspace.ending
+        asked_to_end.clear()
         results: dict[str, ToolResultBlock] = {}
         if turn.guard is not None:
             turn.guard.expect(calls)
@@ -441,13 +444,26 @@ class Rounds:
             text, too_often = turn.repetition.note(calls, in_order, home.services.settings.repetition)
             if text:
                 turn.state.remind([text])
-        if turn.ctx.has_mail:
+        is_over = bool(asked_to_end) and len(done) == len(calls)
+        if turn.ctx.has_mail and not is_over:
             await take_at_edge(turn, in_order)
         else:
-            say_results(turn, in_order)
+            say_results(turn, in_order, is_at_rest=is_over)
+        self._check_results(too_often)
+        return is_over
+
+    def _check_results(self, too_often: RepeatedCall | None) -> None:
+        """Refuse to continue with a turn whose calls have failed too often.
+
+        Raises:
+            NoStructuredAnswer: They did not give the answer that it has to give.
+            RepeatedCall: They failed in the same way.
+        """
         if too_often is not None:
-            turn.hooking.notice("repetition", str(too_often))
+            self._turn.hooking.notice("repetition", str(too_often))
             raise too_often
+        if self._turn.home.answer_tool is not None:
+            self._turn.home.answer_tool.check()
 
     async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:
         guard, hooking = self._turn.guard, self._turn.hooking

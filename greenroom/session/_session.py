@@ -27,7 +27,7 @@ from greenroom.session.parts._session_inbox import Interrupted
 from greenroom.session.parts._session_permissions import SessionPermissions
 from greenroom.session.parts._session_tasks import SessionTasks
 from greenroom.supervisor import Strategy, TreeNode
-from greenroom.teams import Team
+from greenroom.teams import Conversations, Team, read_conversations
 
 
 @final
@@ -311,6 +311,7 @@ class Session:
         strategy: Strategy | str = Strategy.ONE_FOR_ONE,
         description: str = "",
         delegate_mode: bool | None = None,
+        conversations: Conversations | str = Conversations.KEEP,
     ) -> AsyncIterator[Team]:
         """Open a team whose lead is the main agent; leaving the block stops its teammates side by side.
 
@@ -322,13 +323,18 @@ class Session:
             description: Its purpose.
             delegate_mode: True leaves the main agent only the tools to spawn, message and stop teammates and to use the board; None
                 follows the settings.
+            conversations: `keep` if a teammate knows of its earlier items, `fresh` if each begins a conversation.
 
         Raises:
             UsageError: A team is open already; the main agent leads one at a time.
             NameTaken: Another actor below `teams` has the name.
         """
         async with self.teams.open(
-            name, strategy=strategy, description=description, delegate_mode=delegate_mode
+            name,
+            strategy=strategy,
+            description=description,
+            delegate_mode=delegate_mode,
+            conversations=read_conversations(conversations),
         ) as team:
             yield team
 

@@ -179,6 +179,10 @@ class Transcript:
         self.note(FORK_REF, {**whose, **shared.to_json()})
         self._last_uuid = shared.last_uuid
 
+    def begin_anew(self) -> None:
+        """Let the next line begin another conversation: readers of the newest one stop there."""
+        self._last_uuid = None
+
     def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:
         """Continue after a line of an earlier process; `is_torn` if the file does not end with a whole line."""
         self._last_uuid = last_uuid

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 import attrs
@@ -110,7 +111,7 @@ class LiveView:
         print(printable(opening.text), flush=True)
         kind = "rules, no language model" if opening.is_rule_based else opening.model
         self._story = SwarmStory(
-            f"{printable(opening.folder)}: {opening.mates} teammates and a lead ({kind})",
+            f"{printable(Path(opening.folder).name or opening.folder)}: {opening.mates} teammates and a lead ({kind})",
             is_priced=not opening.is_rule_based,
         )
         self._story.note(opening.hint)

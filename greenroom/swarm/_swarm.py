@@ -256,7 +256,7 @@ async def _work(session: Session, options: SwarmOptions, plan: SwarmPlan, view: 
     def is_done() -> bool:
         return run.has_report or session.was_stopped or session.was_killed
 
-    async with session.open_team(TEAM, strategy=plan.recipe.strategy) as team:
+    async with session.open_team(TEAM, strategy=plan.recipe.strategy, conversations=plan.recipe.conversations) as team:
         view.show_team(team)
         with _counted(run, team):
             for mate in plan.mates:

@@ -13,11 +13,10 @@ from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.core import UsageError
 from greenroom.core.sources import find_places
 from greenroom.models import AnthropicModel, FaultRates, Model, PlaybookModel, RetryPolicy, chaotic, retrying
-from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT
 from greenroom.supervisor import Restart
-from greenroom.swarm.recipes import SURVEY, TOOL_NAMES, Recipe
+from greenroom.swarm.recipes import BUILTINS, ROLE_TOOLS, SURVEY, TOOL_NAMES, Recipe
 from greenroom.tools import Tool
-from greenroom.tools.builtin import STANDARD_TOOLS
 
 PLAYBOOK: Final = "playbook"
 KEY: Final = "ANTHROPIC_API_KEY"
@@ -136,6 +135,9 @@ def make_swarm_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Swar
     task = options.task or recipe.task
     if not task:
         raise UsageError(f"the recipe {recipe.name!r} needs a task: say with --task what is to be done")
+    if recipe is BUILTINS.get(recipe.name) and (options.model or is_playbook(options)):
+        # Its own models are defaults; what a user's recipe says of models holds in any case.
+        recipe = attrs.evolve(recipe, roles=[attrs.evolve(role, model=INHERIT) for role in recipe.roles])
     mates = tuple(recipe.mates(options.agents))
     uses_files = any(role.definition for role in (recipe.lead, *recipe.roles))
     known = load_definitions(find_places(Path.cwd()) if uses_files else None, builtins=builtin_definitions(os.environ))
@@ -157,5 +159,5 @@ def make_swarm_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Swar
             mates=[name for name, _ in mates],
             facts=recipe.look(folder) if recipe.look else "",
         ),
-        tools=tuple(tool for tool in STANDARD_TOOLS if tool.name in needed),
+        tools=tuple(tool for tool in ROLE_TOOLS if tool.name in needed),
     )

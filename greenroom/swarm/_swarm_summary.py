@@ -15,8 +15,10 @@ StyledLine: TypeAlias = tuple[str, str]
 
 MAX_FINDINGS: Final = 5
 """Findings of the report that are shown at the end."""
-_PLACED: Final = re.compile(r"\s*(?P<mark>[-*]|\d+\.)\s+(?P<text>.*[\w./-]+\.\w+:\d+.*)")
-"""An entry of a list with a path and a line."""
+_NUMBERED: Final = re.compile(r"\s*\d+\.\s+(?P<text>.*[\w./-]+\.\w+:\d+.*)")
+"""An entry of a numbered list with a path and a line."""
+_PLACED: Final = re.compile(r"\s*[-*]\s+(?P<text>[`*]*[\w./-]+\.\w+:\d+.*)")
+"""An entry of a list that begins with a path and a line."""
 
 
 @attrs.frozen(kw_only=True)
@@ -80,10 +82,11 @@ def top_findings(report: Path) -> tuple[str, ...]:
         lines = report.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ()
-    entries = [found for found in map(_PLACED.fullmatch, lines) if found is not None]
-    numbered = [found for found in entries if found["mark"][0].isdigit()]
-    chosen = numbered or entries
-    return tuple(re.sub(r"[`*]", "", found["text"]) for found in chosen[:MAX_FINDINGS])
+    for form in (_NUMBERED, _PLACED):
+        entries = [found["text"] for found in map(form.fullmatch, lines) if found is not None]
+        if entries:
+            return tuple(re.sub(r"[`*]", "", text) for text in entries[:MAX_FINDINGS])
+    return ()
 
 
 def summary_lines(summary: Summary) -> list[str]:

@@ -33,7 +33,7 @@ from greenroom.teams._request_events import (
 from greenroom.teams._roster import Member
 from greenroom.teams._shutdown_requests import Shutdowns
 from greenroom.teams._team import Team, TeammateSpec, make_team
-from greenroom.teams._team_settings import TeamSettings, teams_from_environment
+from greenroom.teams._team_settings import Conversations, TeamSettings, read_conversations, teams_from_environment
 from greenroom.teams._team_tools import TeamTools
 from greenroom.teams._teammate_events import (
     EVENTS,
@@ -57,6 +57,7 @@ __all__ = [
     "TRANSITIONS",
     "Board",
     "BoardState",
+    "Conversations",
     "CreateItem",
     "Edit",
     "EditItem",
@@ -103,6 +104,7 @@ __all__ = [
     "delegate_tools",
     "free_name",
     "make_team",
+    "read_conversations",
     "records_of",
     "refuse_completion",
     "refuse_idling",

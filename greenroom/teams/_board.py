@@ -9,7 +9,7 @@ step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Final, final
 
 import attrs
@@ -36,8 +36,11 @@ from greenroom.teams._board_messages import (
 )
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import Edit, EditRefused, plan_edit, refuse_metadata
-from greenroom.teams._item_events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
+from greenroom.teams._item_events import ItemClaimed, ItemCompleted, ItemCreated, ItemEvent, ItemReleased, values_at
+from greenroom.teams._team_settings import Conversations
 from greenroom.teams._teammate_status import AT_REST, Availability
+
+PROGRESS: Final = "{completed} of {items} tasks on the board are completed; their findings are there."
 
 _WHAT_NOW: Final = (
     "If it is to be done, change its subject or description, or give it to somebody by name (TaskUpdate)."
@@ -63,6 +66,8 @@ class BoardHome:
     """Members that are ready for an item, in the order in which they became idle."""
     cut: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
     """Items in progress when the team was closed, or its process ended, by member; each resumes them on its return."""
+    begun: Collection[str] = ()
+    """Those of these items that are what the conversation of their member is about."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     names: dict[str, str] = attrs.field(factory=dict)
     """Names of members, by actor id."""
@@ -75,7 +80,13 @@ class BoardHome:
     """Called in the step in which a member reported to be idle and the board had nothing for it."""
     is_closing: Callable[[], bool] = attrs.field(default=lambda: False)
     """True if all members end together: they keep their items until the team is opened again."""
-    was_done: bool = False
+    was_done: bool = attrs.field(default=attrs.Factory(lambda home: home.state.is_done, takes_self=True))
+    """True if the lead need not be told that all is done."""
+    has_findings: bool = False
+    """True once a member of this process has left findings with an item: its lead looks there, and not for mail."""
+    quarters: int = attrs.field(default=attrs.Factory(lambda home: home.state.quarters, takes_self=True))
+    """Of the completed items, those that the lead was told of."""
+    conversations: Conversations = Conversations.KEEP
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
     check_open: Callable[[], None] = attrs.field(default=lambda: None)
@@ -156,7 +167,7 @@ class Board(Behavior[BoardMessage]):
         self._hand_out(ctx)
         if isinstance(message, Idle):
             self._settle(message.member)
-        self._tell_when_done()
+        self._tell_of_progress()
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
         """Release the items of a member that has ended."""
@@ -281,7 +292,8 @@ class Board(Behavior[BoardMessage]):
         home = self._home
         left = [item_id for item_id in home.cut.get(member, ()) if home.holds(member, item_id)]
         for item_id in left:
-            self._send_work(home.state.items[item_id], member, ctx, is_cut=True)
+            is_cut = home.conversations is Conversations.KEEP or item_id in home.begun
+            self._send_work(home.state.items[item_id], member, ctx, is_cut=is_cut)
         home.cut.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
         return bool(left)
 
@@ -370,15 +382,19 @@ class Board(Behavior[BoardMessage]):
         if is_cut:
             text += f"\n\n{_GO_ON}"
         mark = self._home.state.items[item.id].mark(self._home.team)  # as it is since it was claimed
-        delivery = ref.tell(Work(text, item.id, mark), Lane.LATER, size_bytes=len(text))
+        is_fresh = self._home.conversations is Conversations.FRESH and not is_cut
+        delivery = ref.tell(Work(text, item.id, mark, is_fresh=is_fresh), Lane.LATER, size_bytes=len(text))
         if delivery is not Delivery.ACCEPTED:
             self._take_back(self._home.state.items[item.id], f"the mailbox of {member} is {delivery}", ctx)
 
-    def _tell_when_done(self) -> None:
-        is_done = self._home.state.is_done
-        if is_done and not self._home.was_done:
-            self._tell(f"All {len(self._home.state.items)} tasks on the board are completed.")
-        self._home.was_done = is_done
+    def _tell_of_progress(self) -> None:
+        """Notify the lead when everything is done; and of the quarters before, if nobody sends it what was found."""
+        home, state = self._home, self._home.state
+        if state.is_done and not home.was_done:
+            self._tell(f"All {len(state.items)} tasks on the board are completed.")
+        elif home.has_findings and not state.is_done and state.quarters > home.quarters:
+            self._tell(PROGRESS.format(completed=state.completed, items=len(state.items)))
+        home.was_done, home.quarters = state.is_done, max(home.quarters, state.quarters)
 
     def _tell(self, text: str) -> None:
         if self._home.tell_lead is not None:
@@ -389,6 +405,7 @@ class Board(Behavior[BoardMessage]):
         for event in events:
             values = values_at(event, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq, team=home.team)
             ctx.recorder.emit_fields(type(event), *values)
+            home.has_findings = home.has_findings or (isinstance(event, ItemCompleted) and event.findings != "")
             before = home.state.items.get(event.item)
             for ready in home.state.fold(event):
                 owner = home.state.items[ready].owner

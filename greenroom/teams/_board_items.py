@@ -35,6 +35,7 @@ MAX_FAILURES: Final = 3
 """Number of failures and returns after which an item is held back until the lead acts."""
 SUBJECT_CHARS: Final = 500
 DESCRIPTION_CHARS: Final = 50_000
+FINDINGS_CHARS: Final = 100_000
 METADATA_CHARS: Final = 10_000
 """Length as JSON."""
 
@@ -98,6 +99,8 @@ class Item:
     """Data that programs attach; plain JSON."""
     claims: int = 0
     """Number of times it was claimed."""
+    findings: str = ""
+    """The findings of the member that completed it; empty for none."""
 
     def mark(self, team: str) -> str:
         """Return its mark in the transcript line with which a member took it up, different for each claim."""
@@ -185,8 +188,8 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
             return _looked_at(attrs.evolve(before, status=step(before.status, event), owner=owner), by, for_whom=owner)
         case ItemClaimed(owner=owner):
             return _moved(before, event, owner, claims=before.claims + 1)
-        case ItemCompleted():
-            return _moved(before, event, before.owner, claims=before.claims)
+        case ItemCompleted(findings=findings):
+            return _moved(before, event, before.owner, claims=before.claims, findings=findings)
         case ItemReleased():
             return _released(before, event)
         case ItemEdited():
@@ -202,10 +205,11 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
             return before
 
 
-def _moved(before: Item, event: ItemEvent, owner: str, *, claims: int) -> Item:
+def _moved(before: Item, event: ItemEvent, owner: str, *, claims: int, findings: str = "") -> Item:
     # Not `attrs.evolve`, which takes twice as long: every item is claimed and completed.
     values = dict(zip(_NAMES, _read(before), strict=True))
     values["status"], values["owner"], values["claims"] = step(before.status, event), owner, claims
+    values["findings"] = findings
     return Item(**values)
 
 

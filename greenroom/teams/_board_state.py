@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 from greenroom.teams._board_items import Item, ItemStatus, changed, created
 from greenroom.teams._item_events import ItemCreated, ItemEvent
@@ -21,6 +21,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 NOBODY = ""
+LEAST_ITEMS: Final = 8
+"""Items of a board below which its quarters are not counted."""
 Place = tuple[str, tuple[str, ...]]
 """The queue of a startable item: its owner, and the members that have returned it. Few items are returned, so there are
 few queues.
@@ -105,6 +107,16 @@ class BoardState:
     def is_done(self) -> bool:
         """True if there are items, and all of them are completed."""
         return bool(self._items) and not self._unfinished
+
+    @property
+    def completed(self) -> int:
+        """Number of completed items."""
+        return len(self._items) - self._unfinished
+
+    @property
+    def quarters(self) -> int:
+        """How many quarters of the items are completed, 0 to 4; 0 for a board of few items."""
+        return self.completed * 4 // len(self._items) if len(self._items) >= LEAST_ITEMS else 0
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

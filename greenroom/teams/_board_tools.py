@@ -16,7 +16,7 @@ from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, Tu
 from greenroom.core.texts import escape_text
 from greenroom.hooks import HookEvent
 from greenroom.teams._board_hooks import has_hooks, refuse_completion, refuse_creation
-from greenroom.teams._board_items import Item
+from greenroom.teams._board_items import Item, ItemStatus
 from greenroom.teams._board_messages import CreateItem, Edited, EditItem, ReserveId
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import DELETED, Edit, EditRefused, plan_edit
@@ -25,6 +25,8 @@ from greenroom.teams._member_names import plain_name
 from greenroom.teams._roster import Roster
 from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, ToolFunction, tool
 
+LIST_CHARS: Final = 60_000
+"""Of findings in one list."""
 NEXT: Final = "Task completed. Call TaskList now to find your next task, or to see what your work has unblocked."
 
 
@@ -97,12 +99,39 @@ def _getting(roster: Roster, _: str) -> ToolFunction:
 
 
 def _listing(roster: Roster, _: str) -> ToolFunction:
-    async def show(ctx: ToolContext) -> str:
-        """List the tasks of the team's board with their status and owner, the lowest id first."""
-        state = roster.home.state
-        return _answer(ctx, {"tasks": [_in_a_line(state, item) for item in state.in_order()]})
+    async def show(
+        ctx: ToolContext,
+        status: Literal["open", "completed", "all"] = "open",
+        findings: bool = False,  # noqa: FBT001, FBT002 - the model calls by name
+        after: str = "",
+    ) -> str:
+        """List the tasks of the team's board with their status and owner, the lowest id first: those that are not completed.
+
+        Args:
+            status: Which tasks.
+            findings: Whether to show what was found, too. A long list comes in parts: `next` is the `after` of the next one.
+            after: The id of a task; only those behind it.
+        """
+        return _answer(ctx, _listed(roster.home.state, status, after=_plain_id(after), is_full=findings))
 
     return show
+
+
+def _listed(state: BoardState, status: str, *, after: str, is_full: bool) -> dict[str, Any]:
+    """Return the tasks to show, up to the first that makes the answer too long."""
+    begin = int(after) if after.isdecimal() else 0
+    shown: list[dict[str, Any]] = []
+    room = LIST_CHARS
+    hidden = state.completed if status == "open" else 0
+    for item in state.in_order():
+        is_completed = item.status is ItemStatus.COMPLETED
+        if item.number <= begin or (status != "all" and is_completed is not (status == "completed")):
+            continue
+        room -= len(item.findings) if is_full else 0
+        if room < 0 and shown:
+            return {"tasks": shown, "next": shown[-1]["id"]}
+        shown.append({**_in_a_line(state, item), **({"findings": item.findings} if is_full and item.findings else {})})
+    return {"tasks": shown, **({"completed": hidden} if hidden else {})}
 
 
 def _updating(roster: Roster, me: str) -> ToolFunction:
@@ -117,6 +146,7 @@ def _updating(roster: Roster, me: str) -> ToolFunction:
         addBlockedBy: list[str] | None = None,  # noqa: N803
         owner: str | None = None,
         metadata: dict[str, Any] | None = None,
+        findings: str = "",
     ) -> str:
         """Change a task of the team's board: claim it, complete it, give it back, say more about it.
 
@@ -131,6 +161,7 @@ def _updating(roster: Roster, me: str) -> ToolFunction:
             addBlockedBy: Ids of tasks that have to be completed first.
             owner: The name of the member that is to do it; empty for nobody.
             metadata: Merged with what there is, by key; null takes a key away.
+            findings: With `completed`: what you found, for the others to read on the board. Your turn ends with it.
         """
         edit = Edit(
             item=_plain_id(taskId),
@@ -141,6 +172,7 @@ def _updating(roster: Roster, me: str) -> ToolFunction:
             description=description,
             active_form=activeForm,
             metadata=metadata,
+            findings=findings.strip(),
             add_blocks=tuple(map(_plain_id, addBlocks or ())),
             add_blocked_by=tuple(map(_plain_id, addBlockedBy or ())),
         )
@@ -149,10 +181,19 @@ def _updating(roster: Roster, me: str) -> ToolFunction:
         answer = await _ask(roster, EditItem(edit=edit))
         if isinstance(answer, EditRefused):
             raise _refusal(edit, f"{answer.reason}: {answer.text}")
+        if findings.strip() and status == "completed" and _works_on(roster, me, edit.item):
+            ctx.end_turn()
+            return _answer(ctx, _changes(edit, answer))
         is_completed = any(isinstance(event, ItemCompleted) for event in answer.events)
         return _answer(ctx, _changes(edit, answer), NEXT if is_completed else "")
 
     return update
+
+
+def _works_on(roster: Roster, me: str, item_id: str) -> bool:
+    """Return True if the turn of a member is about that item."""
+    member = roster.members.get(me)
+    return member is not None and member.item == item_id
 
 
 async def _ask_hooks(roster: Roster, edit: Edit) -> None:
@@ -204,6 +245,7 @@ def _in_full(state: BoardState, item: Item) -> dict[str, Any]:
         "owner": item.owner,
         "activeForm": item.active_form,
         "metadata": dict(item.metadata),
+        "findings": item.findings,
         "heldBack": item.held_back,
     }
     return {

@@ -17,6 +17,7 @@ import attrs
 
 from greenroom.teams._board_items import (
     DESCRIPTION_CHARS,
+    FINDINGS_CHARS,
     METADATA_CHARS,
     SUBJECT_CHARS,
     Item,
@@ -60,6 +61,8 @@ class Edit:
     active_form: str | None = None
     metadata: Mapping[str, Any] | None = None
     """Merged by key; None as a value removes a key."""
+    findings: str = ""
+    """Kept with the item if the edit completes it."""
     add_blocks: tuple[str, ...] = ()
     """Items that are to wait for this one."""
     add_blocked_by: tuple[str, ...] = ()
@@ -272,7 +275,8 @@ def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> 
         raise _No("already_resolved", f"task #{item.id} is completed")
     _check_hands(item, edit.by)
     if status == ItemStatus.COMPLETED:
-        return [*_plan_doing(state, item, owner or item.owner, edit.by), ItemCompleted(item=item.id, by=edit.by)]
+        done = ItemCompleted(item=item.id, by=edit.by, findings=cut(edit.findings, FINDINGS_CHARS))
+        return [*_plan_doing(state, item, owner or item.owner, edit.by), done]
     if status == ItemStatus.IN_PROGRESS:
         return _plan_claim(state, item, owner or item.owner or edit.by, edit.by, one_each=one_each)
     could_go_on = not state.open_blockers(attrs.evolve(item, blocked_by=(*item.blocked_by, *edit.add_blocked_by)))

@@ -81,6 +81,8 @@ class ItemCompleted(ItemEvent):
 
     by: str
     """Name of the member that completed it."""
+    findings: str = ""
+    """The findings that it left on the board; empty for none."""
 
 
 @final

@@ -33,7 +33,7 @@ def report_tool(path: Path, disk: Disk) -> Tool:
 
     @tool(name="WriteReport")
     async def write(content: str, ctx: ToolContext) -> str:
-        """Write the final report of this run, replacing an earlier one. Call it once, when all results are in.
+        """Write the final report of this run, replacing an earlier one. Call it once, when all results are in: your turn ends.
 
         Args:
             content: The report, as Markdown.
@@ -42,6 +42,7 @@ def report_tool(path: Path, disk: Disk) -> Tool:
             await ctx.blocking(disk.write, path, content.encode("utf-8", "replace"))
         except OSError as error:
             raise ToolError(f"cannot write the report: {error.strerror or error}") from error
+        ctx.end_turn()
         return f"The report was written: {path.name}, {len(content)} characters."
 
     return write

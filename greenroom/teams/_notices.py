@@ -60,6 +60,8 @@ def tell_idling(roster: Roster, member: Member, idling: Idling) -> None:
     """Notify the lead that a teammate is idle, if that is news."""
     item = roster.home.state.items.get(idling.item)
     is_completed = item is not None and item.status is ItemStatus.COMPLETED
+    if item is not None and item.findings and not member.was_asked and idling.reason is IdleReason.AVAILABLE:
+        return  # the board tells of it
     if not is_news(member.told, idling, was_active=member.was_active, was_asked=member.was_asked):
         return
     member.told, member.was_active, member.was_asked = idling, False, False

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import attrs
 
@@ -30,7 +30,7 @@ from greenroom.teams._record import TeamRecord
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._shutdown_requests import Shutdowns
 from greenroom.teams._team_handles import BoardHandle, Teammate
-from greenroom.teams._team_settings import SHUTDOWN_S
+from greenroom.teams._team_settings import SHUTDOWN_S, Conversations
 from greenroom.teams._teammate import TeammateAgent
 from greenroom.teams._teammate_events import TeammateJoined, TeammateView, TeamOpened
 from greenroom.teams._teammate_status import TeammateStep
@@ -238,6 +238,8 @@ class Team:
     def _keep_begun(self, member: Member) -> None:
         """Leave to a returning teammate the items that its conversation holds: the turn that was cut is resumed with them."""
         mine = [item.id for item in self._begun if item.owner == member.name]
+        if self.roster.home.conversations is Conversations.FRESH:
+            mine = mine[-1:]  # of the others its conversation knows nothing
         if mine:
             member.item = mine[-1]
         cut = self.roster.home.cut
@@ -308,6 +310,10 @@ class Team:
         return _is_ending(self.supervisor)
 
 
+_BOARD: Final = ChildSpec(restart=Restart.PERMANENT)
+"""It is stopped last, too: a teammate completes its item in its last turn."""
+
+
 async def make_team(
     name: str,
     *,
@@ -319,6 +325,7 @@ async def make_team(
     wait_durable: Callable[[], Awaitable[None]],
     wall: Callable[[], datetime],
     one_each: bool = False,
+    conversations: Conversations = Conversations.KEEP,
     shutdown_s: float = SHUTDOWN_S,
     messages_in_a_row: float = MAX_MESSAGES,
     description: str = "",
@@ -332,16 +339,16 @@ async def make_team(
     home = BoardHome(
         team=name,
         state=state,
-        was_done=state.is_done,  # not notified again
         is_closing=partial(_is_ending, supervisor),
         one_each=one_each,
+        conversations=conversations,
         cut={} if record is None else record.cut,
+        begun=() if record is None else {item.owner: item.id for item in record.begun}.values(),
         tell_owner=lambda assignment: tell_assignment(roster, wall, assignment),
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
-    spec = ChildSpec(restart=Restart.PERMANENT)  # stopped last, too: a teammate completes its item in its last turn
-    board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=spec)
+    board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=_BOARD)
     home.board = board
     emit: Callable[[Event], int] = supervisor.cell.shared.recorder.emit
     roster = Roster(

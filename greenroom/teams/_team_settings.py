@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Final, final
 
 import attrs
@@ -11,6 +12,30 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.core.validation import checked, read_switch
 from greenroom.teams._exchange import MAX_MESSAGES
+
+
+class Conversations(StrEnum):
+    """What the teammates of a team know of their earlier items."""
+
+    KEEP = "keep"
+    """Everything: a teammate has one conversation, which each item makes longer."""
+    FRESH = "fresh"
+    """Nothing: each item begins a conversation, so its description has to stand by itself."""
+
+
+def read_conversations(value: Conversations | str) -> Conversations:
+    """Return a mode of conversations by its name.
+
+    Raises:
+        UsageError: There is no such mode.
+    """
+    try:
+        return Conversations(value)
+    except ValueError:
+        raise UsageError(
+            f"conversations must be {' or '.join(map(repr, map(str, Conversations)))}, got {value!r}"
+        ) from None
+
 
 TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"
 TEARDOWN_MS: Final = "GREENROOM_TEAM_TEARDOWN_PARK_TIMEOUT_MS"

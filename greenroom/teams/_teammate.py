@@ -93,6 +93,8 @@ class TeammateAgent(Agent):
         if teammate.answered:
             ctx.enter(teammate.answered)  # messages postponed because of a plan return once the plan is answered
         self._begin(message, source)
+        if isinstance(message, Work) and message.is_fresh and self._home.conversation is not None:
+            self._home.conversation.begin_anew()
         await super().on_message(message, ctx)
         teammate.was_active = teammate.was_active or self._has_called
         if not await self._is_kept_going(ctx):

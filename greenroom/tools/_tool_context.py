@@ -164,6 +164,13 @@ class ToolContext:
         task.mark_notified()
         self.workspace.told.setdefault(self.tool_use_id, {})[task.notice_id] = str(task.state)
 
+    def end_turn(self) -> None:
+        """End the agent's turn with this call: the model is not asked again, unless a call beside it fails.
+
+        What was sent to the agent meanwhile begins its next turn.
+        """
+        self.workspace.ending.add(self.tool_use_id)
+
     def progress(self, text: str) -> None:
         """Show `text` as what the call is doing now; from the Trio thread only."""
         self._progress(text)

@@ -147,6 +147,8 @@ class Workspace:
     """Values of results for hooks in place of their text, by the id of the call, until hooks have received them."""
     images: dict[str, list[Image]] = attrs.field(factory=dict)
     """Images of results besides their text, by the id of the call, until the call has ended."""
+    ending: set[str] = attrs.field(factory=set)
+    """Ids of the calls that asked for the end of their turn, until their message's calls have ended."""
     told: dict[str, dict[str, str]] = attrs.field(factory=dict)
     """The ends of tasks that results tell of: by the id of the call, how the run of each notice ended; until these are
     appended."""

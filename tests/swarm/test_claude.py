@@ -104,7 +104,7 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     looking = ("Read", "Glob", "Grep")
     assert {tuple(sorted(names)) for names in script.tools} == {
         tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport"))),
-        tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
+        tuple(sorted((*looking, "CodeFacts", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
     }
 
 
@@ -145,7 +145,7 @@ def paid(runs: Path) -> float:
 
 @pytest.mark.promise("R7-money")
 async def test_cost_and_budget_count_what_a_killed_process_spent(tmp_path: Path) -> None:
-    script = KillingServer(at=20)
+    script = KillingServer(at=15)
     async with open_messages_server(script) as server:
         environ = environ_of(tmp_path, server.url)
 
@@ -157,11 +157,12 @@ async def test_cost_and_budget_count_what_a_killed_process_spent(tmp_path: Path)
                 code = script.process.wait()
             return code, out, len(server.requests) - before
 
-        killed, _, _ = await trio.to_thread.run_sync(run, str(make_small_repo(tmp_path / "small")))
+        everywhere = ("--model", "claude-sonnet-5")  # not the small one for teammates: all answers have one price
+        killed, _, _ = await trio.to_thread.run_sync(run, str(make_small_repo(tmp_path / "small")), *everywhere)
         first = paid(tmp_path / "runs")
         limit = round(first + 0.05, 3)  # a request may cost 0.08, one of the lead 0.17
         denied, told, asked = await trio.to_thread.run_sync(
-            run, "--resume", "last", "--max-budget-usd", str(limit), "--model", "claude-sonnet-5"
+            run, "--resume", "last", "--max-budget-usd", str(limit), *everywhere
         )
         code, lines, _ = await trio.to_thread.run_sync(run, "--resume", "last", "--json")
 
@@ -177,12 +178,14 @@ async def test_cost_and_budget_count_what_a_killed_process_spent(tmp_path: Path)
 
 
 class TroubledServer:
-    """Answers as the playbook would, but refuses two of three requests for a while, and then cuts calls off in the middle."""
+    """Answers as the playbook would, but refuses two of three requests for a while, and then cuts a call of each conversation off in the middle."""
 
     def __init__(self, *, refusals: int, cuts: int) -> None:
         self.playbook = PlaybookServer()
         self.refusals, self.cuts = refusals, cuts
         self.asked = 0
+        self.cut: set[str] = set()
+        """The conversations whose calls were cut off."""
 
     def __call__(self, received: ReceivedRequest) -> ReplyLike:
         self.asked += 1
@@ -190,8 +193,10 @@ class TroubledServer:
             self.refusals -= 1
             return ErrorReply(status=529, type="overloaded_error", message="Overloaded", headers={"retry-after": "0"})
         answer = self.playbook(received)
-        if self.cuts and self.asked % 2 and isinstance(answer.parts[0], Call):
+        whose = json.dumps(received.body["messages"][0])
+        if self.cuts and isinstance(answer.parts[0], Call) and whose not in self.cut:
             self.cuts -= 1
+            self.cut.add(whose)
             return StreamReply(answer=WrittenAnswer(answer.parts[:1]), ending="cut", events=3)
         return answer
 

@@ -12,6 +12,7 @@ from greenroom.supervisor import Restart, Strategy
 from greenroom.swarm._swarm_plan import SwarmOptions, make_swarm_plan
 from greenroom.swarm.recipes import BUILTINS, Recipe, Role, find_recipe
 from greenroom.swarm.recipes._recipe import RecipeItem
+from greenroom.teams import Conversations
 from tests.swarm.small_repo import make_small_repo
 
 WHOLE = """
@@ -143,7 +144,8 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
     assert recipe.lead.tools == ("Read", "Glob", "Grep")
     assert recipe.strategy is Strategy.ONE_FOR_ONE
     made = recipe.roles[0].made(lambda _: pytest.fail("it names no definition"))
-    assert made.tools == ("Read", "Glob", "Grep", "TaskGet", "TaskList", "TaskUpdate", "SendMessage")
+    assert recipe.conversations is Conversations.FRESH
+    assert made.tools == ("Read", "Glob", "Grep", "CodeFacts", "TaskGet", "TaskList", "TaskUpdate", "SendMessage")
     assert "one of several mates" in made.system_prompt
 
 
@@ -321,7 +323,7 @@ def test_a_recipe_of_a_file_runs_by_the_rules_of_another(tmp_path: Path, capsys:
 
     out = capsys.readouterr().out
     assert "5 of 5 items by 2 mates" in out
-    assert "reader-2 to lead: " in out
+    assert "reader-2 completed item" in out
     (report,) = (tmp_path / "runs").glob("2*/report.md")
     assert report.read_text(encoding="utf-8").startswith("# Code health survey: small")
 

@@ -81,7 +81,7 @@ def test_lines_tell_what_matters_and_nothing_else(repo: Path, tmp_path: Path) ->
 
     told = [line for line in done.stdout.splitlines() if re.match(r" *\d+:\d{2}  ", line)]
     assert any("mate-1 completed item 2: Read README.md" in line for line in told)
-    assert any("lead: The report is written." in line for line in told)
+    assert any("lead: All findings are here; I write the report." in line for line in told)
     assert len(told) < 20
     assert not re.search(r"(turn|model|tool)\.(begin|end)", done.stdout)
 
@@ -348,7 +348,7 @@ def test_items_that_no_mate_can_do_are_named_in_the_report(
     repo: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def play(request: ModelRequest) -> AnswerLike:
-        if "Read these files" in read_conversation(request.messages).received[-1].text:
+        if "Look at these files" in read_conversation(request.messages).received[-1].text:
             raise ValueError("I cannot read")
         return play_mate(request)
 

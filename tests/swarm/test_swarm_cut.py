@@ -28,7 +28,8 @@ from tests.swarm.small_repo import make_small_repo
 
 LATENCY_S: Final = 0.2
 MATES: Final = 4
-WORST: Final = 1.3
+MORE: Final = MATES + 2
+"""Requests of a swarm that is cut: one for each turn that may be cut, and the lead's look at the board."""
 
 
 def ignore(_: Record) -> None: ...
@@ -113,7 +114,7 @@ class Whole:
             found.append(f"it ended with {code}")
         if report_of(run) != self.report:
             found.append(f"the report differs: {set(report_of(run).splitlines()) ^ set(self.report.splitlines())}")
-        if requests_of(run) > WORST * self.requests:
+        if requests_of(run) > self.requests + MORE:
             found.append(f"{requests_of(run)} requests instead of {self.requests}")
         return found
 
@@ -131,7 +132,7 @@ async def test_a_killed_swarm_comes_to_the_same_report(
     told = [place for place, (path, line, _) in enumerate(disk.writes) if path.name == JOURNAL and is_of_team(line)]
 
     wrong = {}
-    for place in told[::10]:
+    for place in told[::7]:
         again = disk.restore(place, run, swarm.folder / "killed")
         if (again / "transcripts/main.jsonl").is_file():
             wrong[place] = whole.problems(*await swarm.run(virtual_ports(place), monkeypatch, resume=again))

@@ -14,7 +14,7 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.core import JournalError
-from greenroom.teams import LEAD
+from greenroom.teams import LEAD, _board_tools
 from greenroom.teams._board_tools import NEXT, board_tools
 from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError
@@ -164,12 +164,37 @@ async def test_a_list_of_many_is_in_the_order_of_numbers_with_open_blockers_only
         await desk.call(LEAD, "TaskUpdate", taskId="11", addBlockedBy=["2", "10"])
         await desk.call("ann", "TaskUpdate", taskId="2", status="completed")
 
-        tasks = (await desk.call("ann", "TaskList"))["tasks"]
+        tasks = (await desk.call("ann", "TaskList", status="all"))["tasks"]
 
         assert [task["id"] for task in tasks] == [str(number) for number in range(1, 12)]
         assert tasks[-1]["blockedBy"] == ["10"]
         assert (await desk.call("ann", "TaskGet", taskId="11"))["task"]["blockedBy"] == ["10"]
         assert (await desk.call("ann", "TaskGet", taskId="2"))["task"]["blocks"] == ["11"]
+
+
+async def test_a_list_shows_what_is_open_unless_asked_and_findings_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_board_tools, "LIST_CHARS", 250)
+    async with open_desk(tmp_path) as desk:
+        for number in range(1, 6):
+            await desk.call(LEAD, "TaskCreate", subject=str(number), description="")
+        for number in range(1, 5):
+            done = {"status": "completed", "findings": f"{number}" * 100}
+            await desk.call("ann", "TaskUpdate", taskId=str(number), **done)
+
+        def ids(listed: Any) -> list[str]:
+            return [task["id"] for task in listed["tasks"]]
+
+        opened = await desk.call(LEAD, "TaskList")
+        first = await desk.call(LEAD, "TaskList", status="completed", findings=True)
+        rest = await desk.call(LEAD, "TaskList", status="completed", findings=True, after=first["next"])
+
+        assert (ids(opened), opened["completed"]) == (["5"], 4)
+        assert (ids(first), ids(rest), "next" in rest) == (["1", "2"], ["3", "4"], False)
+        assert [task["findings"][:1] for task in first["tasks"]] == ["1", "2"]
+        assert ids(await desk.call(LEAD, "TaskList", status="all")) == ["1", "2", "3", "4", "5"]
+        assert (await desk.call(LEAD, "TaskGet", taskId="4"))["task"]["findings"] == "4" * 100
 
 
 async def test_what_is_refused_is_said_with_its_reason(tmp_path: Path) -> None:

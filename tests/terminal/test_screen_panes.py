@@ -107,6 +107,13 @@ def test_the_time_line_of_a_recorded_run_marks_failures() -> None:
     assert line.count("●") == 1
 
 
+def test_without_color_the_selection_is_still_seen() -> None:
+    plain = ScreenLook(colors=0)
+    lines = [encoded(line, plain) for line in draw_screen(PICTURE, ScreenControls(), SMALL, plain)]
+
+    assert sum("\x1b[1;7m" in line for line in lines) >= 2
+
+
 def test_what_does_not_fit_is_counted_and_what_works_is_shown_first() -> None:
     crowd = tuple(
         AgentRow(id=f"b{number}", name=f"extra-{number}", state="working" if number == 90 else "idle")

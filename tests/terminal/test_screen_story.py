@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ from greenroom.teams import ItemClaimed, ItemCompleted, ItemCreated, ItemRelease
 from greenroom.terminal.screen import SwarmPicture, SwarmStory, talk_parts
 from greenroom.terminal.screen._activity_samples import ActivitySamples
 from greenroom.terminal.screen._picture import BoardColumn, LaneUse, NoteKind, SurvivedFaults, TalkKind, TalkPart
+from greenroom.terminal.screen._talk import finding_lines
 
 KILL = Cause("user", "asked for at the terminal")
 
@@ -105,10 +107,16 @@ def test_a_crash_and_a_restart_are_seen_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "counted"),
-    [("overloaded", {"refusals": 2}), ("cut", {"cuts": 2}), ("timeout", {"hangs": 2})],
+    ("error", "words", "counted"),
+    [
+        ("overloaded", "overloaded", {"refusals": 2}),
+        ("cut", "a cut answer", {"cuts": 2}),
+        ("timeout", "a hang", {"hangs": 2}),
+    ],
 )
-def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(error: str, counted: dict[str, int]) -> None:
+def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(
+    error: str, words: str, counted: dict[str, int]
+) -> None:
     retried = [
         ModelRetried(actor="a1", turn=1, round=1, attempt=attempt, attempts=8, delay_s=4.0, status=None, error=error)
         for attempt in (2, 3)
@@ -117,9 +125,9 @@ def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(error: str
     picture = story.picture()
 
     assert picture.totals.survived == SurvivedFaults(**counted)
-    assert notes(picture, NoteKind.RETRY) == [f"mate-1: {error}, attempt 3 of 8"]
-    assert (picture.agents[1].use, picture.agents[1].doing) == (LaneUse.WAITING, f"{error}, tried again in 4 s")
-    assert story.picture(story.last_s + 10).agents[1].doing == f"thinking after {error} for 6 s"
+    assert notes(picture, NoteKind.RETRY) == [f"mate-1: {words}, attempt 3 of 8"]
+    assert (picture.agents[1].use, picture.agents[1].doing) == (LaneUse.WAITING, f"{words}, tried again in 4 s")
+    assert story.picture(story.last_s + 10).agents[1].doing == f"thinking after {words} for 6 s"
 
 
 def test_mail_tokens_findings_and_words_of_the_lead() -> None:
@@ -140,10 +148,25 @@ def test_mail_tokens_findings_and_words_of_the_lead() -> None:
 
     assert picture.agents[0].unread == 1
     assert told([sent, MailRead(actor="a0", team="t", mail=1, to="team-lead")]).picture().agents[0].unread == 0
-    assert notes(picture, NoteKind.FINDING) == ["mate-1 to lead: 3 places"]
+    assert notes(picture, NoteKind.MAIL) == ["mate-1 to lead: 3 places"]
     assert notes(picture, NoteKind.SPOKE) == ["lead: 1 items still open"], "only the latest words stay"
     assert notes(picture, NoteKind.DONE) == ["mate-1 completed item 7: Read src"]
     assert (picture.totals.tokens, picture.totals.requests, picture.totals.cached_share) == (45, 1, 0.75)
+
+
+def test_findings_are_shown_as_they_come_and_many_are_counted() -> None:
+    facts = {"path": "b.py", "problem": "not parsed", "spotted": [{"line": 8, "kind": "eval", "text": "eval(x)"}]}
+    hits = {"hits": [{"path": "c.js", "line": 2, "text": "debugger"}], "markers": ["damaged"], "spotted": 5}
+    text = "\n".join(["Findings on item 7", "- `a.py:1`: bad", json.dumps(facts), json.dumps(hits), "{damaged"])
+    picture = told([ItemCompleted(actor="b", item="7", by="mate-1", findings=text)]).picture()
+
+    assert finding_lines(text)[3:] == ["c.js:2 debugger"]
+    assert notes(picture, NoteKind.FINDING) == [
+        "mate-1: a.py:1: bad",
+        "mate-1: b.py: not parsed",
+        "mate-1: b.py:8 eval: eval(x)",
+    ]
+    assert notes(picture, NoteKind.DONE) == ["mate-1 completed item 7 (4 findings): Read src"]
 
 
 def test_a_copy_goes_on_by_itself() -> None:

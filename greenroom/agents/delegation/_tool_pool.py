@@ -32,7 +32,19 @@ _NEVER: Final = frozenset(
 )
 _IN_BACKGROUND: Final = frozenset(
     {
-        *("Read", "Grep", "Glob", "Bash", "PowerShell", "Edit", "Write", "NotebookEdit", "WebFetch", "WebSearch"),
+        *(
+            "Read",
+            "Grep",
+            "Glob",
+            "CodeFacts",
+            "Bash",
+            "PowerShell",
+            "Edit",
+            "Write",
+            "NotebookEdit",
+            "WebFetch",
+            "WebSearch",
+        ),
         *("TodoWrite", "Skill", "ToolSearch", "EnterWorktree", "ExitWorktree", "Monitor", "TaskStop", "SendMessage"),
         *("Artifact", "ListAgents", _SPAWN, _LEAVE_PLAN),
     }

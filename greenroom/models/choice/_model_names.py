@@ -8,13 +8,16 @@ from typing import Final
 
 DEFAULT_CLAUDE_MODEL: Final = "claude-sonnet-5"
 
+SMALL_CLAUDE_MODEL: Final = "claude-haiku-4-5"
+"""For much work of a kind that a small model does well, such as the items of a survey."""
+
 CLAUDE_MODELS: Final = (
     DEFAULT_CLAUDE_MODEL,
     "claude-sonnet-5-5",
     "claude-opus-5",
     "claude-opus-5-5",
     "claude-haiku-5-5",
-    "claude-haiku-4-5",
+    SMALL_CLAUDE_MODEL,
     "claude-fable-5",
     "claude-fable-5-1",
     "claude-fable-5-2",

@@ -35,8 +35,8 @@ _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate
 _ABOUT: Final = (
     "You are {name}, a teammate in the team {team}, which {lead} leads. What you write as plain text nobody else reads: to tell the "
     "lead or another member something, use SendMessage. The team shares a list of tasks, which TaskList shows. When you have nothing "
-    "else to do you are handed the next one; set it completed with TaskUpdate when it is done. At the end of your turn you are idle "
-    "until somebody writes to you or there is a task."
+    "else to do you are handed the next one; set it completed with TaskUpdate when it is done, with what you found in `findings`: there "
+    "the lead reads it, and your turn ends. At the end of your turn you are idle until somebody writes to you or there is a task."
 )
 
 

@@ -31,6 +31,7 @@ from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.supervisor import Restart, StopOrder, Strategy, Supervisor, SupervisorSpec
 from greenroom.tasks import TaskNotice
 from greenroom.teams import (
+    Conversations,
     Member,
     MemberStatus,
     Team,
@@ -183,13 +184,26 @@ class SessionTeams:
 
     @asynccontextmanager
     async def open(
-        self, name: str, *, strategy: Strategy | str, description: str, delegate_mode: bool | None
+        self,
+        name: str,
+        *,
+        strategy: Strategy | str,
+        description: str,
+        delegate_mode: bool | None,
+        conversations: Conversations,
     ) -> AsyncIterator[Team]:
         """Open a team, as `Session.open_team` says."""
         if self.current is not None or self._is_opening:
             raise UsageError("this session has an open team; leave that block, or close it, before opening another")
         try:
-            team = await self._open(name, strategy, description, is_of_program=True, delegate_mode=delegate_mode)
+            team = await self._open(
+                name,
+                strategy,
+                description,
+                is_of_program=True,
+                delegate_mode=delegate_mode,
+                conversations=conversations,
+            )
             yield team
         finally:
             await self._close()  # noqa: ASYNC102 - shielded and bounded inside
@@ -202,6 +216,7 @@ class SessionTeams:
         *,
         is_of_program: bool = False,
         delegate_mode: bool | None = None,
+        conversations: Conversations = Conversations.KEEP,
     ) -> Team:
         self._is_opening, self._is_of_program = True, is_of_program
         try:
@@ -213,7 +228,7 @@ class SessionTeams:
             )
             supervisor = await (await self._open_branch()).spawn_supervisor(name, spec)
             try:
-                team = await self._make_team(name, supervisor, description)
+                team = await self._make_team(name, supervisor, description, conversations)
                 await self._bring_back(team)
             except BaseException:
                 supervisor.ref.kill("its team could not be opened")
@@ -270,7 +285,9 @@ class SessionTeams:
             self._branch = await self._supervisor.spawn_supervisor(TEAMS, spec)
         return self._branch
 
-    async def _make_team(self, name: str, supervisor: Supervisor, description: str) -> Team:
+    async def _make_team(
+        self, name: str, supervisor: Supervisor, description: str, conversations: Conversations
+    ) -> Team:
         lead, home = self._lead
         team, lead_tools = await make_team(
             name,
@@ -281,6 +298,7 @@ class SessionTeams:
             check_open=self._recording.check_open,
             wait_durable=self._recording.commit,
             one_each=self.settings.agent_busy,
+            conversations=conversations,
             shutdown_s=self.settings.shutdown_deadline_s,
             messages_in_a_row=self.settings.most_messages,
             wall=self._ports.clock.wall,

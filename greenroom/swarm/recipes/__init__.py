@@ -2,10 +2,11 @@
 
 from greenroom.swarm.recipes._builtin import BUILTINS, SURVEY
 from greenroom.swarm.recipes._finding import find_recipe
-from greenroom.swarm.recipes._recipe import TOOL_NAMES, Recipe, Role
+from greenroom.swarm.recipes._recipe import ROLE_TOOLS, TOOL_NAMES, Recipe, Role
 
 __all__ = [
     "BUILTINS",
+    "ROLE_TOOLS",
     "SURVEY",
     "TOOL_NAMES",
     "Recipe",

@@ -34,7 +34,10 @@ _ROLE: Final[Mapping[str, type]] = {
 _LEAD: Final = {key: kind for key, kind in _ROLE.items() if key not in {"name", "count", "restart", "prompt"}}
 _ITEM: Final[Mapping[str, type]] = {"id": str, "subject": str, "description": str, "blocked_by": list}
 _RECIPE: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("name", "description", "task", "prompt", "closing", "strategy", "permission_mode", "rules"), str),
+    **dict.fromkeys(
+        ("name", "description", "task", "prompt", "closing", "strategy", "conversations", "permission_mode", "rules"),
+        str,
+    ),
     "lead": dict,
     "roles": list,
     "items": list,

@@ -20,15 +20,20 @@ from greenroom.core.validation import BadValue
 from greenroom.models import Play
 from greenroom.permissions import parse_mode
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorSpec
-from greenroom.swarm.survey import LEAD_SYSTEM, MATE_SYSTEM
+from greenroom.swarm.survey import LEAD_SYSTEM, MATE_SYSTEM, facts_tool
+from greenroom.teams import Conversations, read_conversations
 from greenroom.tools.builtin import READ_ONLY_TOOLS, STANDARD_TOOLS
 
 LEAD: Final = "lead"
 LOOKING: Final = tuple(tool.name for tool in READ_ONLY_TOOLS)
+"""The tools of a lead by default."""
+JUDGING: Final = (*LOOKING, facts_tool.name)
+"""The tools of a teammate by default."""
 LEAD_TOOLS: Final = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport")
 MATE_TOOLS: Final = ("TaskGet", "TaskList", "TaskUpdate", "SendMessage")
 """Tools of the team, which the lead and every teammate have in addition to the tools of their roles."""
-TOOL_NAMES: Final = tuple(tool.name for tool in STANDARD_TOOLS)
+ROLE_TOOLS: Final = (*STANDARD_TOOLS, facts_tool)
+TOOL_NAMES: Final = tuple(tool.name for tool in ROLE_TOOLS)
 """The tools that a role may have."""
 MAX_MATES: Final = 1_000
 DEFAULT_PROMPT: Final = "Task: {task}\n\nFolder: {folder}\nMates: {mates}\n\n{items}\n\n{facts}"
@@ -81,7 +86,9 @@ class Role:
     """The name of an agent's definition; instead of a system prompt and tools."""
     system_prompt: str = ""
     """The system prompt; by default the one for reading a folder, unless a definition is given."""
-    tools: tuple[str, ...] = attrs.field(default=LOOKING, converter=_texts)
+    tools: tuple[str, ...] = attrs.field(
+        default=attrs.Factory(lambda role: LOOKING if role.name == LEAD else JUDGING, takes_self=True), converter=_texts
+    )
     """Beside those of the team."""
     model: str = INHERIT
     """An alias, the id of a model, or `inherit`."""
@@ -112,7 +119,7 @@ class Role:
         for element in value:
             if element not in TOOL_NAMES:
                 raise UsageError(f"tools: unknown tool {element!r}; expected one of: {', '.join(TOOL_NAMES)}")
-        if value != LOOKING and not self.definition and not self.system_prompt:
+        if value not in {LOOKING, JUDGING} and not self.definition and not self.system_prompt:
             raise UsageError("system_prompt is missing: with tools of its own a role has to say what they are for")
 
     @property
@@ -187,6 +194,8 @@ class Recipe:
     items: tuple[RecipeItem, ...] = attrs.field(default=(), converter=tuple)
     strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=_strategy)
     """The restart strategy: which teammates are restarted together."""
+    conversations: Conversations = attrs.field(default=Conversations.FRESH, converter=read_conversations)
+    """`fresh` if each item begins a conversation of its teammate, `keep` if it remembers its first prompt and earlier items."""
     permission_mode: str | None = attrs.field(default=None)
     """The permission mode; None for that of the settings."""
     look: Callable[[Path], str] | None = None

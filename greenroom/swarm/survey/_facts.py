@@ -133,16 +133,25 @@ _TAGS: Final = {kind: tag for tag, kind in _CLASSES.items()}
 
 @attrs.frozen
 class ItemFindings:
-    """The report of a teammate on one item."""
+    """The findings of a teammate on one item."""
 
     item: str
     facts: tuple[Facts, ...]
 
 
+def write_fact(fact: Facts) -> str:
+    """Return a fact as one line of JSON."""
+    return printable_json(json.dumps(_plain(fact), ensure_ascii=False, separators=(",", ":")))
+
+
+def parse_facts(text: str) -> tuple[Facts, ...]:
+    """Return the facts that lines of a text hold; other lines give none."""
+    return tuple(fact for fact in map(_fact, text.split("\n")) if fact is not None)
+
+
 def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
-    """Return the message of a teammate."""
-    lines = [printable_json(json.dumps(_plain(fact), ensure_ascii=False, separators=(",", ":"))) for fact in facts]
-    return "\n".join([f"Findings on item {item}: {subject}", *lines])
+    """Return the findings of a teammate."""
+    return "\n".join([f"Findings on item {item}: {subject}", *map(write_fact, facts)])
 
 
 # A lead reads the same messages at every turn; the cache keeps only what the conversation holds anyway.
@@ -156,8 +165,7 @@ def _parse_findings(text: str) -> Iterator[ItemFindings]:
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads), len(text)][1:]
     for head, end in zip(heads, ends, strict=False):
-        facts = [_fact(line) for line in text[head.end() : end].split("\n")]
-        yield ItemFindings(head[1], tuple(fact for fact in facts if fact is not None))
+        yield ItemFindings(head[1], parse_facts(text[head.end() : end]))
 
 
 def _plain(fact: Facts) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from greenroom.swarm.survey._documents import is_document
 _FILE: Final = re.compile(r"^- (.+) \((?:(\d[\d,]*) lines?|size unknown)\)$", re.MULTILINE)
 _SEARCH: Final = re.compile(r"^- (.+): search for `(.+)` in `(.+?)`( \(upper or lower case\))?$", re.MULTILINE)
 _PYTHON: Final = (
-    "Read these files and report on each: its size, its longest functions, TODO and FIXME comments, public functions "
+    "Look at these files and report on each: its size, its longest functions, TODO and FIXME comments, public functions "
     "without documentation, likely mistakes and risks, and what it imports."
 )
 _DOCUMENTS: Final = (
-    "Read these documents and report links to files that are not in the folder; of pyproject.toml, whether it names a "
+    "Look at these documents and report links to files that are not in the folder; of pyproject.toml, whether it names a "
     "licence, a README that is there and the Pythons that it is for."
 )
 _NUMBER: Final = re.compile(r"\b(?:item|task)\b\W{0,3}(\d+)\b", re.IGNORECASE)

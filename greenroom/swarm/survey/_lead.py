@@ -1,15 +1,14 @@
-"""The playbook of a lead: look at the folder, put items on the board, gather the findings, write the report.
+"""The playbook of a lead: look at the folder, put items on the board, read the findings there, write the report.
 
-Between two messages it waits by ending its turn. The report is written when every item is completed and every finding is
-here, or when it is told that nothing more will come.
+Between two messages it waits by ending its turn. The report is written when every item is completed, or when it is told that
+nothing more will come.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-
-import attrs
 
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.swarm.survey._documents import is_document
@@ -25,17 +24,13 @@ from greenroom.swarm.survey._review import plan_review, write_review
 from greenroom.swarm.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
 from greenroom.swarm.survey._survey import Survey
 from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall, read_conversation
-from greenroom.swarm.survey._tool_answers import parse_items
+from greenroom.swarm.survey._tool_answers import parse_full_item, parse_items
 
 MAX_DOCUMENTS: Final = 400
 WANTED_DOCUMENT_ITEMS: Final = 3
+_LIST: Final = Call("TaskList", {"status": "all"})
+_PROGRESS: Final = re.compile(r"\d+ of \d+ tasks on the board are completed")
 _KEYS_AND_CONFLICTS: Final = SurveyItem(subject="Search for keys and merge conflicts", searches=(KEYS, CONFLICTS))
-
-
-@attrs.frozen
-class _Board:
-    open: tuple[str, ...]
-    unreported: tuple[str, ...]
 
 
 def play_lead(request: ModelRequest) -> AnswerLike:
@@ -57,7 +52,7 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is resumed: some items may be there
         lists = conversation.calls_of("TaskList", since=since)
         if not lists:
-            return Call("TaskList")
+            return _LIST
         there = {item.subject for item in parse_items(lists[-1].result or "")}
         items, has_items = tuple(item for item in items if item.subject not in there), bool(there)
     if items:
@@ -90,25 +85,31 @@ def _plan(assignment: Assignment, listing: Listing) -> tuple[SurveyItem, ...]:
 def _go_on(
     conversation: SurveyConversation, assignment: Assignment, listing: Listing, *, has_items: bool
 ) -> AnswerLike:
-    reports = conversation.calls_of("WriteReport")
-    news = [message for message in conversation.received if not reports or message.at > reports[-1].at]
-    if reports and not any(parse_findings(message.text) for message in news):
+    last, reports = conversation.received[-1], conversation.calls_of("WriteReport")
+    if reports and (reports[-1].at > last.at or not has_items):
         return "The report could not be written." if reports[-1].is_error else "The report is written."
-    created = conversation.calls_of("TaskCreate")
+    left: tuple[str, ...] = ()
     if has_items:
-        last = conversation.received[-1].at
-        if created and last < created[-1].at:
+        created = conversation.calls_of("TaskCreate")
+        if created and last.at < created[-1].at:
             return _after_planning(created)
-        lists = conversation.calls_of("TaskList", since=last)
+        if (progress := _PROGRESS.search(last.text)) is not None:
+            return f"{progress[0]}."
+        lists = conversation.calls_of("TaskList", since=last.at)
         if not lists:
-            return Call("TaskList")
-        board = _board(lists[-1].result or "", _findings(conversation))
-        is_closing = any(CLOSING in new.text for new in news)
-        if (board.open or board.unreported) and not is_closing:
-            return _waiting(board)
-        left = board.open + board.unreported
-    else:
-        left = ()
+            return _LIST
+        items = parse_items(lists[-1].result or "")
+        left = tuple(item.id for item in items if item.status != "completed")
+        since = reports[-1].at if reports else -1
+        if left and not any(CLOSING in one.text for one in conversation.received if one.at > since):
+            return f"{_count(len(left), 'item')} still open ({', '.join(left)})."
+        read = {str(call.input.get("taskId")) for call in conversation.calls_of("TaskGet") if not call.is_error}
+        unread = [item.id for item in items if item.status == "completed" and item.id not in read]
+        if unread:
+            return [Call("TaskGet", {"taskId": number}) for number in unread]
+        if reports and not conversation.calls_of("TaskGet", since=since):
+            return "The report is written."
+        left += tuple(item.id for item in items if item.id in read and item.id not in _findings(conversation))
     content = _write(assignment, listing, _findings(conversation), left)
     return [Say("All findings are here; I write the report."), Call("WriteReport", {"content": content})]
 
@@ -121,28 +122,10 @@ def _after_planning(created: Sequence[ToolCall]) -> str:
     return text
 
 
-def _board(listed: str, findings: Mapping[str, tuple[Facts, ...]]) -> _Board:
-    items = parse_items(listed)
-    return _Board(
-        tuple(item.id for item in items if item.status != "completed"),
-        tuple(item.id for item in items if item.status == "completed" and item.id not in findings),
-    )
-
-
-def _waiting(board: _Board) -> str:
-    parts = []
-    if board.open:
-        parts.append(f"{_count(len(board.open), 'item')} still open ({', '.join(board.open)})")
-    if board.unreported:
-        parts.append(f"findings on {', '.join(board.unreported)} are still on their way")
-    return "; ".join(parts) + "."
-
-
 def _findings(conversation: SurveyConversation) -> dict[str, tuple[Facts, ...]]:
-    """Return the facts by item; who reports twice replaces what came first."""
-    return {
-        finding.item: finding.facts for received in conversation.received for finding in parse_findings(received.text)
-    }
+    """Return the facts by item, as the board keeps them."""
+    items = (parse_full_item(call.result or "") for call in conversation.calls_of("TaskGet"))
+    return {item.id: finding.facts for item in items if item for finding in parse_findings(item.findings)}
 
 
 def _write(

@@ -156,6 +156,8 @@ class BoardItem:
     owner: str
     subject: str = ""
     """Empty where the answer does not say."""
+    findings: str = ""
+    """Empty where the answer does not show them."""
 
 
 def parse_items(answer: str) -> tuple[BoardItem, ...]:
@@ -170,10 +172,19 @@ def parse_items(answer: str) -> tuple[BoardItem, ...]:
     return tuple(_items_of(entries)) if isinstance(entries, list) else ()
 
 
+def parse_full_item(answer: str) -> BoardItem | None:
+    """Read an answer of TaskGet; None if it shows no item."""
+    try:
+        entry = json.loads(answer)["task"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return next(_items_of([entry]), None)
+
+
 def _items_of(entries: list[Any]) -> Iterator[BoardItem]:
     for entry in entries:
         if isinstance(entry, dict) and "id" in entry:
-            words = [str(entry.get(key) or "") for key in ("status", "owner", "subject")]
+            words = [str(entry.get(key) or "") for key in ("status", "owner", "subject", "findings")]
             yield BoardItem(str(entry["id"]), *words)
 
 

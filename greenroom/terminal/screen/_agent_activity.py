@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
 import attrs
@@ -11,6 +12,8 @@ from greenroom.terminal.screen._picture import GONE, LaneUse
 
 LONG_WAIT_S: Final = 2.0
 """Seconds that a model may take before a picture shows how long it has taken."""
+ERROR_WORDS: Final[Mapping[str, str]] = {"cut": "a cut answer", "timeout": "a hang", "rate_limited": "a rate limit"}
+"""Errors of model requests in words for people; others are their own."""
 LONG_AGO: Final = float("-inf")
 
 

@@ -55,9 +55,9 @@ def beside(left: Sequence[ScreenLine], right: Sequence[ScreenLine], look: Screen
 
 
 def reversed_line(line: ScreenLine) -> ScreenLine:
-    """Return a line in reversed colors."""
-    mark = Style(reverse=True)
-    return [Segment(text, (style or PLAIN) + mark) for text, style, _ in line]
+    """Return a line as one reversed bar; its first character keeps its color."""
+    mark = Style(bold=True, reverse=True)
+    return [line[0], *(Segment(text, mark) for text, _, _ in line[1:])]
 
 
 def bold_line(line: ScreenLine) -> ScreenLine:

@@ -36,9 +36,6 @@ KEY_TABLE: Final = (
     ),
     KeyEntry(keys=(Key.PAGE_UP, Key.PAGE_DOWN), shown="page keys", does="the same, ten lines at a time"),
     KeyEntry(keys=(Key.ENTER,), shown="Enter", does="open the agent's conversation", short="open"),
-    KeyEntry(keys=(Key.TAB, Key.SHIFT_TAB), shown="Tab", does="go to the next pane", short="pane"),
-    KeyEntry(keys=(Key.ESCAPE,), shown="Esc", does="end the search, close the conversation, leave a question"),
-    KeyEntry(keys=("/",), shown="/", does="search: show only what holds a text", short="search"),
     KeyEntry(keys=("m",), shown="m", does="write the agent a message", short="message", modes=_LIVE),
     KeyEntry(keys=("i",), shown="i", does="interrupt what the agent does", short="interrupt", modes=_LIVE),
     KeyEntry(
@@ -60,6 +57,9 @@ KEY_TABLE: Final = (
     ),
     KeyEntry(keys=("q",), shown="q", does="stop the swarm in order (asks)", short="quit", modes=_LIVE),
     KeyEntry(keys=("q",), shown="q", does="leave", short="quit", modes=_PAST),
+    KeyEntry(keys=(Key.TAB, Key.SHIFT_TAB), shown="Tab", does="go to the next pane", short="pane"),
+    KeyEntry(keys=(Key.ESCAPE,), shown="Esc", does="end the search, close the conversation, leave a question"),
+    KeyEntry(keys=("/",), shown="/", does="search: show only what holds a text", short="search"),
     KeyEntry(keys=("?",), shown="?", does="show or hide these keys", short="keys"),
 )
 

@@ -182,8 +182,10 @@ def _progress(picture: SwarmPicture, width: int, look: ScreenLook) -> ScreenLine
     done, doing, items = counts[BoardColumn.DONE], counts[BoardColumn.IN_PROGRESS], len(picture.cards)
     words = f" {done} of {items} items" if items else " no items on the board yet"
     survived = survived_words(picture.totals.survived)
-    lost = f"survived {survived}; nothing lost " if survived else ""
-    room = max(10, min(40, width - len(words) - len(lost) - 4))
+    most = width - len(words) - 9
+    forms = (f" survived {survived}; nothing lost ", f" {survived}; nothing lost ", f" {survived} ") if survived else ()
+    lost = next((form for form in forms if len(form) <= most), "")
+    room = max(8, min(40, width - len(words) - len(lost) - 1))
     full = room * done // items if items else 0
     half = min(room - full, -(-room * doing // items)) if items else 0
     line = [

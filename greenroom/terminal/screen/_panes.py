@@ -220,13 +220,13 @@ def events_pane(picture: SwarmPicture, area: PaneArea) -> list[ScreenLine]:
 def _note_line(note: SwarmNote, width: int, look: ScreenLook, colors: Mapping[str, str]) -> ScreenLine:
     sign, plain, style = NOTES[note.kind]
     style = style or colors.get(note.who, "")
-    if note.flashes and look.has_motion:
-        style = f"reverse {style}"
+    flash = "reverse " if note.flashes and look.has_motion else ""
     clock = f"{short_duration(note.t_s):>5} "
+    text = cut(note.text, max(0, width - len(clock) - 2), look)
     return [
         Segment(clock, look.style("gray")),
-        Segment(look.sign(sign, plain) + " ", look.style(style.replace("reverse ", ""))),
-        cell(note.text, max(0, width - len(clock) - 2), look, style=style),
+        Segment(look.sign(sign, plain) + " ", look.style(style)),
+        Segment(text, look.style(flash + style)),
     ]
 
 
@@ -269,7 +269,8 @@ def _talk_lines(part: TalkPart, width: int, look: ScreenLook) -> Iterator[Screen
     for at, line in enumerate(lines[:most]):
         lead = f" {look.sign(sign, plain)} " if at == 0 else "   "
         tail = look.sign(" …", " ...") if at == most - 1 and len(lines) > most else ""
-        yield [Segment(lead, look.style(style)), cell(cut(line, width - 5, look) + tail, width - 3, look, style=style)]
+        shown = "" if style == "bold" and at else style  # only the first line of a prompt stands out
+        yield [Segment(lead, look.style(style)), cell(cut(line, width - 5, look) + tail, width - 3, look, style=shown)]
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -82,11 +82,9 @@ class ScreenLook:
     """False: nothing flashes, and the screen is drawn once a second."""
 
     @property
-    def system(self) -> ColorSystem | None:
-        """The colors as rich names them."""
-        if not self.colors:
-            return None
-        return ColorSystem.STANDARD if self.colors == 16 else ColorSystem.EIGHT_BIT
+    def system(self) -> ColorSystem:
+        """The colors as rich names them; without colors, lines are still bold or reversed."""
+        return ColorSystem.EIGHT_BIT if self.colors > 16 else ColorSystem.STANDARD
 
     def style(self, words: str) -> Style:
         """Return the style for words such as `bold red`; names of colors are those of the palette."""

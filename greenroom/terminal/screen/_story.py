@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.terminal._narrator import LEAD, short_name
 from greenroom.terminal.screen._activity_samples import ActivitySamples
-from greenroom.terminal.screen._agent_activity import LONG_AGO, AgentActivity
+from greenroom.terminal.screen._agent_activity import ERROR_WORDS, LONG_AGO, AgentActivity
 from greenroom.terminal.screen._picture import (
     FLASH_S,
     MAX_NOTES,
@@ -29,7 +29,10 @@ from greenroom.terminal.screen._picture import (
     SwarmNote,
     SwarmPicture,
 )
+from greenroom.terminal.screen._talk import finding_lines
 
+MAX_FINDINGS: Final = 3
+"""Findings of an item that are shown; the rest is counted."""
 MAIL_LEAD: Final = "team-lead"
 """Name of the lead in mail."""
 _FAULTS: Final[Mapping[str, str]] = {"timeout": "hangs", "cut": "cuts"}
@@ -274,9 +277,10 @@ class SwarmStory:
         self._count(**{_FAULTS.get(event.error, "refusals"): 1})
         agent = self._agents.get(event.actor)
         if agent is not None and event.turn:
-            agent.model_since_s, agent.retry = self.last_s + event.delay_s, event.error
+            error = ERROR_WORDS.get(event.error, event.error.replace("_", " "))
+            agent.model_since_s, agent.retry = self.last_s + event.delay_s, error
             status = f" ({event.status})" if event.status is not None else ""
-            text = f"{agent.name}: {event.error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
+            text = f"{agent.name}: {error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
             self._say_last(NoteKind.RETRY, text, agent.name)
 
     def _model_end(self, event: Any) -> None:
@@ -345,7 +349,10 @@ class SwarmStory:
             card.changed_s = self.last_s
             again = "again " if card.back_from == event.owner else ""
             text = f"item {event.item} back from {card.back_from}, taken {again}by {event.owner}; nothing lost"
-            self._notes = [note for note in self._notes if note.kind is not NoteKind.BACK or not _is_about(note, card)]
+            about = f"item {event.item} back "
+            self._notes = [
+                note for note in self._notes if note.kind is not NoteKind.BACK or not note.text.startswith(about)
+            ]
             card.back_from = ""
             self._say(NoteKind.TAKEN, text, event.owner)
 
@@ -353,7 +360,11 @@ class SwarmStory:
         card = self._cards.get(event.item)
         if card is not None:
             self._set_card(event, owner=event.by, column=BoardColumn.DONE, moved_s=self.last_s)
-            self._say(NoteKind.DONE, f"{event.by} completed item {event.item}: {card.card.subject}", event.by)
+            found = finding_lines(event.findings)
+            for finding in found[:MAX_FINDINGS]:
+                self._say(NoteKind.FINDING, f"{event.by}: {finding}", event.by)
+            count = f" ({len(found)} findings)" if len(found) > MAX_FINDINGS else ""
+            self._say(NoteKind.DONE, f"{event.by} completed item {event.item}{count}: {card.card.subject}", event.by)
 
     def _item_released(self, event: Any) -> None:
         card = self._cards.get(event.item)
@@ -377,8 +388,7 @@ class SwarmStory:
         to = LEAD if event.to == MAIL_LEAD else event.to
         sender = LEAD if event.sender == MAIL_LEAD else event.sender
         self._unread[to] = self._unread.get(to, 0) + 1
-        kind = NoteKind.FINDING if to == LEAD else NoteKind.MAIL
-        self._say(kind, f"{sender} to {to}: {event.summary}", sender)
+        self._say(NoteKind.MAIL, f"{sender} to {to}: {event.summary}", sender)
 
     def _mail_gone(self, event: Any) -> None:
         to = LEAD if event.to == MAIL_LEAD else event.to
@@ -403,14 +413,8 @@ class SwarmStory:
         self._totals = attrs.evolve(self._totals, survived=attrs.evolve(survived, **changes))
 
 
-def _is_about(note: SwarmNote, card: _Card) -> bool:
-    return note.text.startswith(f"item {card.card.id} back ")
-
-
 _IN_PROGRESS: Final = BoardColumn.IN_PROGRESS
-_SUDDEN: Final = frozenset(
-    {NoteKind.NOTICE, NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART}
-)
+_SUDDEN: Final = frozenset({NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART})
 """Kinds of notes that are highlighted for a while."""
 _Fold: TypeAlias = Callable[[SwarmStory, Any], None]
 _FOLDS: Final[Mapping[str, _Fold]] = {

@@ -1,8 +1,9 @@
-"""Lines of transcripts as parts of a conversation."""
+"""What agents wrote, for people: lines of transcripts as parts of a conversation, findings of an item as lines."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -12,6 +13,10 @@ MAX_PART_CHARS: Final = 20_000
 """Characters of a part; more is not shown."""
 _SUBJECTS: Final = ("command", "file_path", "path", "pattern", "subject", "to", "url", "query", "prompt", "taskId")
 """Inputs of calls that say best what a call is about, in this order."""
+
+_PLACED: Final = re.compile(r"[\w./-]+\.\w+:\d+")
+_LISTS: Final = ("spotted", "hits", "markers")
+"""Lists of places in the facts of a file or a search, those that matter most first."""
 
 
 def talk_parts(line: Mapping[str, Any]) -> Iterator[TalkPart]:
@@ -58,3 +63,33 @@ def _subject(given: object) -> str:
         return ""
     found = next((given[name] for name in _SUBJECTS if isinstance(given.get(name), str)), None)
     return found[:MAX_PART_CHARS] if found is not None else json.dumps(given, ensure_ascii=False)[:MAX_PART_CHARS]
+
+
+def finding_lines(text: str) -> list[str]:
+    """Return the findings of a text: its lines that name a path and a line, and the places of JSON objects in it."""
+    return [finding for line in text.splitlines() for finding in _of_line(line)]
+
+
+def _of_line(line: str) -> Iterator[str]:
+    if line.startswith("{"):
+        try:
+            facts = json.loads(line)
+        except ValueError:
+            return
+        if isinstance(facts, dict):
+            yield from _of_facts(facts)
+    elif _PLACED.search(line):
+        yield re.sub(r"[`*]", "", line).strip("- \t")
+
+
+def _of_facts(facts: Mapping[str, Any]) -> Iterator[str]:
+    path = facts.get("path", "")
+    if facts.get("problem"):
+        yield f"{path}: {facts['problem']}"
+    for name in _LISTS:
+        entries = facts.get(name)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and "line" in entry:
+                kind = entry.get("kind") or entry.get("word") or ""
+                words = ": ".join(str(part) for part in (kind, entry.get("text", "")) if part)
+                yield f"{entry.get('path', path)}:{entry['line']} {words}"
