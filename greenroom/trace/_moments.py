@@ -81,12 +81,12 @@ class Moments(Generic[S]):
         return f"<Moments: {self.folded} events folded, {len(self._snapshots)} snapshots>"
 
     def fold_on(self, count: int) -> bool:
-        """Fold further events up to a number of events, but not beyond the next snapshot; return False if there are none.
+        """Fold some further events up to a number of events, at most `SNAPSHOT_EVERY`; return False if there are none.
 
         Args:
             count: Number of events of the run that can be read.
         """
-        end = min(count, (self.folded // self.spacing + 1) * self.spacing)
+        end = min(count, (self.folded // self.spacing + 1) * self.spacing, self.folded + SNAPSHOT_EVERY)
         if self.folded >= end:
             return False
         for entry in self._read(self.folded, end):
