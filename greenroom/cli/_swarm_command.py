@@ -51,7 +51,9 @@ class SwarmFlags:
     json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False
     latency: Annotated[
         float | None,
-        _flag("Seconds that the playbook waits before each answer; by default 0.4 on a terminal, and 0 elsewhere."),
+        _flag(
+            "Seconds that the playbook waits before each answer; by default 0.3 on a terminal (0.8 for few files), else 0."
+        ),
     ] = None
     recipe: Annotated[
         str | None,

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,8 +56,11 @@ RUNS: Final = "GREENROOM_RUNS"
 REPORT: Final = "report.md"
 TEAM: Final = "swarm"
 
-SCREEN_LATENCY_S: Final = 0.4
-"""Seconds that the rules wait before each answer where somebody watches: work on a few files can be followed."""
+SCREEN_LATENCY_S: Final = 0.3
+"""Seconds that the rules wait before each answer where somebody watches."""
+SMALL_LATENCY_S: Final = 0.8
+"""The same in a folder of few files: it takes five seconds at least, so that there is something to see."""
+FEW_FILES: Final = 100
 
 # The playbook knows what its conversation shows and nothing else; it has no window that a conversation has to fit.
 PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
@@ -94,7 +98,7 @@ def run_swarm(options: SwarmOptions) -> int:
     recipe = find_recipe(options.recipe)
     folder = checked_folder(options.path)
     if options.latency_s is None:
-        options = attrs.evolve(options, latency_s=SCREEN_LATENCY_S if _is_watched(options) else 0.0)
+        options = attrs.evolve(options, latency_s=_latency_s(folder) if _is_watched(options) else 0.0)
     model = chosen_model(options, recipe)
     if options.seed is not None:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
@@ -164,6 +168,12 @@ def make_view(options: SwarmOptions) -> View:
         if view is not None:
             return view
     return LinesView()
+
+
+def _latency_s(folder: Path) -> float:
+    """Return the seconds that the rules wait before each answer where somebody watches them in this folder."""
+    is_large = next(islice(folder.rglob("*"), FEW_FILES, None), None) is not None
+    return SCREEN_LATENCY_S if is_large else SMALL_LATENCY_S
 
 
 def _is_watched(options: SwarmOptions) -> bool:

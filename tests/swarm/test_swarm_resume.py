@@ -25,7 +25,7 @@ def go_on(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 # One of each; other moments are in `test_swarm_cut.py`, and in `make chaos-swarm`.
 @pytest.mark.parametrize(
-    ("moment", "number"), [('"tool":"Read"', signal.SIGKILL), ('"ev":"item.claimed"', signal.SIGINT)]
+    ("moment", "number"), [('"tool":"CodeFacts"', signal.SIGKILL), ('"ev":"item.claimed"', signal.SIGINT)]
 )
 def test_a_swarm_that_was_cut_short_is_resumed(moment: str, number: signal.Signals, tmp_path: Path) -> None:
     with swarm(tmp_path, latency_s=0.2) as process:

@@ -1,4 +1,4 @@
-"""What agents wrote, for people: lines of transcripts as parts of a conversation, findings of an item as lines."""
+"""Texts of agents for people: lines of transcripts as parts of a conversation, findings of an item as lines."""
 
 from __future__ import annotations
 
