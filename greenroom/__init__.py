@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from greenroom.mailbox import Delivery, Lane
     from greenroom.models import AnthropicModel, PlaybookModel, ScriptedModel, retrying
     from greenroom.session import EventStream, Session, open_session
-    from greenroom.supervisor import ChildSpec, Restart, Runtime, Strategy, SupervisorSpec, open_runtime
+    from greenroom.supervisor import ChildSpec, Restart, Runtime, Strategy, SupervisorSpec
     from greenroom.tools import ToolContext, ToolError, tool
+    from greenroom.trace import open_runtime
 
 _MODULE_OF: "Mapping[str, str]" = {
     "AGENT_TOOLS": "greenroom.agents.subagents",
@@ -71,7 +72,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "TurnFailed": "greenroom.core",
     "TurnKilled": "greenroom.core",
     "UsageError": "greenroom.core",
-    "open_runtime": "greenroom.supervisor",
+    "open_runtime": "greenroom.trace",
     "open_session": "greenroom.session",
     "retrying": "greenroom.models",
     "tool": "greenroom.tools",

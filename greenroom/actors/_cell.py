@@ -178,8 +178,7 @@ class Cell(Generic[M]):
 
     def here(self) -> int:
         """Return the `seq` of the event that explains the code that runs now."""
-        current = current_of(self.shared)
-        return current.seq if current is not None else 0
+        return current.seq if (current := current_of(self.shared)) is not None else 0
 
     def cause(self, why: str) -> Cause:
         """Return the cause of a request by the code that runs now."""
@@ -187,15 +186,22 @@ class Cell(Generic[M]):
         return Cause(current.id if current is not None else "host", why)
 
     def note_refused(self, message: Any, lane: Lane, why: Delivery | DeadReason) -> None:
-        """Note a message that was not delivered or not handled: the sender knows, so it does not go to the journal."""
+        """Note a message that was not delivered or not handled.
+
+        Its sender is told, but nobody has to look: for a plain actor the 1st, 2nd, 4th, 8th ... refused message goes to the
+        journal, so that a flood of them is seen and does not fill the disk.
+        """
         reason = why if isinstance(why, DeadReason) else _REASONS[why]
-        fields = (self.id, self.life.number, 0, 0, lane.value, type(message).__name__, reason.value, False)
-        self.shared.note((self.shared.number(), self.shared.now(), MessageDied, *fields))
+        refused = self.mailbox.statistics().refused
+        fields = (self.id, 0, 0, 0, lane.value, type(message).__name__, reason.value, False)
+        if self.traits.level > Level.LIFECYCLE or refused & (refused - 1):
+            self.shared.note((self.shared.number(), self.shared.now(), MessageDied, *fields))
+        else:
+            self.shared.emit(MessageDied, *fields)
         self._note_dead(message, lane, reason)
 
     def _note_dead(self, message: Any, lane: Lane, reason: DeadReason) -> None:
-        letter = DeadLetter(actor=self.id, message=message, lane=lane, reason=reason)
-        self.shared.directory.dead_letters.add(letter)
+        self.shared.directory.dead_letters.add(DeadLetter(actor=self.id, message=message, lane=lane, reason=reason))
 
     def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
         self._note_dead(envelope.message, envelope.lane, reason)

@@ -28,11 +28,18 @@ NOT_DONE: Final = 1
 MISUSE: Final = 2
 INTERRUPTED: Final = 130
 
-HELP: Final = "The actor runtime for teams of LLM agents."
+HELP: Final = """The actor runtime for teams of LLM agents.
+
+Start here: `greenroom swarm` surveys this folder; no key is needed.
+"""
 RUN_HELP: Final = """Run one agent on a prompt, and print its answer.
 
 The prompt is the argument, standard input, or both. Calls that need
 permission are refused, and the agent continues.
+
+It needs a key in ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN. Without one
+it is refused; with --model playbook it runs on fixed rules, which need
+neither key nor network.
 
 Ctrl+C ends the turn. Exit codes: 0 done, 1 not done, 2 misuse,
 130 interrupted, 143 terminated; --resume resumes after 130 and 143.

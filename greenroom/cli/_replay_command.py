@@ -7,69 +7,91 @@ a mistake; a reader that goes away early, such as `head`, does not change them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import attrs
 from cyclopts import Parameter
 
 from greenroom.replay import ExportFormat, ReplayOptions, show_replay
 
 EXIT_SAME: Final = 0
 EXIT_DIFFERENT: Final = 1
+_RUN: Final = (
+    'A run folder, a journal file, the id of a run, or "last"; the state folder of a gateway, or STATE/ID for the session '
+    "of its run."
+)
 
 
-def replay_command(
-    run: str = "last",
-    /,
-    *,
-    at: int | None = None,
-    actor: str | None = None,
-    check: bool = False,
-    diff: str | None = None,
-    recent: bool = False,
-    play: bool = False,
-    export: ExportFormat | None = None,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
-    json: bool = False,
-    runs: Path | None = None,
-) -> int:
-    """Show what a run did: a summary and its transitions.
+def _flag(text: str, **more: Any) -> Any:
+    return Parameter(help=text, **more)
 
-    Parameters
-    ----------
-    run
-        A run folder, a journal file, the id of a run, or "last"; the state folder of a gateway, or STATE/ID for the session of its run.
-    at
-        Show the whole tree as it was after the event with this number.
-    actor
-        Only actors whose path or id fits this pattern, such as "session/teams/*".
-    check
-        Verify the invariants that a journal can show; exit code 1 when one is broken.
-    diff
-        Another run to compare with; exit code 1 when they differ.
-    recent
-        Show what happened around each failure: the turns of plain actors, which the journal leaves out.
-    play
-        Show the run on a screen, at any moment: left and right by event, space plays, ? lists the keys. With --at: from there.
-    export
-        Print the run as JSON for other programs: "chrome" for Perfetto and chrome://tracing, "otlp" for OpenTelemetry.
-    output
-        The file that an export goes to, instead of standard output.
-    json
-        Print one JSON object instead of text.
-    runs
-        The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
-    """
-    options = ReplayOptions(
-        run=run,
-        at=at,
-        actor=actor,
-        check=check,
-        diff=diff,
-        recent=recent,
-        play=play,
-        export=export,
-        output=output,
-        json=json,
-        runs=runs,
+
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class ReplayFlags:
+    """The flags of the command, named as in `ReplayOptions`."""
+
+    at: Annotated[
+        str | None,
+        _flag(
+            "Show the whole tree as it was: after the event with this number, at a time such as 8.0s, at `end`, or "
+            "`before-failure`."
+        ),
+    ] = None
+    since: Annotated[str | None, _flag("Only events from this place on, as for --at.")] = None
+    until: Annotated[str | None, _flag("Only events up to this place, as for --at.")] = None
+    actor: Annotated[
+        str | None,
+        _flag(
+            "Only actors whose path, name or id fits one of these patterns, such as `mate-1` or `session/teams/*,board`."
+        ),
+    ] = None
+    kind: Annotated[str | None, _flag("Only events of these kinds, such as `item.*,turn.end`.")] = None
+    item: Annotated[
+        str | None, _flag("Only the events of this item of a board, and what happened to its owners meanwhile.")
+    ] = None
+    grep: Annotated[str | None, _flag("Only events in whose line this regular expression is found.")] = None
+    is_all: Annotated[bool, _flag("Every event, in place of the first screen.", name="--all")] = False
+    transcript: Annotated[
+        str | None,
+        _flag("Tell the story of one agent: prompts, answers, calls, mail; with --all, long texts in full."),
+    ] = None
+    check: Annotated[bool, _flag("Verify the invariants that a journal can show; exit code 1 when one is broken.")] = (
+        False
     )
+    is_verbose: Annotated[bool, _flag("With --check, also what was not checked.", name="--verbose")] = False
+    diff: Annotated[str | None, _flag("Another run to compare with; exit code 1 when they differ.")] = None
+    recent: Annotated[
+        bool,
+        _flag("Show what happened around each failure: the turns of plain actors, which the journal leaves out."),
+    ] = False
+    play: Annotated[
+        bool,
+        _flag(
+            "Show the run on a screen, at any moment: left and right by event, Space plays, ? lists the keys. With --at: "
+            "from there."
+        ),
+    ] = False
+    export: Annotated[
+        ExportFormat | None,
+        _flag(
+            "Print the run as JSON for other programs: `chrome` for Perfetto and chrome://tracing, `otlp` for "
+            "OpenTelemetry."
+        ),
+    ] = None
+    output: Annotated[
+        Path | None, _flag("The file that an export goes to, instead of standard output.", alias="-o")
+    ] = None
+    json: Annotated[bool, _flag("Print one JSON object instead of text.")] = False
+    runs: Annotated[
+        Path | None,
+        _flag(
+            "The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder."
+        ),
+    ] = None
+
+
+def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: ReplayFlags = ReplayFlags()) -> int:
+    """Show what a run did: its standing, its problems, its time line."""
+    options = ReplayOptions(run=run, **attrs.asdict(flags, recurse=False))
     return EXIT_SAME if show_replay(options) else EXIT_DIFFERENT

@@ -7,14 +7,14 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from greenroom.replay._entry_words import RUN, facts_of, paths_of, worded
-from greenroom.terminal import Page, first_of
+from greenroom.replay._selection import EventSelection
+from greenroom.terminal import Page, counted, first_of
 from greenroom.trace import Entry, JournalText, RecentMoment
 
 NOTHING: Final = "nothing was kept: nothing failed, or the journal has all there is to know of what did"
-MAX_ROWS: Final = 40
-MAX_ROWS_OF_ACTORS: Final = 400
+MAX_ROWS: Final = 400
 NAME_WIDTH: Final = 24
-# What says nothing about a machine, unless one asks for its actor.
+# Nothing about a machine, unless one asks for it.
 _MAIL: Final = (
     "message.put",
     "message.leased",
@@ -26,19 +26,17 @@ _MAIL: Final = (
 )
 
 
-def transitions(journal: JournalText, *, chosen: AbstractSet[str] | None) -> Page:
-    """List the transitions of a run, the latest ones; with `chosen`, everything about those actors."""
-    if chosen is None:
-        entries = [entry for entry in journal.entries if entry.kind not in _MAIL]
-    else:
-        entries = [entry for entry in journal.entries if entry.event.actor in chosen]
-    most = MAX_ROWS if chosen is None else MAX_ROWS_OF_ACTORS
-    latest, left_out = first_of(entries[::-1], most)
-    lines = list(rows(latest[::-1], paths_of(journal.entries)))
+def transitions(journal: JournalText, wanted: EventSelection) -> Page:
+    """List the events of a run that somebody asked for, the latest ones; mail only if it was asked for."""
+    entries = wanted.of(journal.entries)
+    if wanted.has_no_mail:
+        entries = [entry for entry in entries if entry.kind not in _MAIL]
+    latest, left_out = (entries, 0) if wanted.is_all else first_of(entries[::-1], MAX_ROWS)
+    lines = list(rows(entries if wanted.is_all else latest[::-1], paths_of(journal.entries))) if entries else []
     if left_out:
-        hint = "--json has all" if chosen is not None else "--actor GLOB narrows, --json has all"
-        lines.insert(1, f"       ... {left_out:,} before these; {hint}")
-    return Page(facts={"transitions": [facts_of(entry) for entry in entries]}, lines=lines)
+        lines.insert(1, f"       ... {left_out:,} before these; --all has them")
+    facts = {"transitions": [facts_of(entry) for entry in entries]}
+    return Page(facts=facts, lines=[f"{len(entries):,} of {counted(len(journal.entries), 'event')}", *lines])
 
 
 def rows(entries: Sequence[Entry], paths: dict[str, str]) -> Iterable[str]:

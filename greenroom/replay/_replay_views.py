@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, ParamSpec, final
+from typing import Final, final
 
 import attrs
 
 from greenroom.core import JournalError, UsageError
 from greenroom.gateway.record import EVENTS, find_journal
+from greenroom.replay._actor_names import ActorNames
+from greenroom.replay._agent_story import agent_story
 from greenroom.replay._entry_words import paths_of
 from greenroom.replay._event_rows import recent as what_led_to
 from greenroom.replay._event_rows import transitions
+from greenroom.replay._first_screen import first_screen
 from greenroom.replay._moment import moment
+from greenroom.replay._pager import print_page, printed
 from greenroom.replay._play import play_run
 from greenroom.replay._run_check import checked, compared
 from greenroom.replay._run_export import ExportFormat, exported
 from greenroom.replay._run_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
 from greenroom.replay._run_summary import summary
+from greenroom.replay._selection import EventSelection, seq_at
 from greenroom.session import FOLDS
-from greenroom.terminal import Page, drop_output, flush_output, program
+from greenroom.terminal import Page, program
 from greenroom.trace import JournalText, read_journal, read_recent, runs_folder
 
-P = ParamSpec("P")
 _DAMAGED: Final = re.compile(r"line (\d+) is damaged")
 
 
@@ -37,16 +40,28 @@ class ReplayOptions:
 
     run: str = "last"
     """A run folder, a journal file, the id of a run, or "last"; the state folder of a gateway, or STATE/ID."""
-    at: int | None = None
-    """The number of the last event to look at."""
+    at: str | None = None
+    """The place of the last event to look at: its number, a time such as `8.0s`, `end` or `before-failure`."""
     actor: str | None = None
-    """A pattern of paths or ids."""
+    """Patterns of paths, names or ids."""
+    since: str | None = None
+    until: str | None = None
+    """Places, as for `at`."""
+    kind: str | None = None
+    """Patterns of kinds."""
+    item: str | None = None
+    grep: str | None = None
+    is_all: bool = False
     check: bool = False
+    is_verbose: bool = False
+    """True to be told what was not checked, too."""
     diff: str | None = None
     """Another run."""
     recent: bool = False
     play: bool = False
     """On a screen."""
+    transcript: str | None = None
+    """The agent whose story is told."""
     export: ExportFormat | None = None
     output: Path | None = None
     json: bool = False
@@ -63,13 +78,13 @@ def show_replay(options: ReplayOptions) -> bool:
     """
     _refuse(options)
     if options.play:
-        play_run(options.run, runs=options.runs, at="" if options.at is None else str(options.at))
+        play_run(options.run, runs=options.runs, at=options.at or "")
         return True
     path = find_journal(options.run, place := runs_folder(options.runs))
     writer, whole = writer_of(path), _read(path)
     journal = _until(whole, options.at)
     if options.export is not None:
-        return _printed(exported, journal, options.export, options.output)
+        return printed(exported, journal, options.export, options.output)
     standing = standing_of(whole, journal, without_end=writer.standing)
     is_good = True
     if options.diff is not None:
@@ -77,15 +92,20 @@ def show_replay(options: ReplayOptions) -> bool:
         names, paths = (options.run, options.diff), (path, other)
         page, is_good = compared(journal, _until(_read(other), options.at), names=names, paths=paths)
     elif options.check:
-        page, is_good = checked(journal, FOLDS, folder=path.parent, standing=standing, writer=writer)
+        page, is_good = checked(
+            journal, FOLDS, folder=path.parent, standing=standing, writer=writer, is_verbose=options.is_verbose
+        )
     elif options.recent:
         page = what_led_to(journal, read_recent(path, EVENTS), chosen=_chosen(journal, options.actor))
+    elif options.transcript is not None:
+        page = agent_story(journal, options.transcript, folder=path.parent, is_all=options.is_all)
     elif options.at is not None:
         page = moment(journal, FOLDS, chosen=_chosen(journal, options.actor))
     else:
-        page = _whole_run(journal, _chosen(journal, options.actor), standing, writer)
-    _printed(page.print, is_json=options.json)
-    return is_good
+        page = _whole_run(journal, options, path.parent, standing, writer)
+    if options.json:
+        return printed(page.print, is_json=True) and is_good
+    return printed(print_page, page, os.environ.get("PAGER")) and is_good
 
 
 def _refuse(options: ReplayOptions) -> None:
@@ -96,28 +116,30 @@ def _refuse(options: ReplayOptions) -> None:
         "--export": options.export is not None,
         "--recent": options.recent,
         "--play": options.play,
+        "--transcript": options.transcript is not None,
     }
     questions = [name for name, is_asked in asked.items() if is_asked]
     if len(questions) > 1:
         raise UsageError(f"{' and '.join(questions)} are {len(questions)} questions; ask one at a time")
     if options.actor is not None and questions not in ([], ["--recent"]):
-        raise UsageError("--check, --diff and --export look at the whole run; leave out --actor")
+        raise UsageError(f"{questions[0]} looks at the whole run; leave out --actor")
     if options.play and options.json:
         raise UsageError("--play shows a screen; leave out --json, or --play")
     if asked["--export"] and options.json:
         raise UsageError("--export prints JSON of its own; leave out --json")
     if options.output is not None and not asked["--export"]:
         raise UsageError("--output is where an export goes; say --export chrome or --export otlp")
-
-
-def _printed(print_it: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
-    """Print something to a reader that may go away early; returns True."""
-    try:
-        print_it(*args, **kwargs)
-        flush_output()
-    except BrokenPipeError:  # the reader has seen enough
-        drop_output()
-    return True
+    narrowing = {
+        "--since": options.since,
+        "--until": options.until,
+        "--kind": options.kind,
+        "--item": options.item,
+        "--grep": options.grep,
+    }
+    narrowed = [name for name, value in narrowing.items() if value is not None]
+    if narrowed and (questions or options.at is not None):
+        other = questions[0] if questions else "--at"
+        raise UsageError(f"{narrowed[0]} selects events of the whole run; leave out {other}")
 
 
 def _read(path: Path) -> JournalText:
@@ -140,30 +162,32 @@ def _read(path: Path) -> JournalText:
         raise JournalError(str(path), why) from None
 
 
-def _until(journal: JournalText, at: int | None) -> JournalText:
+def _until(journal: JournalText, at: str | None) -> JournalText:
     """Leave out what came after a moment."""
-    if at is None:
-        return journal
-    last = journal.entries[-1].seq if journal.entries else 0
-    if not 1 <= at <= last:
-        raise UsageError(f"--at {at}: the events of this run have the numbers 1 to {last}")
-    return cut_at(journal, at)
+    return journal if at is None else cut_at(journal, seq_at(at, journal.entries, option="--at"))
 
 
 def _chosen(journal: JournalText, pattern: str | None) -> set[str] | None:
     """Return the ids of the actors that fit a pattern; None when there is no pattern."""
-    if pattern is None:
-        return None
-    paths = paths_of(journal.entries)
-    found = {one for one, path in paths.items() if fnmatchcase(path, pattern) or fnmatchcase(one, pattern)}
-    if not found:
-        raise UsageError(f"--actor {pattern!r} fits none of the {len(paths)} actors of this run")
-    return found
+    return None if pattern is None else ActorNames(paths_of(journal.entries)).matching(pattern)
 
 
-def _whole_run(journal: JournalText, chosen: set[str] | None, standing: Standing, writer: StandingWriter) -> Page:
-    first = summary(journal, FOLDS, chosen=chosen, standing=standing, writer=writer)
-    second = transitions(journal, chosen=chosen)
-    facts: Mapping[str, Any] = {**first.facts, **second.facts}
-    lines: Sequence[str] = [*first.lines, "", *second.lines]
-    return Page(facts=facts, lines=lines)
+def _whole_run(
+    journal: JournalText, options: ReplayOptions, folder: Path, standing: Standing, writer: StandingWriter
+) -> Page:
+    chosen = _chosen(journal, options.actor)
+    wanted = EventSelection(
+        since=options.since,
+        until=options.until,
+        kind=options.kind,
+        item=options.item,
+        grep=options.grep,
+        actors=chosen,
+        is_all=options.is_all,
+    )
+    if not wanted.is_asked:
+        return first_screen(journal, FOLDS, folder=folder, standing=standing, writer=writer)
+    listed = transitions(journal, wanted)
+    summed_up = summary(journal, FOLDS, chosen=chosen, standing=standing, writer=writer)
+    lines = listed.lines if chosen is None else [*summed_up.head, *summed_up.figures, "", *listed.lines]
+    return Page(facts={**summed_up.facts, **listed.facts}, lines=lines)

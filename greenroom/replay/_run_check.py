@@ -17,8 +17,10 @@ from greenroom.terminal import Page, counted, first_of, printable
 from greenroom.trace import (
     CHECKS,
     Divergence,
+    Entry,
     Fold,
     JournalText,
+    Violation,
     diff_runs,
     find_slowness,
     full_actors,
@@ -40,14 +42,18 @@ _WHY_OPEN: Final = {
 
 
 def checked(
-    journal: JournalText, folds: Iterable[Fold], *, folder: Path, standing: Standing, writer: StandingWriter
+    journal: JournalText,
+    folds: Iterable[Fold],
+    *,
+    folder: Path,
+    standing: Standing,
+    writer: StandingWriter,
+    is_verbose: bool,
 ) -> tuple[Page, bool]:
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
-    is_still = standing in {Standing.BROKEN_OFF, Standing.ENDED}
+    violations = violations_of(entries, folds, folder=folder, standing=standing)
     checks = (*CHECKS, *checks_for(entries))
-    place = None if standing is Standing.CUT else folder
-    violations = check_run(place, entries, folds, is_running=not is_still, checks=checks)
     last_process = list(split_processes(entries))[-1]
     open_entries = [] if has_ended(entries) else open_spans(last_process)
     actors = paths_of(entries)
@@ -66,10 +72,19 @@ def checked(
         "actors_not_full": len(actors.keys() - full_actors(entries)),
         "torn_bytes": journal.torn_bytes,
     }
-    return Page(facts=facts, lines=list(_lines(journal, facts))), not violations
+    return Page(facts=facts, lines=list(_lines(journal, facts, is_verbose=is_verbose))), not violations
 
 
-def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
+def violations_of(
+    entries: Sequence[Entry], folds: Iterable[Fold], *, folder: Path, standing: Standing
+) -> Sequence[Violation]:
+    """Return the broken invariants of a run."""
+    is_still = standing in {Standing.BROKEN_OFF, Standing.ENDED}
+    place = None if standing is Standing.CUT else folder
+    return check_run(place, entries, folds, is_running=not is_still, checks=(*CHECKS, *checks_for(entries)))
+
+
+def _lines(journal: JournalText, facts: dict[str, Any], *, is_verbose: bool) -> Iterator[str]:
     paths = paths_of(journal.entries)
     violations = facts["violations"]
     if violations:
@@ -84,15 +99,8 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
     else:
         yield f"sound: {counted(facts['events'], 'event')}, {facts['checked']} invariants"
     yield from _slow(facts["slow"])
-    without: dict[str, list[str]] = {}
-    for id_, needed in facts["not_checked"].items():
-        without.setdefault(needed, []).append(id_)
-    for needed, ids in without.items():
-        yield f"not checked, as the journal has no {needed}: {', '.join(ids)}"
-    if facts["actors_not_full"]:
-        few = f"{facts['actors_not_full']} of {counted(facts['actors'], 'actor')}"
-        yield f"mail was not checked for {few}: their journal is not at level full,"
-        yield "  the one that records each message from its sending to its end"
+    if is_verbose:
+        yield from _not_checked(facts)
     if facts["torn_bytes"]:
         yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
     if not facts["has_ended"]:
@@ -105,6 +113,19 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
             yield f"  {entry['seq']:>6} {name} {entry['ev']} {what}".rstrip()
         if left:
             yield f"  ... {left:,} more; --json has all"
+
+
+def _not_checked(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what the journal is not detailed enough for."""
+    without: dict[str, list[str]] = {}
+    for id_, needed in facts["not_checked"].items():
+        without.setdefault(needed, []).append(id_)
+    for needed, ids in without.items():
+        yield f"not checked, as the journal has no {needed}: {', '.join(ids)}"
+    if facts["actors_not_full"]:
+        few = f"{facts['actors_not_full']} of {counted(facts['actors'], 'actor')}"
+        yield f"mail was not checked for {few}: their journal is not at level full,"
+        yield "  the one that records each message from its sending to its end"
 
 
 def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -73,7 +73,7 @@ _BY_LOCK: Final = {
 
 def running(entries: Sequence[Entry], writer: StandingWriter) -> dict[str, Any]:
     """Return what there is to say of a run that is being written: its process, how long it is silent, what is open."""
-    return {"pid": writer.pid, "idle_s": round(writer.idle_s, 3), "open": _open_work(entries, writer.idle_s)}
+    return {"pid": writer.pid, "idle_s": round(writer.idle_s, 3), "open": open_work(entries, writer.idle_s)}
 
 
 def running_in_words(facts: Mapping[str, Any]) -> str:
@@ -84,7 +84,7 @@ def running_in_words(facts: Mapping[str, Any]) -> str:
     return f"running{pid}, last event {seconds(facts['idle_s'])} ago, open: {', '.join(work) or 'nothing'}"
 
 
-def _open_work(entries: Sequence[Entry], idle_s: float) -> list[dict[str, Any]]:
+def open_work(entries: Sequence[Entry], idle_s: float) -> list[dict[str, Any]]:
     """Return the calls, requests and turns that are open, innermost only, with how long they take; the longest first."""
     last = list(split_processes(entries))[-1]
     begun = [entry for entry in open_spans(last) if entry.kind in _WORK]

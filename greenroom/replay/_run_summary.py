@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, final
+
+import attrs
 
 from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
-from greenroom.terminal import Page, counted, printable, seconds, tally
+from greenroom.terminal import counted, printable, seconds, tally
 from greenroom.trace import Entry, Fold, JournalText, end_of, fold, spans, split_processes
 
 OTHER_TURNS: Final = "turn_of_others"
@@ -23,6 +25,18 @@ _ENDS: Final = {
 }
 
 
+@final
+@attrs.frozen
+class RunSummary:
+    """A run in figures."""
+
+    facts: Mapping[str, Any]
+    """For `--json`."""
+    head: Sequence[str]
+    """Which run it is, and its standing."""
+    figures: Sequence[str]
+
+
 def summary(
     journal: JournalText,
     folds: Iterable[Fold],
@@ -30,7 +44,7 @@ def summary(
     chosen: AbstractSet[str] | None,
     standing: Standing,
     writer: StandingWriter,
-) -> Page:
+) -> RunSummary:
     """Sum up a run, or some actors of it."""
     entries = journal.entries
     own = entries if chosen is None else [entry for entry in entries if entry.event.actor in chosen]
@@ -58,7 +72,7 @@ def summary(
         "spans": _spans(own, agents=world.section("agents").keys()),
         "tokens": _tokens(own),
     }
-    return Page(facts=facts, lines=list(_lines(journal, facts)))
+    return RunSummary(facts, list(_head(journal, facts)), list(_figures(journal, facts)))
 
 
 def _title(entries: Sequence[Entry]) -> str:
@@ -107,14 +121,11 @@ def _tokens(entries: Sequence[Entry]) -> dict[str, int]:
     return {field: number for field, number in total.items() if number}
 
 
-def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
-    header = journal.header
-    yield f"run       {header.run}, {counted(facts['events'], 'event')}"
+def _head(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
+    yield f"run       {journal.header.run}, {counted(facts['events'], 'event')}"
     if facts["title"]:
         yield f"title     {printable(facts['title'])}"
-    yield f"file      {journal.path}"
-    yield f"began     {_date(header.started)}, lasted {seconds(facts['lasted_s'])}"
-    yield f"by        greenroom {header.greenroom}, Python {header.python}, Trio {header.trio}"
+    yield f"began     {_date(journal.header.started)}, lasted {seconds(facts['lasted_s'])}"
     end = facts["end"]
     if end is None:
         yield f"ended     {_ENDS.get(Standing(facts['standing'])) or 'not yet: ' + printable(running_in_words(facts['running']))}"
@@ -127,6 +138,10 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     if facts["faults"]:
         first = facts["faults"][0]
         yield f"unsound   {counted(len(facts['faults']), 'event')} left out, the first is {first['seq']} (--check says more)"
+
+
+def _figures(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
+    header = journal.header
     yield (
         f"actors    {sum(facts['actors'].values())}: {tally(facts['actors'])}" if facts["actors"] else "actors    none"
     )
@@ -143,6 +158,8 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
         yield f"tokens    {read:,} in, {facts['tokens'].get('output_tokens', 0):,} out"
     if facts["dead_letters"]:
         yield f"dead      {counted(sum(facts['dead_letters'].values()), 'letter')}: {tally(facts['dead_letters'])}"
+    yield f"file      {journal.path}"
+    yield f"by        greenroom {header.greenroom}, Python {header.python}, Trio {header.trio}"
 
 
 def _date(started: str | None) -> str:

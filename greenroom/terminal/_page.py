@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, final
 
 import attrs
@@ -31,15 +32,20 @@ class Page:
 
             print(json_for_reader(as_json(self.facts, orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()))
             return
-        width = shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
+        for line in self.cut_lines(shutil.get_terminal_size().columns if is_terminal() else sys.maxsize):
+            print(line)
+
+    def cut_lines(self, width: int) -> Iterator[str]:
+        """Yield its lines without control characters, cut at a width: names are text of a model or a user."""
         for line in self.lines:
-            # Names are text of a model or a user: they must not move the cursor.
             safe = printable_text(line)
-            print(safe if len(safe) <= width else safe[: width - 1] + "…")
+            yield safe if len(safe) <= width else safe[: width - 1] + "…"
 
 
 def seconds(value: float) -> str:
     """Return a duration as people read it."""
+    if not math.isfinite(value):
+        return str(value)
     if value < 1:
         return f"{value * 1000:.3g} ms" if value else "0 s"
     if value < 120:

@@ -12,6 +12,7 @@ from greenroom.trace._checks import (
     unchecked,
 )
 from greenroom.trace._checks_inbox import InboxRecord
+from greenroom.trace._checks_teams import stranded_items
 from greenroom.trace._codec import Codec, Header
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
@@ -22,6 +23,7 @@ from greenroom.trace._growing_file import FileState, GrowingFile
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_end import read_end
 from greenroom.trace._journal_reader import JOURNAL, JournalText, parse_line, read_header, read_journal
+from greenroom.trace._journaled_runtime import open_runtime
 from greenroom.trace._moments import Moments
 from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
@@ -75,6 +77,7 @@ __all__ = [
     "hold_run",
     "is_held",
     "open_journal",
+    "open_runtime",
     "open_spans",
     "otlp_traces",
     "parse_line",
@@ -88,5 +91,6 @@ __all__ = [
     "salvage",
     "spans",
     "split_processes",
+    "stranded_items",
     "unchecked",
 ]

@@ -187,3 +187,19 @@ def idle_own_nothing_untold(entries: Sequence[Entry]) -> Iterator[Finding]:
                     if claim.owner in team.left:
                         left = team.left[claim.owner]
                         yield left.seq, f"{claim.owner} has ended but owns item {item}, which is in progress"
+
+
+def stranded_items(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Yield each item in progress after the last entry whose owner has neither a turn nor mail, of boards that work.
+
+    In a run that is in progress a message may still arrive, so this is a hint and no invariant.
+    """
+    teams = _Teams()
+    for entry in entries:
+        teams.walk(entry)
+    for team in teams.teams.values():
+        for item, claim in team.claims.items():
+            actor = team.actors.get(claim.owner)
+            if not (team.is_closing or claim.is_told or (actor is not None and not teams.is_at_rest(actor))):
+                why = "has neither a turn nor mail" if actor is not None else "has ended"
+                yield claim.entry.seq, f"item {item} is in progress, but its owner {claim.owner} {why}"

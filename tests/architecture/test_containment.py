@@ -14,6 +14,7 @@ STARTERS: Final = {
     "greenroom.containment._sandbox": "the sandbox, to find out whether it works",
     "greenroom.gateway.process._secret_reader": "programs that print secrets",
     "greenroom.hooks._command": "hooks",
+    "greenroom.replay._pager": "the pager of a person at a terminal",
     "greenroom.tools._process_groups": "commands and MCP servers",
     "greenroom.tools._reaper": "the reaper, with an empty environment",
     "greenroom.worktrees._run_process": "git, for worktrees",

@@ -93,10 +93,10 @@ def test_the_last_run_is_summed_up(replay: Replay) -> None:
 
 def test_the_summary_is_readable_at_80_columns(replay: Replay) -> None:
     _, text = replay()
-    summary, _, table = text.partition("\n\n")
-    assert all(len(line) <= 80 for line in summary.splitlines() if not line.startswith("file "))
+    head, _, table, figures, _ = text.split("\n\n")
+    assert all(len(line) <= 80 for line in [*head.splitlines(), *figures.splitlines()] if not line.startswith("file "))
     # A row begins with number, time and actor; its details may be cut by a terminal.
-    assert all(line[:6].strip().isdigit() for line in table.splitlines()[2:])
+    assert all(line[:6].strip().isdigit() for line in table.splitlines()[1:])
 
 
 def test_an_actor_is_shown_with_its_mail(replay: Replay) -> None:
@@ -246,10 +246,13 @@ def test_at_the_end_all_are_gone(replay: Replay, journal: bytes) -> None:
 
 
 def test_a_sound_run_passes_and_says_what_was_not_checked(replay: Replay) -> None:
-    code, text = replay("--check")
+    code, brief = replay("--check")
+    _, text = replay("--check", "--verbose")
 
     assert code == 0
     assert text.startswith("sound")
+    assert text.startswith(brief)
+    assert "not checked" not in brief
     assert "not checked for 3 of 5 actors" in text
     assert "open" not in text, "it ended, though no session did"
 

@@ -16,7 +16,7 @@ import attrs
 import orjson
 import pytest
 
-from greenroom.cli._replay_command import replay_command
+from greenroom.cli._replay_command import ReplayFlags, replay_command
 from greenroom.core import Cause, Event, GreenroomError, field_values
 from greenroom.replay import ExportFormat
 from greenroom.session import EVENTS
@@ -27,7 +27,11 @@ VIEWS: Final[tuple[dict[str, Any], ...]] = (
     {"json": True},
     {"check": True},
     {"recent": True},
-    {"at": 3, "json": True},
+    {"at": "3", "json": True},
+    {"at": "before-failure"},
+    {"is_all": True},
+    {"item": "x"},
+    {"grep": "exploded"},
     {"diff": "other"},
     {"export": ExportFormat.CHROME},
     {"export": ExportFormat.OTLP},
@@ -106,7 +110,7 @@ def numbers(value: Any) -> Iterator[int]:
 def refused(**options: Any) -> str:
     """Return the line that a person gets; empty where the command does its work."""
     try:
-        replay_command("run", **options)
+        replay_command("run", flags=ReplayFlags(**options))
     except GreenroomError as error:
         return str(error)
     return ""
@@ -128,7 +132,7 @@ def test_absurd_journals_are_shown_by_every_view(view: dict[str, Any], runs: Pat
         for name in (JOURNAL, RECENT):
             (runs / "run" / name).write_bytes(content)
 
-        assert replay_command("run", runs=runs, **view, **output) in {0, 1}
+        assert replay_command("run", flags=ReplayFlags(runs=runs, **view, **output)) in {0, 1}
 
         if output:
             found = orjson.loads(place.read_bytes())
@@ -142,7 +146,7 @@ def test_absurd_times_are_exported_as_times_that_others_read(runs: Path) -> None
     for content in journals(lines):
         (runs / "run" / JOURNAL).write_bytes(content)
         for wanted in ExportFormat:
-            replay_command("run", runs=runs, export=wanted, output=runs / f"{wanted.value}.json")
+            replay_command("run", flags=ReplayFlags(runs=runs, export=wanted, output=runs / f"{wanted.value}.json"))
 
         for event in orjson.loads((runs / "chrome.json").read_bytes())["traceEvents"]:
             assert abs(event.get("ts", 0)) <= 2**53
@@ -169,4 +173,4 @@ def test_events_of_no_known_class_are_exported_as_they_are(runs: Path) -> None:
     for content in journals([*known, *odd, *more]):
         (runs / "run" / JOURNAL).write_bytes(content)
         for wanted in ExportFormat:
-            assert replay_command("run", runs=runs, export=wanted, output=runs / "out.json") == 0
+            assert replay_command("run", flags=ReplayFlags(runs=runs, export=wanted, output=runs / "out.json")) == 0

@@ -42,3 +42,14 @@ def test_what_help_lists_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> N
     assert len(shown) > 5
     assert {"--version", "--output", "--allowedTools"} <= options
     assert {option for option in options if option not in said} == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [([], "Start here: `greenroom swarm`"), (["run", "--help"], "Without one"), (["swarm", "--help"], "Without it")],
+)
+def test_help_says_where_to_start_and_what_happens_without_a_key(
+    command: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command) == 0
+    assert said in capsys.readouterr().out

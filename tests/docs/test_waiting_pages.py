@@ -23,6 +23,7 @@ SENDERS = ("session.send", "session.inbox.push", "MCP server", "letter", "monito
         ("docs/how-to/schedules.md", "True True\n()\n"),
         ("docs/how-to/recovery.md", "It is done.\n"),
         ("docs/how-to/monitors.md", "monitor\n"),
+        ("docs/how-to/plain-actor-journals.md", "120\n450\n"),
         ("docs/how-to/teams.md", "ann@crew idle ['ann@crew']\nworker idle\n"),
     ],
 )
