@@ -65,6 +65,13 @@ class ReplayFlags:
         bool,
         _flag("Show what happened around each failure: the turns of plain actors, which the journal leaves out."),
     ] = False
+    play: Annotated[
+        bool,
+        _flag(
+            "Show the run on a screen, at any moment: left and right by event, Space plays, ? lists the keys. With --at: "
+            "from there."
+        ),
+    ] = False
     export: Annotated[
         ExportFormat | None,
         _flag(

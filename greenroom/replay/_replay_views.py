@@ -20,6 +20,7 @@ from greenroom.replay._event_rows import transitions
 from greenroom.replay._first_screen import first_screen
 from greenroom.replay._moment import moment
 from greenroom.replay._pager import print_page, printed
+from greenroom.replay._play import play_run
 from greenroom.replay._run_check import checked, compared
 from greenroom.replay._run_export import ExportFormat, exported
 from greenroom.replay._run_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
@@ -57,6 +58,8 @@ class ReplayOptions:
     diff: str | None = None
     """Another run."""
     recent: bool = False
+    play: bool = False
+    """On a screen."""
     transcript: str | None = None
     """The agent whose story is told."""
     export: ExportFormat | None = None
@@ -74,6 +77,9 @@ def show_replay(options: ReplayOptions) -> bool:
         JournalError: It is not a journal, or it is damaged.
     """
     _refuse(options)
+    if options.play:
+        play_run(options.run, runs=options.runs, at=options.at or "")
+        return True
     path = find_journal(options.run, place := runs_folder(options.runs))
     writer, whole = writer_of(path), _read(path)
     journal = _until(whole, options.at)
@@ -109,6 +115,7 @@ def _refuse(options: ReplayOptions) -> None:
         "--diff": options.diff is not None,
         "--export": options.export is not None,
         "--recent": options.recent,
+        "--play": options.play,
         "--transcript": options.transcript is not None,
     }
     questions = [name for name, is_asked in asked.items() if is_asked]
@@ -116,6 +123,8 @@ def _refuse(options: ReplayOptions) -> None:
         raise UsageError(f"{' and '.join(questions)} are {len(questions)} questions; ask one at a time")
     if options.actor is not None and questions not in ([], ["--recent"]):
         raise UsageError(f"{questions[0]} looks at the whole run; leave out --actor")
+    if options.play and options.json:
+        raise UsageError("--play shows a screen; leave out --json, or --play")
     if asked["--export"] and options.json:
         raise UsageError("--export prints JSON of its own; leave out --json")
     if options.output is not None and not asked["--export"]:

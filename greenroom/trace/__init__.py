@@ -18,15 +18,20 @@ from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
+from greenroom.trace._follow import follow
+from greenroom.trace._growing_file import FileState, GrowingFile
 from greenroom.trace._journal import Durability, Journal
-from greenroom.trace._journal_reader import JOURNAL, JournalText, read_header, read_journal
+from greenroom.trace._journal_end import read_end
+from greenroom.trace._journal_reader import JOURNAL, JournalText, parse_line, read_header, read_journal
 from greenroom.trace._journaled_runtime import open_runtime
+from greenroom.trace._moments import Moments
 from greenroom.trace._needs import full_actors
 from greenroom.trace._open_journal import open_journal
 from greenroom.trace._recent import RECENT, RecentMoment, read_recent
 from greenroom.trace._rotation import begin_anew, salvage
+from greenroom.trace._run_index import RunIndex
 from greenroom.trace._run_lock import LOCK, LockState, hold_run, is_held, read_lock
-from greenroom.trace._runs import find_run, prepare_runs_folder, runs_folder
+from greenroom.trace._runs import TRANSCRIPTS, find_run, prepare_runs_folder, runs_folder
 from greenroom.trace._slowness import find_slowness
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._world import Fold, World, fold
@@ -36,18 +41,23 @@ __all__ = [
     "JOURNAL",
     "LOCK",
     "RECENT",
+    "TRANSCRIPTS",
     "Check",
     "Codec",
     "Divergence",
     "Durability",
     "Entry",
+    "FileState",
     "Fold",
+    "GrowingFile",
     "Header",
     "InboxRecord",
     "Journal",
     "JournalText",
     "LockState",
+    "Moments",
     "RecentMoment",
+    "RunIndex",
     "UnknownEvent",
     "Violation",
     "World",
@@ -61,6 +71,7 @@ __all__ = [
     "find_run",
     "find_slowness",
     "fold",
+    "follow",
     "full_actors",
     "has_ended",
     "hold_run",
@@ -69,7 +80,9 @@ __all__ = [
     "open_runtime",
     "open_spans",
     "otlp_traces",
+    "parse_line",
     "prepare_runs_folder",
+    "read_end",
     "read_header",
     "read_journal",
     "read_lock",

@@ -50,21 +50,22 @@ class RunEnding:
     """Whether a run has ended, from its events in order.
 
     Attributes:
+        has_session: True if there is a session. Without one, events may follow the end: other actors of the runtime end later.
         has_ended: True if the last session, else the last root supervisor, has ended.
     """
 
     def __init__(self) -> None:
-        self._has_session = False
+        self.has_session = False
         self._root = ""
         self.has_ended = False
 
     def look(self, kind: str, actor: str, *, is_supervised: bool) -> None:
         """Process the next event."""
         if kind in BEGINS or kind in ENDS:
-            self._has_session, self.has_ended = True, kind in ENDS
+            self.has_session, self.has_ended = True, kind in ENDS
         elif kind == "actor.new" and not is_supervised:
             self._root, self.has_ended = actor, False
-        elif kind == "actor.end" and actor == self._root and not self._has_session:
+        elif kind == "actor.end" and actor == self._root and not self.has_session:
             self.has_ended = True
 
 
@@ -165,7 +166,7 @@ class Follower:
             self.state = FollowState.VANISHED
         elif self._file.state is FileState.REPLACED:
             self._reopen()
-        elif self._ending.has_ended:
+        elif self._ending.has_ended and (self._ending.has_session or self._is_free):
             self.state = FollowState.ENDED
         elif self._is_free:
             self.state = FollowState.BROKEN_OFF

@@ -9,10 +9,9 @@ step back an eighth of that. Rule 3: the memory of the snapshots is bounded: bey
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias, final
+from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, final
 
 from greenroom.trace._entries import Entry
-from greenroom.trace._world import World
 
 SNAPSHOT_EVERY: Final = 2048
 """Events between two snapshots, until there are too many of them."""
@@ -23,8 +22,27 @@ EntryReader: TypeAlias = Callable[[int, int], Sequence[Entry]]
 """Returns the entries from one position up to another, as `RunIndex.entries`."""
 
 
+class FoldedState(Protocol):
+    """A state that is folded from entries, such as `World`."""
+
+    def apply(self, entry: Entry) -> None:
+        """Apply the next entry."""
+        ...
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        ...
+
+    def copied_bytes(self) -> int:
+        """Return about how many bytes a copy takes."""
+        ...
+
+
+S = TypeVar("S", bound=FoldedState)
+
+
 @final
-class Moments:
+class Moments(Generic[S]):
     """The states of a run.
 
     Attributes:
@@ -41,7 +59,7 @@ class Moments:
     def __init__(
         self,
         read: EntryReader,
-        state: World,
+        state: S,
         *,
         spacing: int = SNAPSHOT_EVERY,
         max_bytes: int = MAX_SNAPSHOT_BYTES,
@@ -54,7 +72,7 @@ class Moments:
         self._block = -1
         """Number of the block of `spacing` events whose entries are at hand."""
         self._entries: Sequence[Entry] = ()
-        self._steps: dict[int, World] = {}
+        self._steps: dict[int, S] = {}
         """States within that block by the number of its events that they have seen."""
         self.spacing = spacing
         self.folded = 0
@@ -63,12 +81,12 @@ class Moments:
         return f"<Moments: {self.folded} events folded, {len(self._snapshots)} snapshots>"
 
     def fold_on(self, count: int) -> bool:
-        """Fold further events up to a number of events, but not beyond the next snapshot; return False if there are none.
+        """Fold some further events up to a number of events, at most `SNAPSHOT_EVERY`; return False if there are none.
 
         Args:
             count: Number of events of the run that can be read.
         """
-        end = min(count, (self.folded // self.spacing + 1) * self.spacing)
+        end = min(count, (self.folded // self.spacing + 1) * self.spacing, self.folded + SNAPSHOT_EVERY)
         if self.folded >= end:
             return False
         for entry in self._read(self.folded, end):
@@ -78,7 +96,7 @@ class Moments:
             self._keep()
         return True
 
-    def at(self, count: int) -> World:
+    def at(self, count: int) -> S:
         """Return the state after the first `count` events, which the caller may change; folds up to there if needed."""
         while self.folded < count and self.fold_on(count):
             pass

@@ -122,7 +122,7 @@ def _new_header(ports: Ports, now: Callable[[], float], **fields: Any) -> Header
         python=platform.python_version(),
         trio=trio.__version__,
         clock=now(),
-        started=ports.clock.wall().isoformat(timespec="seconds"),
+        started=ports.clock.wall().isoformat(timespec="milliseconds"),
         **fields,
     )
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reading import events_of_a_crowd
-from greenroom.core import JournalError
+from greenroom.actors import ActorCreated, ActorExited, ActorGone
+from greenroom.core import Event, JournalError
 from greenroom.session import EVENTS
 from greenroom.trace import JOURNAL, Entry, has_ended, hold_run, read_journal
 from greenroom.trace import _growing_file as growing_file
@@ -32,8 +34,6 @@ def test_following_equals_the_final_file_for_any_cuts(entries: list[Entry], plac
             taken: list[Entry] = []
             for piece in cuts_of(content, places):
                 append(path, piece)
-                taken += take_all(follower)
-            while follower.state is FollowState.GOING_ON and has_ended(entries):
                 taken += take_all(follower)
         whole = read_journal(path, EVENTS)
         follower.close()
@@ -75,6 +75,30 @@ def test_a_writer_that_dies_in_the_middle_of_a_line_leaves_the_whole_lines(tmp_p
     for _ in range(100):
         assert take_all(follower) == []
     assert follower.state is FollowState.BROKEN_OFF
+    follower.close()
+
+
+def test_a_runtime_without_a_session_goes_on_after_the_end_of_its_root(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    root: dict[str, Any] = {"actor": "a1", "inc": 1}
+    flags: dict[str, Any] = {"late_cancel": False, "during_kill": False, "cleanup_cut": False}
+    events: list[Event] = [
+        ActorCreated(**root, path="", behavior="B", supervisor="", descent="", journal="full"),
+        ActorExited(**root, state="completed", by="", cause=None, error="", **flags),
+        ActorGone(**root, state="completed"),
+    ]
+    entries = [Entry(seq, 0.0, event.kind, event) for seq, event in enumerate(events, start=1)]
+    first, second, third = lines_of(entries)
+    with hold_run(tmp_path):
+        path.write_bytes(HEADER + first + second)
+        follower = follower_of(path)
+        assert _take_until_quiet(follower) == entries[:2]
+        append(path, third)
+        assert take_all(follower) == entries[2:]
+
+    for _ in range(100):
+        assert take_all(follower) == []
+    assert follower.state is FollowState.ENDED
     follower.close()
 
 

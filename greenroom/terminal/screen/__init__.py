@@ -2,24 +2,32 @@
 
 from greenroom.terminal.screen._figures import short_duration, survived_words
 from greenroom.terminal.screen._layout import ScreenSize, talk_shown
-from greenroom.terminal.screen._picture import OpenQuestion, SurvivedFaults, SwarmPicture, TalkPart
+from greenroom.terminal.screen._picture import OpenQuestion, SurvivedFaults, SwarmPicture, TalkPart, TimePosition
 from greenroom.terminal.screen._screen_controls import (
+    ChangeSpeed,
+    GoTo,
     Interrupt,
     Kill,
     KillAll,
     Quit,
     ScreenAction,
     ScreenControls,
+    ScreenMode,
     Settle,
+    StepEvents,
+    StepFailure,
     Tell,
+    TogglePlay,
 )
 from greenroom.terminal.screen._screen_look import ScreenLook, look_of
 from greenroom.terminal.screen._screen_loop import PictureSource, ScreenLoop
 from greenroom.terminal.screen._story import SwarmStory
 from greenroom.terminal.screen._talk import talk_parts
-from greenroom.terminal.screen._terminal_screen import open_screen
+from greenroom.terminal.screen._terminal_screen import TerminalScreen, open_screen
 
 __all__ = [
+    "ChangeSpeed",
+    "GoTo",
     "Interrupt",
     "Kill",
     "KillAll",
@@ -30,13 +38,19 @@ __all__ = [
     "ScreenControls",
     "ScreenLook",
     "ScreenLoop",
+    "ScreenMode",
     "ScreenSize",
     "Settle",
+    "StepEvents",
+    "StepFailure",
     "SurvivedFaults",
     "SwarmPicture",
     "SwarmStory",
     "TalkPart",
     "Tell",
+    "TerminalScreen",
+    "TimePosition",
+    "TogglePlay",
     "look_of",
     "open_screen",
     "short_duration",

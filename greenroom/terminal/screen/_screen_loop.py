@@ -1,6 +1,6 @@
 """The loop of a screen: draws pictures as they change, and passes on what keys ask for.
 
-It draws at most 8 times a second, once a second where there is to be no motion, and at once after a key or a change of
+It draws at most 8 times a second by default, once a second where there is to be no motion, and at once after a key or a change of
 size. Nothing here knows what a picture is made of.
 """
 
@@ -44,6 +44,7 @@ class ScreenLoop:
         source: What is drawn.
         act: Does what a key asks for.
         controls: Those at the beginning.
+        interval_s: Seconds between two pictures at least.
     """
 
     def __init__(
@@ -53,12 +54,15 @@ class ScreenLoop:
         source: PictureSource,
         act: Callable[[ScreenAction], None],
         controls: ScreenControls,
+        *,
+        interval_s: float = INTERVAL_S,
     ) -> None:
         self.controls = controls
         self._screen = screen
         self._keyboard = keyboard
         self._source = source
         self._act = act
+        self._interval_s = interval_s
         self._is_due = True
         self._wake = trio.Event()
 
@@ -70,7 +74,7 @@ class ScreenLoop:
             nursery.cancel_scope.cancel("the terminal has gone")
 
     async def _redraw(self) -> None:
-        interval_s = INTERVAL_S if self._screen.look.has_motion else CALM_S
+        interval_s = self._interval_s if self._screen.look.has_motion else CALM_S
         version: object = None
         second, drawn_s = -1, -CALM_S
         while not self._screen.is_gone:
@@ -80,7 +84,7 @@ class ScreenLoop:
                 shown = self._source.version()
                 if self.draw():
                     self._is_due, version, second, drawn_s = False, shown, int(now_s), now_s
-            with trio.move_on_after(INTERVAL_S):
+            with trio.move_on_after(self._interval_s):
                 await self._wake.wait()
             self._wake = trio.Event()
 
