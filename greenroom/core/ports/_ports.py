@@ -154,7 +154,7 @@ class SystemDisk:
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device, and close it: one that is not written to again stays closed."""
         # Popped, because another thread may append, and close open files, meanwhile.
-        descriptor = self._open.pop(path, None)
+        descriptor = self._open.pop(str(path), None)
         with suppress(FileNotFoundError):  # nothing was appended to it
             if descriptor is None and self._is_durable:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
