@@ -44,6 +44,7 @@ class SwarmFlags:
             "Maximum cost in US dollars, including resumed runs; the swarm stops before a request that might exceed it."
         ),
     ] = None
+    yes: Annotated[bool, _flag("Start without asking whether the estimated cost is agreed to.")] = False
     runs: Annotated[Path | None, _flag("The folder for run folders; by default GREENROOM_RUNS, or the project's.")] = (
         None
     )
@@ -111,6 +112,7 @@ def swarm_command(
         latency_s=flags.latency,
         recipe=flags.recipe or DEFAULT_RECIPE,
         max_usd=max_usd,
+        is_agreed=flags.yes,
         seed=(flags.seed or 0) if flags.chaos else None,
     )
     if flags.resume is not None:

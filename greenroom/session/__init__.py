@@ -36,7 +36,7 @@ from greenroom.session.record._run_sweep import SweepReport, sweep_runs
 from greenroom.session.record._unfinished import Unfinished, find_unfinished
 from greenroom.session.schedules._schedule_tools import SCHEDULE_TOOLS
 from greenroom.session.settings._session_plugins import find_session_plugins, make_data_folders
-from greenroom.session.settings._session_settings import SessionSettings, Settings, load_settings
+from greenroom.session.settings._session_settings import SessionSettings, Settings, SwarmSettings, load_settings
 from greenroom.session.settings._settings_files import SettingSource
 from greenroom.session.settings._settings_watch import SETTINGS_NOTICE
 
@@ -72,6 +72,7 @@ __all__ = [
     "SessionTitled",
     "SettingSource",
     "Settings",
+    "SwarmSettings",
     "SweepReport",
     "TaskHandle",
     "TaskResult",

@@ -34,8 +34,17 @@ from greenroom.core import (
 from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
+from greenroom.swarm._consent import agree_to
+from greenroom.swarm._cost import SwarmCost
+from greenroom.swarm._estimate import Estimate, estimate_items, estimate_run
 from greenroom.swarm._resumption import SwarmBeginning, hand_out_again, lead_on, read_beginning
-from greenroom.swarm._swarm_budget import model_settings, stopping_at_budget
+from greenroom.swarm._swarm_budget import (
+    PARTIAL_REPORT,
+    model_settings,
+    remove_partial_report,
+    stopping_at_budget,
+    write_partial_report,
+)
 from greenroom.swarm._swarm_plan import (
     SwarmOptions,
     SwarmPlan,
@@ -48,7 +57,7 @@ from greenroom.swarm._swarm_plan import (
 from greenroom.swarm._swarm_summary import Summary, SwarmOpening, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.swarm.recipes import BUILTINS, find_recipe
-from greenroom.teams import Team
+from greenroom.teams import Item, Team
 from greenroom.terminal import Ladder, climbing, explained, is_terminal, program, typed, without_class
 from greenroom.trace import prepare_runs_folder, runs_folder
 
@@ -72,14 +81,9 @@ class _Run:
 
     folder: Path | None = None
     """None: it never began."""
-    items: int = 0
-    completed: int = 0
-    held_back: str = ""
-    """Why an item was handed to nobody any more; empty where that is so of none."""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = None
+    board: tuple[Item, ...] = ()
+    cost: SwarmCost = SwarmCost()  # noqa: RUF009  frozen
+    is_over_budget: bool = False
     error: str = ""
     began_s: float = 0.0
     """When the session was open, on Trio's clock: loading modules and connecting is none of the swarm's work."""
@@ -87,6 +91,16 @@ class _Run:
     @property
     def has_report(self) -> bool:
         return self.folder is not None and (self.folder / REPORT).is_file()
+
+    @property
+    def completed(self) -> int:
+        return sum(item.status == "completed" for item in self.board)
+
+    @property
+    def held_back(self) -> str:
+        """Why an item was handed to nobody any more; empty where that is so of none."""
+        held = (f"item #{item.id} ({item.subject}): {item.held_back}" for item in self.board if item.held_back)
+        return next(held, "")
 
 
 def run_swarm(options: SwarmOptions) -> int:
@@ -103,20 +117,26 @@ def run_swarm(options: SwarmOptions) -> int:
     if options.seed is not None:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
     plan = make_swarm_plan(options, recipe, folder)
+    places, is_rule_based = find_places(Path.cwd()), is_playbook(options)
+    settings = model_settings(places, max_usd=options.max_usd, is_rule_based=is_rule_based)
+    estimate = None if is_rule_based or options.resume else estimate_run(plan, model.name, settings)
+    is_asked = False if options.is_json else None  # a question does not belong into what a program reads
+    if not (estimate is None or options.is_agreed or agree_to(estimate, settings, places, is_asked=is_asked)):
+        return 1
     runs = prepare_runs_folder(options.runs)
     opening = SwarmOpening(
         model=model.name,
-        is_rule_based=is_playbook(options),
+        is_rule_based=is_rule_based,
         folder=str(folder),
         task=plan.task,
         mates=len(plan.mates),
+        estimate="" if estimate is None else estimate.text,
     )
-    settings = model_settings(find_places(Path.cwd()), max_usd=options.max_usd, is_rule_based=opening.is_rule_based)
     settings["recovery"] = {"cut_turns": "leave"}  # the lead resumes its turn once its team is there
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
-        return trio.run(_swarm, options, opening, model, plan, runs, settings)
+        return trio.run(_swarm, options, opening, model, plan, runs, settings, estimate)
 
 
 @contextmanager
@@ -189,7 +209,13 @@ def has_screen(options: SwarmOptions) -> bool:
 
 
 async def _swarm(
-    options: SwarmOptions, opening: SwarmOpening, model: Model, plan: SwarmPlan, runs: Path, settings: Mapping[str, Any]
+    options: SwarmOptions,
+    opening: SwarmOpening,
+    model: Model,
+    plan: SwarmPlan,
+    runs: Path,
+    settings: Mapping[str, Any],
+    estimate: Estimate | None = None,
 ) -> int:
     view = make_view(options)
     if options.resume is None:
@@ -220,12 +246,17 @@ async def _swarm(
                     _start_view(watchers, view, session)
                     run.folder, run.began_s = session.run_folder, trio.current_time()
                     at_budget = stopping_at_budget(watchers, session, ladder.stop)
-                    with _noted(run, session), _ended_by(ladder, session), at_budget:
+                    with _noted(run, session, opening, estimate), _ended_by(ladder, session), at_budget:
                         await _work(session, options, plan, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
     if run.folder is None:
         return ladder.exit_code or 1
+    unfinished = run.folder / PARTIAL_REPORT
+    if run.is_over_budget and not run.has_report:
+        write_partial_report(unfinished, Path(opening.folder).name, run.board, run.error)
+    elif run.has_report:
+        remove_partial_report(unfinished)
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
         view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
@@ -303,27 +334,20 @@ def _counted(run: _Run, team: Team) -> Iterator[None]:
     try:
         yield
     finally:
-        items = team.board.items()
-        run.items = len(items)
-        run.completed = sum(item.status == "completed" for item in items)
-        run.held_back = next(
-            (f"item #{item.id} ({item.subject}): {item.held_back}" for item in items if item.held_back), ""
-        )
+        run.board = team.board.items()
 
 
 @contextmanager
-def _noted(run: _Run, session: Session) -> Iterator[None]:
+def _noted(run: _Run, session: Session, opening: SwarmOpening, estimate: Estimate | None) -> Iterator[None]:
+    """Take note of the cost however the work ends."""
     try:
         yield
     finally:
         if session.budget.exceeded is not None:
-            run.error = str(session.budget.exceeded)
-        usage = session.usage
-        run.input_tokens = usage.total - usage.output_tokens
-        run.cached_tokens = usage.cache_read_input_tokens
-        run.output_tokens = usage.output_tokens
-        spent = session.budget.spent
-        run.usd = None if spent.unpriced_calls else float(spent.usd)
+            run.is_over_budget, run.error = True, str(session.budget.exceeded)
+        if opening.is_rule_based:
+            estimate = estimate_items([item.description for item in run.board], mates=opening.mates)
+        run.cost = SwarmCost.of(session, is_rule_based=opening.is_rule_based, estimate=estimate)
 
 
 def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
@@ -348,7 +372,7 @@ def _state_of(run: _Run, exit_code: int | None) -> str:
         return "stopped"
     if run.error or not run.has_report:
         return "failed"
-    return "done" if run.completed == run.items else "incomplete"
+    return "done" if run.completed == len(run.board) else "incomplete"
 
 
 def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
@@ -359,24 +383,26 @@ def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions
         error = "the lead wrote no report"
     if not error and state == "incomplete":
         error = run.held_back
+    report = next((folder / name for name in (REPORT, PARTIAL_REPORT) if (folder / name).is_file()), None)
     return Summary(
         state=state,
-        report=typed(folder / REPORT) if run.has_report else "",
+        report="" if report is None else typed(report),
         run_folder=typed(folder),
         replay=f"{program()} replay {_run_name(folder, options)}",
-        items=run.items,
+        items=len(run.board),
         completed=run.completed,
         mates=opening.mates,
-        input_tokens=run.input_tokens,
-        cached_tokens=run.cached_tokens,
-        output_tokens=run.output_tokens,
-        is_estimate=opening.is_rule_based,
-        usd=None if opening.is_rule_based else run.usd,
+        input_tokens=run.cost.input_tokens,
+        cached_tokens=run.cost.cached_tokens,
+        output_tokens=run.cost.output_tokens,
+        requests=run.cost.requests,
+        usd=None if run.cost.usd is None else float(run.cost.usd),
+        cost=run.cost.text,
         duration_s=round(duration_s, 3),
         error=error,
         findings=top_findings(folder / REPORT) if run.has_report else (),
         # By its rules the lead puts an item on the board for whatever there is to read or to search.
-        had_nothing=opening.is_rule_based and state == "done" and not run.items,
+        had_nothing=opening.is_rule_based and state == "done" and not run.board,
     )
 
 

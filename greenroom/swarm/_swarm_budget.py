@@ -1,18 +1,26 @@
-"""The budget of a swarm: from the flag and the user's settings, and the ordered stop once it is reached."""
+"""The budget of a swarm: from the flag and the user's settings, the ordered stop once it is reached, and the report that is left then.
+
+No model is asked for that report: it holds what was found until then, under a line that says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import trio
 
 from greenroom.core.sources import Places
 from greenroom.session import Session, SettingSource, load_settings
+from greenroom.swarm.survey import findings_in_short
+from greenroom.teams import Item, ItemStatus
 
 SOURCES: Final = (SettingSource.MANAGED, SettingSource.USER)
 """Whose settings count: never those of the folder that is surveyed."""
+PARTIAL_REPORT: Final = "partial-report.md"
+"""The file in a run folder; the lead's report, of a run that is resumed, is another one."""
 _OTHERS: Final = ("name",)
 """Keys of `models` that the flag `--model` takes the place of."""
 
@@ -29,11 +37,7 @@ def model_settings(places: Places, *, max_usd: float | None, is_rule_based: bool
     Raises:
         SettingsError: A settings file cannot be used.
     """
-    models: dict[str, Any] = {}
-    for file in load_settings(places, SOURCES).files:
-        found = file.values.get("models")
-        if isinstance(found, Mapping):
-            models = {**found, **models}
+    models = values_of(places, "models")
     budget = dict(models.get("budget") or {})
     if max_usd is not None:
         budget["usd"] = max_usd
@@ -42,6 +46,20 @@ def model_settings(places: Places, *, max_usd: float | None, is_rule_based: bool
         return {"models": {"budget": budget, "retries": {"attempts": 1}}} if budget else {}
     kept = {key: value for key, value in models.items() if key not in _OTHERS}
     return {"models": {**kept, "budget": budget}}
+
+
+def values_of(places: Places, key: str) -> dict[str, Any]:
+    """Return a section of the user's and the administrator's settings. It reads the disk.
+
+    Raises:
+        SettingsError: A settings file cannot be used.
+    """
+    values: dict[str, Any] = {}
+    for file in load_settings(places, SOURCES).files:
+        found = file.values.get(key)
+        if isinstance(found, Mapping):
+            values = {**found, **values}
+    return values
 
 
 @contextmanager
@@ -58,3 +76,35 @@ def stopping_at_budget(nursery: trio.Nursery, session: Session, stop: Callable[[
         yield
     finally:
         scope.cancel("the work is done")
+
+
+def write_partial_report(path: Path, folder: str, items: Sequence[Item], why: str) -> None:
+    """Write the report; a disk that refuses is not an error here: the board is in the journal.
+
+    Args:
+        path: The file.
+        folder: Name of the surveyed folder.
+        items: All items of the board.
+        why: Why the swarm ended.
+    """
+    done = [item for item in items if item.status is ItemStatus.COMPLETED]
+    lines = [
+        f"# Partial report: {folder}",
+        "",
+        f"**This report is not complete.** {why}.",
+        "",
+        f"{len(done)} of {len(items)} items were completed. Their findings follow as they were handed in, without a summary.",
+    ]
+    for item in done:
+        lines += ["", f"## Item {item.id}: {item.subject}", "", findings_in_short(item.findings) or "(no findings)"]
+    left = [item for item in items if item not in done]
+    if left:
+        lines += ["", "## Not done", "", *(f"- Item {item.id}: {item.subject}" for item in left)]
+    with suppress(OSError):
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="replace")
+
+
+def remove_partial_report(path: Path) -> None:
+    """Remove the report once there is a whole one."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)

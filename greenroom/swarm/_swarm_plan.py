@@ -42,6 +42,8 @@ class SwarmOptions:
     recipe: str = DEFAULT_RECIPE
     max_usd: float | None = None
     """US dollars that the run may cost; None: as the settings say."""
+    is_agreed: bool = False
+    """True if the cost is agreed to, whatever it is."""
     seed: int | None = None
     """Of the failures that are put into the run; None for none."""
     resume: Path | None = None

@@ -30,6 +30,8 @@ class SwarmOpening:
     folder: str
     task: str
     mates: int
+    estimate: str = ""
+    """The expected cost; empty for the rules, and for a run that is resumed."""
 
     @property
     def text(self) -> str:
@@ -42,7 +44,7 @@ class SwarmOpening:
         """The second line: what to do for a better answer, or what this one costs."""
         if self.is_rule_based:
             return "Set ANTHROPIC_API_KEY to run the same team on Claude."
-        return "Tokens are billed to your key; their total is shown at the end."
+        return f"Tokens are billed to your key{f': {self.estimate}' if self.estimate else '; their total is shown at the end.'}"
 
 
 @attrs.frozen(kw_only=True)
@@ -64,9 +66,11 @@ class Summary:
     cached_tokens: int = 0
     """Those of it that came from the cache."""
     output_tokens: int
-    is_estimate: bool
     usd: float | None = None
     """Cost in US dollars, of earlier processes too; None if a model without a price was asked."""
+    requests: int = 0
+    cost: str = ""
+    """The cost in words: dollars, requests, tokens; see `SwarmCost.text`."""
     duration_s: float
     error: str = ""
     had_nothing: bool = False
@@ -113,18 +117,8 @@ def styled_summary(summary: Summary) -> list[StyledLine]:
     if survived:
         lost = "; nothing lost" if summary.completed == summary.items else ""
         lines.append((f"Survived: {survived}{lost}", "bold orange"))
-    lines.append((_cost(summary), ""))
+    lines.append((f"Cost:   {summary.cost}", ""))
     if summary.error:
         lines.append((f"Why:    {summary.error}", "bold red"))
     lines.append((f"Report: {summary.report}" if summary.report else "Report: none was written", "bold"))
     return [*lines, (f"Replay: {summary.replay}", "bold")]
-
-
-def _cost(summary: Summary) -> str:
-    cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
-    usd = "" if summary.usd is None else f", ${summary.usd:.2f}"
-    estimate = " (estimated; each request counts its whole conversation again, nothing is cached)"
-    return (
-        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{usd}"
-        f"{estimate if summary.is_estimate else ''}"
-    )

@@ -15,7 +15,7 @@ from greenroom.mcp import ChannelSettings
 from greenroom.session import SessionSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
 from greenroom.session.settings._recovery_settings import RecoverySettings
-from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, WorktreeKeys
+from greenroom.session.settings._session_settings import AT_ONCE, LimitSettings, SwarmSettings, WorktreeKeys
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
@@ -35,6 +35,7 @@ TAKES: Final = {
     "CompactionSettings": "object",
     "DelegationSettings": "object",
     "LimitSettings": "object",
+    "SwarmSettings": "object",
     "PeerSettings": "object",
     "RecoverySettings": "object",
     "ScheduleSettings": "object",
@@ -85,6 +86,7 @@ def insert(page: str) -> str:
         ("auto mode", AutoModeSettings),
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
+        ("swarm", SwarmSettings),
         ("limits", LimitSettings),
         ("channel", ChannelSettings),
         ("recovery", RecoverySettings),

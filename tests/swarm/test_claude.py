@@ -98,7 +98,12 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), out
     assert out.startswith("greenroom swarm: model claude-sonnet-5 (through Anthropic's API)\n")
     assert "Done: 5 of 5 items by 4 mates" in out
-    assert "estimated" not in out
+    assert re.search(
+        r"^greenroom swarm: Tokens are billed to your key: about \d+ requests and [\d,.M ]+ tokens, \$0\.\d\d on ",
+        out,
+        re.MULTILINE,
+    )
+    assert re.search(r"^Cost:   \$0\.\d\d; \d+ requests, ", out, re.MULTILINE)
     (report,) = (tmp_path / "runs").glob("2*/report.md")
     assert "# Code health survey: small" in report.read_text(encoding="utf-8")
     looking = ("Read", "Glob", "Grep")
@@ -110,11 +115,15 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
 
 async def test_swarm_sends_no_request_that_may_exceed_the_flag(tmp_path: Path) -> None:
     async with open_messages_server(PlaybookServer()) as server:
-        done = await run_swarm(tmp_path, server.url, "--max-budget-usd", "0.05")
+        done = await run_swarm(tmp_path, server.url, "--max-budget-usd", "0.10")
         asked = len(server.requests)
 
     assert (done.returncode, done.stderr, asked) == (1, "", 0), done.stdout
-    assert "Why:    Budget limit reached: 0 of 0.05 US dollars of 'session' are used" in done.stdout
+    assert "Why:    Budget limit reached: 0 of 0.1 US dollars of 'session' are used" in done.stdout
+    (report,) = (tmp_path / "runs").glob("2*/partial-report.md")
+    assert report.read_text("utf-8").startswith(
+        "# Partial report: small\n\n**This report is not complete.** Budget limit"
+    )
 
 
 class KillingServer:

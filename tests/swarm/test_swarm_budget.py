@@ -27,11 +27,11 @@ def settle(home: Path, **models: object) -> None:
 
 
 def tokens_of(out: str) -> int:
-    (found,) = re.findall(r"^Tokens: ([\d,]+) in", out, re.MULTILINE)
-    return int(found.replace(",", ""))
+    tokens: int = json.loads(out.splitlines()[-1])["input_tokens"]
+    return tokens
 
 
-@pytest.mark.parametrize("calls", [1, 2, 6])
+@pytest.mark.parametrize("calls", [1, 5, 9])
 def test_swarm_at_its_budget_stops_in_order_and_fails(
     calls: int, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,6 +43,9 @@ def test_swarm_at_its_budget_stops_in_order_and_fails(
     out, err = capsys.readouterr()
     assert (code, err) == (1, "")
     assert f"Why:    Budget limit reached: {calls} of {calls} model calls" in out
+    assert re.search(r"^Report: .*partial-report\.md$", out, re.MULTILINE)
+    report = (find_run("last", runs).parent / "partial-report.md").read_text("utf-8")
+    assert report.startswith("# Partial report: small\n\n**This report is not complete.** Budget limit reached: ")
     assert main(["replay", str(find_run("last", runs).parent), "--check"]) == 0
 
 
@@ -51,17 +54,18 @@ def test_resumed_swarm_counts_usage_of_all_its_processes(
 ) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
     settle(home, budget={"calls": 8})  # the items are on the board by then
-    main(["swarm", str(repo), "--model", "playbook", "--runs", str(runs)])
+    main(["swarm", str(repo), "--model", "playbook", "--runs", str(runs), "--json"])
     used = tokens_of(capsys.readouterr().out)
 
-    resume = ["swarm", "--resume", "last", "--model", "playbook", "--runs", str(runs)]
+    resume = ["swarm", "--resume", "last", "--model", "playbook", "--runs", str(runs), "--json"]
     code = main(resume)
     assert (code, tokens_of(capsys.readouterr().out)) == (1, used), "the budget holds for the run, not for a process"
 
     settle(home)
     assert main(resume) == 0
     out = capsys.readouterr().out
-    assert "Done: 5 of 5 items" in out
+    assert '"state":"done"' in out
+    assert not (find_run("last", runs).parent / "partial-report.md").exists()
     assert tokens_of(out) > used
 
 

@@ -69,6 +69,15 @@ class LimitSettings:
 
 
 @final
+@attrs.frozen(kw_only=True)
+class SwarmSettings:
+    """The key `swarm` of a settings file."""
+
+    ask_above_usd: float = attrs.field(default=5.0, validator=attrs.validators.ge(0))
+    """US dollars: where nobody can be asked, a swarm that may cost more needs `--yes`."""
+
+
+@final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class WorktreeKeys:
     """Settings of new worktrees, in the names that people's files have."""
@@ -180,6 +189,8 @@ class SessionSettings:
     `shell_max_s`, `stall_s`, `report_chars`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
     """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`, `messages_in_a_row`."""
+    swarm: SwarmSettings = attrs.field(factory=SwarmSettings)
+    """Runs of `greenroom swarm`, in your own settings: `ask_above_usd`."""
     limits: LimitSettings = attrs.field(factory=LimitSettings)
     """Limits of agents: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     peers: PeerSettings = attrs.field(factory=PeerSettings)

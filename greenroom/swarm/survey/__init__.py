@@ -1,7 +1,8 @@
 """The survey playbook: rules by which a lead and its teammates examine a folder and write a report, without a model."""
 
 from greenroom.swarm.survey._changes import look_at_changes
-from greenroom.swarm.survey._facts_tool import facts_tool
+from greenroom.swarm.survey._facts_tool import facts_tool, findings_in_short
+from greenroom.swarm.survey._folder_look import FolderLook, ItemSize, look_at_folder, size_of
 from greenroom.swarm.survey._keywords import play_search
 from greenroom.swarm.survey._lead import play_lead
 from greenroom.swarm.survey._mate import play_mate
@@ -14,9 +15,14 @@ __all__ = [
     "REVIEWER_SYSTEM",
     "REVIEW_TASK",
     "SURVEY_TASK",
+    "FolderLook",
+    "ItemSize",
     "facts_tool",
+    "findings_in_short",
     "look_at_changes",
+    "look_at_folder",
     "play_lead",
     "play_mate",
     "play_search",
+    "size_of",
 ]

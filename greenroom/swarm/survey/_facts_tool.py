@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from greenroom.swarm.survey._documents import is_document, survey_document
-from greenroom.swarm.survey._facts import FileFacts, TextFacts, write_fact
+from greenroom.swarm.survey._facts import FileFacts, SearchFacts, TextFacts, parse_facts, write_fact
 from greenroom.swarm.survey._kinds import KINDS
 from greenroom.swarm.survey._paths import PYTHON, language_of
 from greenroom.swarm.survey._python import LONG_FUNCTION_LINES, shortened, survey_python
@@ -110,11 +110,12 @@ def read_facts(path: str, answers: Sequence[str]) -> FileFacts | TextFacts:
 # --- for models ---------------------------------------------------------------------------------------------------------
 
 
-def _in_short(facts: FileFacts | TextFacts, cwd: Path) -> str:
-    """Return a line for the file, and one below it for each place."""
+def _in_short(facts: FileFacts | TextFacts, cwd: Path | None = None) -> str:
+    """Return a line for the file, and one below it for each place; links are looked up if the folder is given."""
     if isinstance(facts, TextFacts):
         head = f"{facts.path}: {facts.lines:,} lines"
-        dead = [link for link in facts.links if not link.kind.startswith("..") and not (cwd / link.kind).exists()]
+        links = () if cwd is None else facts.links
+        dead = [link for link in links if not link.kind.startswith("..") and not Path(cwd or "", link.kind).exists()]
         places = [f":{link.line} links to {link.text}, which is not there" for link in dead]
     else:
         head = f"{facts.path}: {facts.lines:,} lines, {facts.functions} functions, {facts.classes} classes"
@@ -125,6 +126,19 @@ def _in_short(facts: FileFacts | TextFacts, cwd: Path) -> str:
     spotted = [f":{one.line} {_titles.get(one.kind, one.kind)}: {one.text}" for one in facts.spotted]
     problem = f"; {facts.problem}" if facts.problem else ""
     return "\n  ".join([f"{head}{problem}", *spotted, *places])
+
+
+def findings_in_short(findings: str) -> str:
+    """Return findings as people read them: facts of the rules in their short form, anything else as it is."""
+    facts = parse_facts(findings)
+    if not facts:
+        return findings
+    return "\n".join(_search_in_short(one) if isinstance(one, SearchFacts) else _in_short(one) for one in facts)
+
+
+def _search_in_short(facts: SearchFacts) -> str:
+    places = [f"{hit.path}:{hit.line} {hit.text}" for hit in facts.hits[:_SHOWN]]
+    return "\n  ".join([f"{facts.label}: {len(facts.hits)} lines in {facts.files} files", *places])
 
 
 def _functions(facts: FileFacts) -> Iterator[str]:

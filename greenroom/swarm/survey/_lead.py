@@ -47,7 +47,7 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     listing = read_listing(conversation)
     since = max(at, conversation.cut_at)  # of the items before a cut, only the board knows which are there
     created = conversation.calls_of("TaskCreate", since=since)
-    items = () if created else _plan(assignment, listing)
+    items = () if created else plan_items(assignment, listing)
     has_items = bool(created)
     if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is resumed: some items may be there
         lists = conversation.calls_of("TaskList", since=since)
@@ -63,7 +63,8 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     return _go_on(conversation, assignment, listing, has_items=has_items)
 
 
-def _plan(assignment: Assignment, listing: Listing) -> tuple[SurveyItem, ...]:
+def plan_items(assignment: Assignment, listing: Listing) -> tuple[SurveyItem, ...]:
+    """Return the items that the rules put on the board."""
     has_text = bool(listing.python or listing.others)
     if assignment.changes is not None:
         return (*plan_review(assignment.changes, listing), *((_KEYS_AND_CONFLICTS,) if has_text else ()))
