@@ -40,6 +40,7 @@ SUMMARY = Summary(
     mates=1,
     input_tokens=1_000,
     output_tokens=2,
+    cost="$0.50; 20 requests",
     duration_s=1.25,
 )
 
@@ -167,8 +168,6 @@ def test_the_last_lines_say_what_matters_and_where_everything_is() -> None:
         SUMMARY,
         findings=("a.py:1: broken", "b.py:2: eval"),
         survived=SurvivedFaults(refusals=4, crashes=2, hangs=1),
-        usd=0.5,
-        cached_tokens=900,
     )
 
     assert summary_lines(summary) == [
@@ -176,14 +175,14 @@ def test_the_last_lines_say_what_matters_and_where_everything_is() -> None:
         "  1. a.py:1: broken",
         "  2. b.py:2: eval",
         "Survived: 4 refusals, 2 crashes, 1 hang; nothing lost",
-        "Tokens: 1,000 in (900 from the cache), 2 out, $0.50",
+        "Cost:   $0.50; 20 requests",
         "Report: r.md",
         "Replay: greenroom replay 1",
     ]
     failed = attrs.evolve(SUMMARY, state="failed", completed=1, error="no credit", report="")
     assert summary_lines(failed) == [
         "Failed: 1 of 2 items by 1 mate in 1.2 s",
-        "Tokens: 1,000 in, 2 out",
+        "Cost:   $0.50; 20 requests",
         "Why:    no credit",
         "Report: none was written",
         "Replay: greenroom replay 1",
