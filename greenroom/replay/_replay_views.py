@@ -25,7 +25,7 @@ from greenroom.replay._run_check import checked, compared
 from greenroom.replay._run_export import ExportFormat, exported
 from greenroom.replay._run_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
 from greenroom.replay._run_summary import summary
-from greenroom.replay._selection import EventSelection, seq_at
+from greenroom.replay._selection import EventSelection, check_place, seq_at
 from greenroom.session import FOLDS
 from greenroom.terminal import Page, program
 from greenroom.trace import JournalText, read_journal, read_recent, runs_folder
@@ -136,6 +136,9 @@ def _refuse(options: ReplayOptions) -> None:
         "--item": options.item,
         "--grep": options.grep,
     }
+    for name, place in {"--at": options.at, "--since": options.since, "--until": options.until}.items():
+        if place is not None and not options.play:  # the screen has places of its own
+            check_place(place, option=name)
     narrowed = [name for name, value in narrowing.items() if value is not None]
     if narrowed and (questions or options.at is not None):
         other = questions[0] if questions else "--at"

@@ -39,7 +39,7 @@ def seq_at(place: str, entries: Sequence[Entry], *, option: str) -> int:
         UsageError: It is none of these, or the run has no such place.
     """
     last = entries[-1].seq if entries else 0
-    if place == END and entries:
+    if place == END:
         return last
     if place == BEFORE_FAILURE:
         return _before_failure(entries, option)
@@ -51,12 +51,17 @@ def seq_at(place: str, entries: Sequence[Entry], *, option: str) -> int:
                 f"{option} {place}: the first event of this run is at {entries[0].t if entries else 0:.3f} s"
             )
         return before[-1]
-    if _NUMBER.fullmatch(place) is None:
-        words = f"the number of an event, a time such as 8.0s, {END} or {BEFORE_FAILURE}"
-        raise UsageError(f"{option} must be {words}, got {place!r}")
+    check_place(place, option=option)
     if not 1 <= int(place) <= last:
         raise UsageError(f"{option} {place}: the events of this run have the numbers 1 to {last}")
     return int(place)
+
+
+def check_place(place: str, *, option: str) -> None:
+    """Raise `UsageError` for a text that is not a place in any run; see `seq_at`."""
+    if place not in (END, BEFORE_FAILURE) and _time_of(place) is None and _NUMBER.fullmatch(place) is None:
+        words = f"the number of an event, a time such as 8.0s, {END} or {BEFORE_FAILURE}"
+        raise UsageError(f"{option} must be {words}, got {place!r}")
 
 
 def _time_of(place: str) -> float | None:

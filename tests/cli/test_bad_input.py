@@ -130,7 +130,11 @@ def bash(command: str) -> WrittenAnswer:
         ("swarm --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
         ("replay", "no run in"),
         ("replay nothing", "run not found: 'nothing'"),
-        ("replay --at 1.5", "--at: '1.5' is not a whole number"),
+        (
+            "replay --at 1.5",
+            "--at must be the number of an event, a time such as 8.0s, end or before-failure, got '1.5'",
+        ),
+        ("replay --since soon", "--since must be the number of an event"),
         ("replay /dev/null", "/dev/null"),
         ("replay --output x", "--output is where an export goes"),
         ("sweep --days 0", "--days must be at least 1, got 0"),
