@@ -38,7 +38,9 @@ def seq_at(place: str, entries: Sequence[Entry], *, option: str) -> int:
     Raises:
         UsageError: It is none of these, or the run has no such place.
     """
-    last = entries[-1].seq if entries else 0
+    if not entries:
+        raise UsageError(f"{option} {place}: this run has no events yet")
+    last = entries[-1].seq
     if place == END:
         return last
     if place == BEFORE_FAILURE:
@@ -47,9 +49,7 @@ def seq_at(place: str, entries: Sequence[Entry], *, option: str) -> int:
     if t is not None:
         before = [entry.seq for entry in entries if entry.t <= t]
         if not before:
-            raise UsageError(
-                f"{option} {place}: the first event of this run is at {entries[0].t if entries else 0:.3f} s"
-            )
+            raise UsageError(f"{option} {place}: the first event of this run is at {entries[0].t:.3f} s")
         return before[-1]
     check_place(place, option=option)
     if not 1 <= int(place) <= last:
