@@ -125,6 +125,7 @@ async def test_keys_of_a_terminal_talk_abort_and_leave(tmp_path: Path) -> None:
         terminal.wait_for("you said hello")
         terminal.wait_for("> ")
         terminal.type("wait\r")
+        terminal.wait_for("> wait\r\n")  # else what is drawn may still be about the turn before
         terminal.wait_for("[working]")
         terminal.type("\x1b")
         aborted.wait(ENDS_S)
