@@ -1,7 +1,8 @@
-"""Draw a recorded swarm as its screen showed it: an animated SVG, or a still of one moment.
+"""Draw a recorded swarm as its screen showed it: an animated SVG, or a still of one moment; or lines that a terminal showed.
 
     python -m tools.screen_recording RUN recording.svg --size 100x28 --until 14
     python -m tools.screen_recording RUN still.svg --size 160x50 --at 6.5 --theme light
+    tmux capture-pane -p > lines.txt; python -m tools.screen_recording lines.txt still.svg --size 80x20
 
 The file follows the reader's light or dark theme unless one is given. Lines that are the same in many pictures are in
 the file once.
@@ -37,7 +38,7 @@ THEMES: Final = {"light": ("#ffffff", "#24292f"), "dark": ("#0d1117", "#d0d7de")
 def main() -> None:
     """Write the file that the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="a run folder")
+    parser.add_argument("run", type=Path, help="a run folder, or a file with the lines of a terminal")
     parser.add_argument("target", type=Path, help="the SVG file")
     parser.add_argument("--title", default="a lead and four teammates")
     parser.add_argument("--size", default="100x28", help="columns and lines")
@@ -47,8 +48,12 @@ def main() -> None:
     given = parser.parse_args()
     width, height = map(int, given.size.split("x"))
     size = ScreenSize(width=width, height=height)
-    entries = read_journal(given.run / JOURNAL, EVENTS).entries
-    frames = list(frames_of(entries, given.title, size, until_s=given.until if given.at is None else given.at))
+    if given.run.is_file():
+        lines = given.run.read_text(encoding="utf-8").splitlines()[:height]
+        frames = [(0.0, tuple(_row([Segment(line)]) for line in lines))]
+    else:
+        entries = read_journal(given.run / JOURNAL, EVENTS).entries
+        frames = list(frames_of(entries, given.title, size, until_s=given.until if given.at is None else given.at))
     shown = frames if given.at is None else frames[-1:]
     given.target.write_text(drawn(shown, size, given.theme), encoding="utf-8")
     print(f"{given.target}: {len(shown)} pictures, {given.target.stat().st_size:,} bytes")
