@@ -411,7 +411,8 @@ async def test_a_message_without_one_recipient_is_refused(autojump_clock: MockCl
 
         assert await refused(sessionKey="agent:main:dm:nobody") == ("error", "unknown session 'agent:main:dm:nobody'")
         assert (await refused(label="nobody"))[0] == "error"
-        assert (await refused(sessionKey="main", label="notes"))[0] == "error"
+        both = await refused(sessionKey="agent:other:main", label="notes")
+        assert both == ("error", "give either sessionKey or label")
         assert (await refused())[0] == "error"
         assert (await refused(sessionKey="main"))[1] == "cannot send to this session itself"
         assert "2 sessions have the label" in (await refused(label="twin"))[1]
