@@ -38,7 +38,7 @@ HERE: Final = Path(__file__).parents[1]
 
 @attrs.frozen(kw_only=True)
 class Survey:
-    """What one survey came to."""
+    """Requests, tokens and roles of one survey."""
 
     name: str
     requests: int
@@ -51,7 +51,7 @@ class Survey:
 
     @property
     def input_tokens(self) -> int:
-        return self.usage.total - self.usage.output_tokens
+        return self.usage.prompt_tokens
 
     @property
     def row(self) -> str:
@@ -105,7 +105,7 @@ async def survey_on_claude(name: str, code: Path, folder: Path, runs: Path, *, m
             for billed, said in zip(server.billed, script.said, strict=True)
         ]
     roles = [said.role for said in script.said]
-    uncached = [Usage(one.total - one.output_tokens, one.output_tokens) for one in usages]
+    uncached = [Usage(usage.prompt_tokens, usage.output_tokens) for usage in usages]
     return Survey(
         name=name,
         requests=len(usages),

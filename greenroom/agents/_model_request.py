@@ -155,13 +155,12 @@ class _Renewed(Exception):
 
 def _count(asker: Asker, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
     """Record how a request ended, and count what it cost."""
-    total = usage.total
-    if total:  # otherwise the model does not count tokens
+    if usage.total:  # otherwise the model does not count tokens
         asker.home.count(usage)
         asker.count(usage)
         progress = asker.home.run.progress
         if progress is not None and asker.turn:  # work outside its turns does not count as progress
-            progress.note_request(total - usage.output_tokens, usage.output_tokens, response.model)
+            progress.note_request(usage.prompt_tokens, usage.output_tokens, response.model)
     asker.emit(
         ModelEnded,
         asker.agent,

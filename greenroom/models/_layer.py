@@ -77,7 +77,7 @@ class LayerSource:
         self._entered = AsyncExitStack()
         self._stream: ModelStream | None = None
         self._part = ModelResponse((), None, Usage(), model)
-        """What was received of a stream that was left."""
+        """The part of the answer that was received, after the stream was left."""
         self._has_begun = False
 
     async def _begin(self) -> AbstractAsyncContextManager[ModelStream]:

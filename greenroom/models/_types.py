@@ -151,7 +151,12 @@ class Usage:
     @property
     def total(self) -> int:
         """All tokens of all kinds."""
-        return self.input_tokens + self.output_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+        return self.prompt_tokens + self.output_tokens
+
+    @property
+    def prompt_tokens(self) -> int:
+        """All that was sent: new, written to the cache, read from it."""
+        return self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
 
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]

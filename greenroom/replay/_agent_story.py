@@ -46,7 +46,7 @@ def agent_story(journal: JournalText, agent: str, *, folder: Path, is_all: bool)
         is_all: True to show long texts in full.
 
     Raises:
-        UsageError: It is no agent, or its transcript cannot be read.
+        UsageError: The run has no such agent, or its transcript cannot be read.
     """
     names = ActorNames(paths_of(journal.entries))
     actor, defined = _find(journal.entries, agent, names)

@@ -93,7 +93,7 @@ class Playhead:
         return ""
 
     def advance(self, seconds: float) -> None:
-        """Let time pass: plays on, or follows the end."""
+        """Advance by the time that has passed: play on, or follow the end."""
         if self.is_live:
             self._put(len(self._index))
         elif self.is_playing and len(self._index):

@@ -181,7 +181,7 @@ class Transcript:
         self._last_uuid = shared.last_uuid
 
     def begin_anew(self) -> None:
-        """Let the next line begin another conversation: readers of the newest one stop there."""
+        """Begin another conversation with the next line: readers of the newest conversation stop there."""
         self._last_uuid = None
 
     def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:

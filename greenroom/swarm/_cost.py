@@ -44,7 +44,7 @@ class SwarmCost:
         return cls(
             usd=None if spent.unpriced_calls or is_rule_based else spent.usd,
             requests=0 if is_rule_based else spent.calls,
-            input_tokens=usage.total - usage.output_tokens,
+            input_tokens=usage.prompt_tokens,
             cached_tokens=usage.cache_read_input_tokens,
             output_tokens=usage.output_tokens,
             is_rule_based=is_rule_based,

@@ -64,7 +64,7 @@ class Estimate:
     @property
     def input_tokens(self) -> int:
         """All that is read, from the cache too."""
-        return sum(usage.total - usage.output_tokens for usage in (self.lead, self.mates))
+        return sum(usage.prompt_tokens for usage in (self.lead, self.mates))
 
     @property
     def output_tokens(self) -> int:
@@ -79,7 +79,7 @@ class Estimate:
     @property
     def usd_without_cache(self) -> Decimal | None:
         """The same if nothing were read from a cache."""
-        plain = [Usage(usage.total - usage.output_tokens, usage.output_tokens) for usage in (self.lead, self.mates)]
+        plain = [Usage(usage.prompt_tokens, usage.output_tokens) for usage in (self.lead, self.mates)]
         return self._cost(*plain)
 
     @property

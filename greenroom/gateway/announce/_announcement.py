@@ -137,7 +137,7 @@ def stats_line(
 def _tokens(usages: list[Usage], mark: str) -> str:
     if not usages:
         return f"tokens {UNKNOWN_FIGURE}"
-    sent = sum(usage.total - usage.output_tokens for usage in usages)
+    sent = sum(usage.prompt_tokens for usage in usages)
     received = sum(usage.output_tokens for usage in usages)
     numbers = ((sent, "in"), (received, "out"), (sent + received, "total"))
     return "tokens " + ", ".join(f"{count_text(number)}{mark} {word}" for number, word in numbers)

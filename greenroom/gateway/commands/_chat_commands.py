@@ -70,7 +70,7 @@ def with_spent(facts: steps.StatusFacts, spent: Spent) -> steps.StatusFacts:
     """Return the figures of a session with what it has used; the cost is known only if each model has a price."""
     return attrs.evolve(
         facts,
-        sent_tokens=spent.usage.total - spent.usage.output_tokens,
+        sent_tokens=spent.usage.prompt_tokens,
         received_tokens=spent.usage.output_tokens,
         cost=spent.usd if spent.calls and not spent.unpriced_calls else None,
     )

@@ -152,7 +152,7 @@ class MaintenanceConfig:
     """Removal of what is no longer needed."""
 
     prune_after: Duration = 30 * 86400
-    """How long archived sessions are kept; at least a day."""
+    """Time for which archived sessions are kept; at least a day."""
 
 
 DmScope: TypeAlias = Literal["owner-main", "main", "per-peer", "per-channel-peer", "per-account-channel-peer"]

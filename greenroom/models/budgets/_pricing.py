@@ -52,7 +52,7 @@ class Price:
             + usage.cache_creation_input_tokens * self.cache_write
             + usage.cache_read_input_tokens * self.cache_read
         ) / _MILLION
-        is_long = self.long_prompt_over is not None and usage.total - usage.output_tokens > self.long_prompt_over
+        is_long = self.long_prompt_over is not None and usage.prompt_tokens > self.long_prompt_over
         return dollars * self.long_prompt_factor if is_long else dollars
 
     def highest_cost(self, input_tokens: int, output_tokens: int) -> Decimal:
