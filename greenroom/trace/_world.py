@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 
@@ -39,21 +39,12 @@ _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, Arithme
 _SUBJECT_BYTES: Final = 64
 """What a mapping takes for a subject, about."""
 BEGINS: Final = frozenset({"session.begin", "gateway.begin"})
-"""Kinds of the events with which a process begins to write a journal."""
+"""Kinds of the events with which a process begins to write a journal.
+
+After the first, it marks where another process resumed the journal: everything that lived in the previous one is lost.
+"""
 ENDS: Final = frozenset({"session.end", "gateway.end"})
 """Kinds of those with which one ends in order."""
-"""After the first, it marks where another process resumed the journal: everything that lived in the previous one is
-lost.
-"""
-
-
-@runtime_checkable
-class Losable(Protocol):
-    """A value that does not outlive its process unchanged."""
-
-    def lost(self) -> Any:
-        """Return the value after the end of its process; None to remove it."""
-        ...
 
 
 @final
@@ -75,7 +66,7 @@ class World:
         faults: The events that could not be folded.
     """
 
-    __slots__ = ("_folds", "_has_session", "_sections", "faults", "seq", "t")
+    __slots__ = ("_alive", "_folds", "_has_session", "_sections", "faults", "seq", "t")
 
     def __init__(self, folds: Iterable[Fold]) -> None:
         self._folds: dict[type[Event], list[tuple[str, Callable[[Any], Any], Callable[..., Any]]]] = {}
@@ -84,6 +75,7 @@ class World:
             reader = attrgetter(*((key,) if isinstance(key, str) else key))
             self._folds.setdefault(event_class, []).append((section, reader, function))
             self._sections.setdefault(section, {})
+        self._alive: dict[str, set[Any]] = {}
         self._has_session = False
         self.seq = 0
         self.t = 0.0
@@ -116,6 +108,7 @@ class World:
         twin = World(())
         twin._folds = self._folds
         twin._sections = {name: dict(subjects) for name, subjects in self._sections.items()}
+        twin._alive = {name: set(subjects) for name, subjects in self._alive.items()}
         twin._has_session = self._has_session
         twin.seq, twin.t, twin.faults = self.seq, self.t, list(self.faults)
         return twin
@@ -147,16 +140,23 @@ class World:
                 subjects.pop(subject, None)
             else:
                 subjects[subject] = after
+                if hasattr(after, "lost"):
+                    self._alive.setdefault(section, set()).add(subject)
 
     def _lose(self) -> None:
-        for subjects in self._sections.values():
-            for subject, value in list(subjects.items()):
-                if isinstance(value, Losable):
-                    after = value.lost()
-                    if after is None:
-                        del subjects[subject]
-                    else:
-                        subjects[subject] = after
+        """Replace what does not outlive its process by what its `lost()` returns, or remove it where that is None.
+
+        Only what the process that ended has changed: the rest was lost with an earlier one.
+        """
+        for name, changed in self._alive.items():
+            subjects = self._sections[name]
+            for subject in changed & subjects.keys():
+                after = subjects[subject].lost()
+                if after is None:
+                    del subjects[subject]
+                else:
+                    subjects[subject] = after
+        self._alive.clear()
 
 
 def fold(entries: Iterable[Entry], folds: Iterable[Fold], *, at: int | None = None) -> World:

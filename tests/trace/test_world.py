@@ -17,7 +17,7 @@ from greenroom.core import Event, Level, Record, Recorder
 from greenroom.mailbox import MessagePut
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime, TreeNode, open_runtime
-from greenroom.trace import Entry, World, fold
+from greenroom.trace import Entry, Fold, World, fold
 from greenroom.trace._entries import entry_of
 from greenroom.views import ActorView, MailboxView
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, fixed_schedule, make_ports, run_entries, together, work
@@ -188,4 +188,30 @@ def test_what_lived_in_a_process_that_ended_is_lost_when_the_next_begins() -> No
 
     world.apply(Entry(7, 0.0, "actor.new", created("a1")))  # the same id comes back in another process
     assert world.section("actors")["a1"].state is State.PENDING
+
+
+@attrs.frozen
+class Counted:
+    """A value that counts how often its process has ended."""
+
+    losses: int = 0
+
+    def lost(self) -> Counted:
+        return Counted(self.losses + 1)
+
+
+def test_what_one_process_left_is_lost_once_however_many_follow() -> None:
+    """A journal that many processes wrote costs what its events cost, not what all its subjects cost at each start."""
+    folds: list[Fold] = [
+        ("counted", ActorCreated, "actor", lambda _before, _event: Counted()),
+        ("counted", SessionBegan, "session", lambda _before, _event: None),
+    ]
+    began = SessionBegan(session="s", model="m", cwd=".")
+    events: list[Event] = [began, created("a1"), began, began, created("a2"), began, began]
+    entries = [Entry(seq, 0.0, event.kind, event) for seq, event in enumerate(events, 1)]
+    world = fold(entries[:3], folds).copy()
+    for entry in entries[3:]:
+        world.apply(entry)
+
+    assert world.section("counted") == {"a1": Counted(1), "a2": Counted(1)}
     assert not world.faults
