@@ -79,6 +79,8 @@ class SessionKeeper:
     opening: trio.Event = attrs.field(factory=trio.Event)
     """Set unless the session is being opened: it may have read what waits already."""
     _look_s: float | None = None
+    _was_cut: bool = False
+    """True while the files of the session have to say what became of the turn in which an incarnation ended."""
     _idle_wake: trio.Event = attrs.field(factory=trio.Event)
     _queued: set[str] = attrs.field(factory=set)
     """Unread items whose turn was reported to wait."""
@@ -124,6 +126,11 @@ class SessionKeeper:
         return not self.is_paused and bool(self.items.unread or self.resumes or self.asides)
 
     @property
+    def waits_for_word(self) -> bool:
+        """True if all that is left of it is a turn that was cut: whether that is resumed or dropped is for others to say."""
+        return bool(self.items.taken) and not (self.items.unread or self.items.held or self.asides or self.resumes)
+
+    @property
     def is_woken(self) -> bool:
         """True if something has changed since it last looked."""
         return self._wake.is_set()
@@ -160,8 +167,9 @@ class SessionKeeper:
 
     async def serve(self) -> None:
         """Open the session whenever there is something to do, and return when there is nothing."""
-        if self.items.taken:  # an earlier incarnation ended in their turn
+        if self._was_cut:
             await self.settle_taken(self)
+            self._was_cut = False
         while True:
             wake = self._wake = trio.Event()
             await self.hand_in()
@@ -216,7 +224,7 @@ class SessionKeeper:
                 nursery.cancel_scope.cancel("the session is closed")
         except BaseException:
             self.cut("its keeper has ended")
-            self.resumes = bool(self.items.taken)  # by the next incarnation
+            self.resumes = self._was_cut = bool(self.items.taken)  # by the next incarnation
             raise
 
     def _finish(self) -> None:

@@ -360,7 +360,8 @@ class KeeperSet:
             await settle_left(keeper, self._left.get(key, {}))
             self._unrecovered.discard(key)
             keeper.items.pauses -= 1
-            self._actors.wake(keeper)
+            if not keeper.waits_for_word:
+                self._actors.wake(keeper)
         return tuple(key for key in self._left if self._actors.keeper(SessionKey.parse(key)).items.taken)
 
     def adopt(self, left: Mapping[str, LeftItems]) -> None:

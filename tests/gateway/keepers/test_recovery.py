@@ -10,16 +10,18 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.actors import TurnBegan
+from greenroom.actors import ActorCreated, TurnBegan
 from greenroom.core import PeerError
 from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._seams import TurnEnd
 from greenroom.gateway.keepers._turn_fold import TurnFold, TurnOutcome
+from greenroom.gateway.keepers._turn_lookup import ItemFate, look_up
+from greenroom.gateway.record import EVENTS
 from greenroom.gateway.record._machines import EndCause
 from greenroom.inbox import InboxTaken
 from greenroom.models import ModelRequest
 from greenroom.tasks import TaskState
-from greenroom.trace import JOURNAL
+from greenroom.trace import JOURNAL, read_journal
 from tests.gateway.keepers.keeping import MAIN, Watcher, opened, uuid
 from tests.gateway.keepers.standins import AGENT, ended
 
@@ -46,6 +48,33 @@ async def test_a_cut_turn_is_resumed_behind_what_was_said_since(tmp_path: Path, 
         assert (end.items, end.state, end.reply) == ((uuid(1),), TaskState.COMPLETED, "Resumed.")
         assert gateway.watcher.began == [(str(MAIN), (uuid(1),))]
         assert gateway.record.registry.inbound == {}
+
+
+async def test_a_cut_turn_is_looked_for_once_and_starts_nothing_before_it_is_resumed(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A gateway with many sessions is up again sooner: the files of each are read once, and no keeper comes and goes."""
+    async with opened(tmp_path, lambda _: "Late.", wait_s=100) as gateway:
+        await gateway.say("Work.", uuid(1))
+        await gateway.watcher.wait_began(1)
+    looked: list[str] = []
+
+    def find_fate(run_folder: Path, item: str) -> ItemFate:
+        looked.append(item)
+        return look_up(run_folder, item)
+
+    async with opened(tmp_path, lambda _: "Resumed.", find_fate=find_fate) as gateway:
+        await gateway.keepers.recover()
+        await trio.sleep(5)
+        gateway.keepers.resume_cut(str(MAIN))
+        await gateway.watcher.wait_ends(1)
+
+        assert looked == [uuid(1)]
+    entries = read_journal(gateway.state / JOURNAL, EVENTS).entries
+    keepers = [
+        entry for entry in entries if isinstance(entry.event, ActorCreated) and entry.event.behavior == "KeeperActor"
+    ]
+    assert len(keepers) == 2
 
 
 async def test_a_cut_turn_that_is_dropped_is_not_read_again(tmp_path: Path, autojump_clock: MockClock) -> None:
