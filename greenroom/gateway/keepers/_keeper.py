@@ -80,7 +80,7 @@ class SessionKeeper:
     """Set unless the session is being opened: it may have read what waits already."""
     _look_s: float | None = None
     _was_cut: bool = False
-    """True while the files of the session have to say what became of the turn in which an incarnation ended."""
+    """True while an incarnation serves, and after one that ended in the middle."""
     _idle_wake: trio.Event = attrs.field(factory=trio.Event)
     _queued: set[str] = attrs.field(factory=set)
     """Unread items whose turn was reported to wait."""
@@ -168,17 +168,26 @@ class SessionKeeper:
     async def serve(self) -> None:
         """Open the session whenever there is something to do, and return when there is nothing."""
         if self._was_cut:
-            await self.settle_taken(self)
-            self._was_cut = False
+            await self._mend()
+        self._was_cut = True
         while True:
             wake = self._wake = trio.Event()
             await self.hand_in()
             if self.has_work:
                 await self._open()
             elif self._look_s is None or self.is_paused:
-                return
+                break
             else:
                 await self._wait(wake)
+        self._was_cut = False
+
+    async def _mend(self) -> None:
+        """Finish what an earlier incarnation began: report the turn that it ended in, and release what it had planned to hand in."""
+        if self.items.taken:
+            await self.settle_taken(self)
+        held = await self.parts.store.held(self.name)
+        if late := [item.id for item in held if item.id not in self.items.held]:
+            await self.parts.store.release(self.name, late)
 
     async def _wait(self, wake: trio.Event) -> None:
         """Wait for something new, or until it is time to look again."""
@@ -224,7 +233,7 @@ class SessionKeeper:
                 nursery.cancel_scope.cancel("the session is closed")
         except BaseException:
             self.cut("its keeper has ended")
-            self.resumes = self._was_cut = bool(self.items.taken)  # by the next incarnation
+            self.resumes = bool(self.items.taken)  # by the next incarnation
             raise
 
     def _finish(self) -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 import attrs
 import pytest
 import trio
 from hypothesis import given, settings
 
-from tests.gateway.keepers.driven import KEYS, KeeperPlan, drive, keeper_plans, run, run_out
+from greenroom.testing import explore, replay
+from tests.gateway.keepers.driven import KEYS, KeeperPlan, drive, keeper_plans, run, run_out, scenario
 from tests.gateway.keepers.keeping import Gateway, uuid
 from tests.gateway.keepers.standins import Conversations
+
+HISTORIES: Final = Path(__file__).parent / "histories"
 
 
 @pytest.mark.promise("A10-e")
@@ -20,6 +25,14 @@ from tests.gateway.keepers.standins import Conversations
 @given(plan=keeper_plans())
 def test_every_input_ends_once_whatever_happens(plan: KeeperPlan) -> None:
     run(partial(drive, plan), Conversations(), open_sessions=plan.open_sessions)
+
+
+@pytest.mark.promise("A10-e")
+@pytest.mark.parametrize("path", sorted(HISTORIES.glob("*.json")), ids=lambda path: path.stem)
+def test_a_plan_that_once_lost_an_input_does_not_do_so_again(path: Path) -> None:
+    """A keeper that ends between what it plans and what the store holds leaves that to the next incarnation."""
+    plan, choices = KeeperPlan.loaded(path)
+    explore(scenario(plan, path), strategy=replay(choices), shrinks=0)
 
 
 @pytest.mark.promise("A22-c")
