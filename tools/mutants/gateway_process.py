@@ -112,8 +112,8 @@ GATEWAY_PROCESS: Final = (
         "a clock that was set back repeats the times of jobs",
         ("A30-a",),
         _PLAN,
-        "        elif row.seen_s > now_s:  # the clock was set back a little: nothing comes before it has caught up\n            waits.append(row.seen_s)\n",
-        "",
+        "for id_, (_, row) in known.items() if row.seen_s}",
+        "for id_, (_, row) in known.items() if 0 < row.seen_s <= now_s}",
         tests=_PLAN_TESTS,
     ),
     Mutant(

@@ -154,12 +154,10 @@ def plan_jobs(
     """
     now = datetime.fromtimestamp(now_s, UTC)
     known = {row.id: (job, row) for job, row in jobs}
-    schedules, set_back, waits = [], [], []
+    schedules, set_back = [], []
     for job, row in known.values():
         if row.seen_s - now_s > CLOCK_CORRECTION_S:
             set_back.append(job.id)
-        elif row.seen_s > now_s:  # the clock was set back a little: nothing comes before it has caught up
-            waits.append(row.seen_s)
         else:
             schedules.append(schedule_of(job, row, zone))
     seen = {id_: datetime.fromtimestamp(row.seen_s, UTC) for id_, (_, row) in known.items() if row.seen_s}
@@ -172,9 +170,11 @@ def plan_jobs(
             skipped.append(_skipped(item, why))
         else:
             due.append(DueJob(job=item.schedule, planned_s=item.planned.timestamp()))
-    nexts = [*waits, *([plan.next.timestamp()] if plan.next is not None else [])]
     return JobPlan(
-        due=tuple(due), skipped=tuple(skipped), set_back=tuple(set_back), next_s=min(nexts) if nexts else None
+        due=tuple(due),
+        skipped=tuple(skipped),
+        set_back=tuple(set_back),
+        next_s=plan.next.timestamp() if plan.next is not None else None,
     )
 
 

@@ -165,6 +165,15 @@ def test_a_clock_that_was_days_ahead_does_not_silence_a_job() -> None:
     assert [due.run for due in look(state, at("2026-03-27T14:00")).due] == ["j@2026-03-27T14:00:00Z"]
 
 
+@pytest.mark.promise("A30-a")
+def test_a_clock_set_back_a_little_waits_for_the_time_behind_the_last_one() -> None:
+    state = added({"schedule": {"cron": "0 * * * *", "tz": "UTC"}}, at("2026-03-27T12:30"))
+    look(state, at("2026-03-27T15:00"))
+
+    for now in ("2026-03-27T13:30", "2026-03-27T14:59", "2026-03-27T15:00"):
+        assert look(state, at(now)) == JobPlan(next_s=at("2026-03-27T16:00").timestamp())
+
+
 def test_a_clock_set_back_by_less_than_a_day_changes_nothing_on_record() -> None:
     state = added({"schedule": {"cron": "0 * * * *", "tz": "UTC"}}, at("2026-03-27T12:30"))
     look(state, at("2026-03-27T15:00"))

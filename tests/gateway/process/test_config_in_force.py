@@ -79,6 +79,7 @@ async def test_changed_file_is_in_force_and_says_what_needs_a_start(tmp_path: Pa
     assert place.results == [result]
 
 
+@pytest.mark.promise("A22-d")
 async def test_repaired_file_is_reported_although_it_is_as_before(tmp_path: Path, autojump_clock: MockClock) -> None:
     place = Place(tmp_path)
     for text in (BAD, GOOD):

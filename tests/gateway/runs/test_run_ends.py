@@ -156,3 +156,49 @@ def check(world: World, accepted: list[str], mode: str) -> None:
 
 def world_ended(events: list[Any], run: str) -> str:
     return next(event.state for event in events if isinstance(event, RunEnded) and event.run == run)
+
+
+@pytest.mark.parametrize(
+    ("announce", "shown"),
+    [(AnnounceConfig(mode="silent"), 0), (AnnounceConfig(wake=False), 1), (AnnounceConfig(mode="turn"), 1)],
+)
+async def test_a_completion_that_a_kill_cut_is_settled_by_the_start(
+    announce: AnnounceConfig, shown: int, autojump_clock: MockClock
+) -> None:
+    """Nobody has to speak to the requester for it, whichever write the kill was before."""
+    config, is_over, writes = configured(announce=announce), False, 0
+
+    async def turn(session: str, text: str) -> str:
+        return "42 files" if session != str(MAIN) else "I was told."
+
+    while not is_over:
+        writes += 1
+        world, left = World(), World()
+        world.channel.traits = type(world.channel.traits)(limit=4_000, takes_keys=True)
+        is_over, left = await killed_before(writes, world, config, turn)
+        async with open_fake_gateway(left, config, turn=turn, takes_keys=True) as gateway:
+            await settle(gateway, *gateway.registry.runs, within_s=30)
+            assert len(gateway.channel.texts) == (shown if gateway.registry.runs else 0)
+
+
+async def killed_before(
+    writes: int, world: World, config: GatewayConfig, turn: Callable[[str, str], Awaitable[str]]
+) -> tuple[bool, World]:
+    """Let a gateway do one run until just before a write; return if it was done, and what is left."""
+    left = world
+    with trio.CancelScope() as life:
+
+        def count(append: Callable[[], None]) -> None:
+            nonlocal left, writes
+            writes -= 1
+            if writes == 0:
+                left = world.copy()
+                life.cancel()
+            append()
+
+        async with open_fake_gateway(world, config, turn=turn, takes_keys=True) as gateway:
+            world.disk.around_append = count
+            run = await gateway.spawn()
+            await settle(gateway, run)
+    world.disk.around_append = None
+    return not life.cancelled_caught, left
