@@ -66,6 +66,19 @@ class Fault:
 
 
 @final
+@attrs.frozen
+class SubjectChange:
+    """A subject that an event has given another value."""
+
+    section: str
+    subject: Any
+    before: Any
+    """None if it did not exist."""
+    after: Any
+    """None if it was removed."""
+
+
+@final
 class World:
     """The state after the events applied so far.
 
@@ -124,18 +137,24 @@ class World:
         """Return about how many bytes a copy takes; its values are shared."""
         return _SUBJECT_BYTES * sum(map(len, self._sections.values()))
 
-    def apply(self, entry: Entry) -> None:
-        """Apply the next event."""
+    def apply(self, entry: Entry, changed: list[SubjectChange] | None = None) -> None:
+        """Apply the next event.
+
+        Args:
+            entry: The event.
+            changed: Receives each subject that has another value afterwards, if given.
+        """
         if entry.kind in BEGINS:
             if self._has_session:
-                self._lose()
+                self._lose(changed)
             self._has_session = True
         self.seq, self.t = entry.seq, entry.t
         for section, key, function in self._folds.get(type(entry.event), ()):
             subjects = self._sections[section]
             subject = key(entry.event)
+            before = subjects.get(subject)
             try:
-                after = function(subjects.get(subject), entry.event)
+                after = function(before, entry.event)
             except IllegalTransition as error:
                 self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {error}"))
                 continue
@@ -147,12 +166,16 @@ class World:
                 subjects.pop(subject, None)
             else:
                 subjects[subject] = after
+            if changed is not None and before is not after:
+                changed.append(SubjectChange(section, subject, before, after))
 
-    def _lose(self) -> None:
-        for subjects in self._sections.values():
+    def _lose(self, changed: list[SubjectChange] | None) -> None:
+        for section, subjects in self._sections.items():
             for subject, value in list(subjects.items()):
                 if isinstance(value, Losable):
                     after = value.lost()
+                    if changed is not None:
+                        changed.append(SubjectChange(section, subject, value, after))
                     if after is None:
                         del subjects[subject]
                     else:
