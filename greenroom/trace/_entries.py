@@ -65,3 +65,14 @@ def entry_of(record: Record, *, base_t: float = 0.0) -> Entry:
 def entries_of(records: Iterable[Record], *, base_t: float = 0.0) -> list[Entry]:
     """Return the entries of a recorder's records, without those for the recorder only."""
     return [entry_of(record, base_t=base_t) for record in records if record[0] > 0]
+
+
+def plain(value: Any) -> Any:
+    """Return a value of an event or a state as JSON has it."""
+    if attrs.has(type(value)):
+        return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

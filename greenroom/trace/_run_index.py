@@ -23,6 +23,7 @@ from greenroom.trace._codec import LONGEST_S, UNREADABLE, VERSION, Header, codec
 from greenroom.trace._entries import Entry, UnknownEvent
 from greenroom.trace._growing_file import FileState, GrowingFile
 from greenroom.trace._journal_reader import parse_header, parse_line
+from greenroom.trace._numbering import Numbering
 
 _FAILED: Final = "failed"
 _STATE: Final = "state"
@@ -58,9 +59,8 @@ class RunIndex:
         """The latest time up to each event: it never falls, whatever a damaged journal says."""
         self._kinds = array("I")
         self._actors = array("I")
-        self._number_of = _Numbers()
+        self._number_of = Numbering()
         """Kinds and actors; the columns hold their numbers."""
-        self._names: list[str] = []
         self._jumps: list[tuple[int, int]] = []
         """Position and number of each event whose number is not that of the event before it and one."""
         self._lines = 0
@@ -130,11 +130,11 @@ class RunIndex:
 
     def kind(self, position: int) -> str:
         """Return the kind of an event."""
-        return self._name(self._kinds[position])
+        return self._number_of.names[self._kinds[position]]
 
     def actor(self, position: int) -> str:
         """Return the actor of an event; empty if it has none."""
-        return self._name(self._actors[position])
+        return self._number_of.names[self._actors[position]]
 
     def count_until(self, *, seq: int) -> int:
         """Return how many events come before the first one with a greater number."""
@@ -191,11 +191,6 @@ class RunIndex:
             )
             return Entry(raw["seq"], float(raw["t"]), UNREADABLE, event)
 
-    def _name(self, number: int) -> str:
-        if len(self._names) < len(self._number_of):
-            self._names = list(self._number_of)
-        return self._names[number]
-
     # --- growing ---------------------------------------------------------------------------------------------------------
 
     def _add(self, lines: list[bytes], place: int, version: int) -> None:
@@ -224,15 +219,6 @@ class RunIndex:
             self._times.append(latest)
             self._places.append(place)
             place += len(line) + 1
-
-
-@final
-class _Numbers(dict[str, int]):
-    """Numbers of names, given as they are first asked for."""
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
-        return number
 
 
 def _event_in(line: bytes, version: int) -> dict[str, Any]:

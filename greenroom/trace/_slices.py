@@ -15,7 +15,7 @@ import attrs
 from greenroom.core import field_names
 from greenroom.trace._checks import split_processes
 from greenroom.trace._checks_machines import Machine, machine_of
-from greenroom.trace._entries import Entry, UnknownEvent
+from greenroom.trace._entries import Entry, UnknownEvent, plain
 from greenroom.trace._spans import spans
 
 OPEN: Final = "open"
@@ -150,7 +150,7 @@ def fields_of(*entries: Entry | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in (field for entry in entries if entry is not None for field in _fields(entry)):
         if value not in ("", 0, None, False, (), [], {}):
-            found[name] = _plain(value)
+            found[name] = plain(value)
     return found
 
 
@@ -161,13 +161,3 @@ def _fields(entry: Entry) -> Iterator[tuple[str, Any]]:
         for name in field_names(type(entry.event)):
             if name not in _BASE:
                 yield name, getattr(entry.event, name)
-
-
-def _plain(value: Any) -> Any:
-    if attrs.has(type(value)):
-        return {field.name: _plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

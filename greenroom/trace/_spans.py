@@ -20,11 +20,15 @@ Key: TypeAlias = tuple[Hashable, ...]
 """Identity of a thing within its owner: `turn`, 3; `tool`, 3, 1, "call-7"."""
 
 
-class _Open:
-    """The open things while the entries are walked."""
+class OpenSpans:
+    """The open things while the entries are walked.
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._shared = _shared_fields(entries)
+    Args:
+        classes: The event classes among the entries; further ones do no harm.
+    """
+
+    def __init__(self, classes: Iterable[type[Event]]) -> None:
+        self._shared = _shared_fields(classes)
         self._held: dict[Owner, dict[Key, list[Entry]]] = {}
 
     def walk(self, entry: Entry) -> tuple[Entry | None, bool]:
@@ -65,13 +69,17 @@ def _pop(held: dict[Key, list[Entry]], key: Key) -> Entry | None:
     return entry
 
 
-def _shared_fields(entries: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
+def _classes_of(entries: Iterable[Entry]) -> Iterable[type[Event]]:
+    return {entry.kind: type(entry.event) for entry in entries}.values()
+
+
+def _shared_fields(event_classes: Iterable[type[Event]]) -> dict[str, tuple[str, ...]]:
     """Return, for each kind of thing, the identifying fields: those that all of its events have."""
     steps: dict[str, dict[str, type[Event]]] = {}
-    for entry in entries:
-        what, _, step = entry.kind.rpartition(".")
+    for event_class in event_classes:
+        what, _, step = event_class.kind.rpartition(".")
         if step in _STEPS:
-            steps.setdefault(what, {})[step] = type(entry.event)
+            steps.setdefault(what, {})[step] = event_class
     shared: dict[str, tuple[str, ...]] = {}
     for what, classes in steps.items():
         names = set.intersection(*(set(field_names(event_class)) for event_class in classes.values()))
@@ -87,7 +95,7 @@ def _known(entries: Iterable[Entry]) -> list[Entry]:
 def spans(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Yield each begin with its end, in the order of the ends."""
     known = _known(entries)
-    opened = _Open(known)
+    opened = OpenSpans(_classes_of(known))
     for entry in known:
         begin, _ = opened.walk(entry)
         if begin is not None:
@@ -99,7 +107,7 @@ def open_spans(entries: Sequence[Entry]) -> list[Entry]:
     calls ...
     """
     known = _known(entries)
-    opened = _Open(known)
+    opened = OpenSpans(_classes_of(known))
     for entry in known:
         opened.walk(entry)
     return opened.left()
@@ -108,7 +116,7 @@ def open_spans(entries: Sequence[Entry]) -> list[Entry]:
 def paired(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-48: nothing ends that has not begun, and nothing that an incarnation began outlives it."""
     known = _known(entries)
-    opened = _Open(known)
+    opened = OpenSpans(_classes_of(known))
     for entry in known:
         _, is_orphan = opened.walk(entry)
         if is_orphan:

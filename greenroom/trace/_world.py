@@ -57,6 +57,19 @@ class Fault:
 
 
 @final
+@attrs.frozen
+class SubjectChange:
+    """A subject that an event has given another value."""
+
+    section: str
+    subject: Any
+    before: Any
+    """None if it did not exist."""
+    after: Any
+    """None if it was removed."""
+
+
+@final
 class World:
     """The state after the events applied so far.
 
@@ -75,7 +88,8 @@ class World:
             reader = attrgetter(*((key,) if isinstance(key, str) else key))
             self._folds.setdefault(event_class, []).append((section, reader, function))
             self._sections.setdefault(section, {})
-        self._alive: dict[str, set[Any]] = {}
+        # by section: what the process has changed and may not outlive it
+        self._alive: dict[str, dict[Any, None]] = {}
         self._has_session = False
         self.seq = 0
         self.t = 0.0
@@ -108,7 +122,7 @@ class World:
         twin = World(())
         twin._folds = self._folds
         twin._sections = {name: dict(subjects) for name, subjects in self._sections.items()}
-        twin._alive = {name: set(subjects) for name, subjects in self._alive.items()}
+        twin._alive = {name: dict(subjects) for name, subjects in self._alive.items()}
         twin._has_session = self._has_session
         twin.seq, twin.t, twin.faults = self.seq, self.t, list(self.faults)
         return twin
@@ -117,18 +131,24 @@ class World:
         """Return about how many bytes a copy takes; its values are shared."""
         return _SUBJECT_BYTES * sum(map(len, self._sections.values()))
 
-    def apply(self, entry: Entry) -> None:
-        """Apply the next event."""
+    def apply(self, entry: Entry, changed: list[SubjectChange] | None = None) -> None:
+        """Apply the next event.
+
+        Args:
+            entry: The event.
+            changed: Receives each subject that has another value afterwards, if given.
+        """
         if entry.kind in BEGINS:
             if self._has_session:
-                self._lose()
+                self._lose(changed)
             self._has_session = True
         self.seq, self.t = entry.seq, entry.t
         for section, key, function in self._folds.get(type(entry.event), ()):
             subjects = self._sections[section]
             subject = key(entry.event)
+            before = subjects.get(subject)
             try:
-                after = function(subjects.get(subject), entry.event)
+                after = function(before, entry.event)
             except IllegalTransition as error:
                 self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {error}"))
                 continue
@@ -141,17 +161,24 @@ class World:
             else:
                 subjects[subject] = after
                 if hasattr(after, "lost"):
-                    self._alive.setdefault(section, set()).add(subject)
+                    self._alive.setdefault(section, {})[subject] = None
+            if changed is not None and before is not after:
+                changed.append(SubjectChange(section, subject, before, after))
 
-    def _lose(self) -> None:
+    def _lose(self, changed: list[SubjectChange] | None) -> None:
         """Replace what does not outlive its process by what its `lost()` returns, or remove it where that is None.
 
         Only what the process that ended has changed: the rest was lost with an earlier one.
         """
-        for name, changed in self._alive.items():
-            subjects = self._sections[name]
-            for subject in changed & subjects.keys():
-                after = subjects[subject].lost()
+        for section, alive in self._alive.items():
+            subjects = self._sections[section]
+            for subject in alive:
+                if subject not in subjects:
+                    continue
+                value = subjects[subject]
+                after = value.lost()
+                if changed is not None:
+                    changed.append(SubjectChange(section, subject, value, after))
                 if after is None:
                     del subjects[subject]
                 else:

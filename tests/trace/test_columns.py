@@ -1,0 +1,216 @@
+"""Changes and columns: what they say of any moment of any run is what the fold says."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from typing import Any, Final
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greenroom.actors import ActorBegan, ActorCreated
+from greenroom.core.texts import as_json
+from greenroom.session import EVENTS, FOLDS, SessionBegan
+from greenroom.trace import Entry, World, fold
+from greenroom.trace._columns import FLAGS, REQUESTS, STATES, Columns
+from greenroom.trace._slices import Slices
+from greenroom.trace._world_changes import Sections, apply_patch, changes, subject_key
+from tests.trace.journals import journals
+from tests.trace.scenarios import SCENARIOS, Scenario, run_entries
+
+LANES: Final = ("now", "next", "later", "leased", "postponed")
+CODES: Final = {"u1": "B", "u2": "H", "u4": "I", "f8": "d"}
+
+
+def sections_of(world: World) -> Any:
+    """The state as `greenroom replay --at N --json` prints it."""
+    return json.loads(
+        as_json(
+            {
+                name: {
+                    subject_key(subject): attrs.asdict(value) if attrs.has(type(value)) else value
+                    for subject, value in subjects.items()
+                }
+                for name, subjects in world.sections.items()
+                if subjects
+            }
+        )
+    )
+
+
+def columns_of(entries: list[Entry]) -> Columns:
+    columns = Columns(EVENTS)
+    for change in changes(entries, FOLDS):
+        columns.take(change)
+    return columns
+
+
+class Unpacked:
+    """Packed columns as a page has them: rows by table, lists by name."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.lists: dict[str, list[Any]] = {}
+
+    def has(self) -> dict[str, int]:
+        return {name: len(rows) for name, rows in (*self.rows.items(), *self.lists.items())}
+
+    def add(self, head: dict[str, Any], body: bytes) -> None:
+        place = 0
+        for name, table in head["tables"].items():
+            columns = {}
+            for column, width in table["columns"]:
+                values = array(CODES[width])
+                size = table["rows"] * values.itemsize
+                values.frombytes(body[place : place + size])
+                columns[column] = values
+                place += size + -size % 8
+            rows = self.rows.setdefault(name, [])
+            assert len(rows) == table["from"]
+            rows += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        assert place == len(body)
+        for name, items in head["lists"].items():
+            held = self.lists.setdefault(name, [])
+            assert len(held) == items["from"]
+            held += items["items"]
+
+    def last(self, table: str, actor: str, count: int) -> dict[str, Any] | None:
+        """The last row of an actor among those of the first events."""
+        number = self.lists["actors"].index(actor)
+        fits = [row for row in self.rows[table] if row["actor"] == number and row["event"] < count]
+        return fits[-1] if fits else None
+
+
+@settings(max_examples=60)
+@given(journals())
+def test_changes_applied_to_nothing_give_the_fold_at_every_event(entries: list[Entry]) -> None:
+    sections: Sections = {}
+    world = World(FOLDS)
+    for change in changes(entries, FOLDS):
+        for patch in change.patches():
+            apply_patch(sections, patch)
+        world.apply(change.entry)
+
+        assert {name: subjects for name, subjects in sections.items() if subjects} == sections_of(world)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_changes_of_a_run_give_its_state(scenario: Scenario) -> None:
+    sections: Sections = {}
+    entries = run_entries(scenario)
+    for change in changes(entries, FOLDS):
+        for patch in change.patches():
+            apply_patch(sections, patch)
+
+    assert {name: subjects for name, subjects in sections.items() if subjects} == sections_of(fold(entries, FOLDS))
+
+
+@settings(max_examples=60)
+@given(journals(), st.integers(0, 200), st.integers(1, 50))
+def test_the_columns_say_of_every_actor_at_any_event_what_the_fold_says(
+    entries: list[Entry], place: int, max_rows: int
+) -> None:
+    columns, page = columns_of(entries), Unpacked()
+    while page.has() != columns.rows():
+        page.add(*columns.pack(page.has(), max_rows=max_rows))
+    count = min(place, len(entries))
+    world = fold(entries[:count], FOLDS)
+
+    for actor in page.lists["actors"][1:]:
+        compare(page, world, actor, count)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_the_columns_of_a_run_say_what_the_fold_says(scenario: Scenario) -> None:
+    entries = run_entries(scenario)
+    page = Unpacked()
+    page.add(*columns_of(entries).pack({}))
+    for count in range(0, len(entries), 7):
+        world = fold(entries[:count], FOLDS)
+        for actor in page.lists["actors"][1:]:
+            compare(page, world, actor, count)
+
+
+def compare(page: Unpacked, world: World, actor: str, count: int) -> None:
+    """Assert that the rows of an actor say of it what the folded state says."""
+    state, view = page.last("states", actor, count), world.section("actors").get(actor)
+    if state is None or view is None:
+        assert state is view is None
+    else:
+        flags = {name for bit, name in enumerate((*FLAGS, *REQUESTS)) if state["flags"] >> bit & 1}
+        assert STATES[state["state"]] == view.state
+        assert flags == {name for name in FLAGS if getattr(view, name)} | ({view.request} - {""})
+        assert page.lists["actors"][state["supervisor"]] == view.supervisor
+        assert (state["incarnation"], state["turn"]) == (view.incarnation, view.turn)
+    mail, box = page.last("mail", actor, count), world.section("mailboxes").get(actor)
+    if mail is None or box is None:
+        assert mail is box is None
+    else:
+        assert {lane: mail[lane] for lane in LANES} == {lane: len(getattr(box, lane)) for lane in LANES}
+    usage, agent = page.last("usage", actor, count), world.section("agents").get(actor)
+    if usage is None or agent is None:
+        assert usage is None
+        assert agent is None or (agent.requests, agent.tool_calls) == (0, 0)
+    else:
+        used = agent.usage
+        assert (usage["requests"], usage["failed_requests"]) == (agent.requests, agent.failed_requests)
+        assert (usage["calls"], usage["failed_calls"]) == (agent.tool_calls, agent.failed_calls)
+        assert (usage["input"], usage["output"]) == (used.input_tokens, used.output_tokens)
+        assert (usage["cache_write"], usage["cache_read"]) == (
+            used.cache_creation_input_tokens,
+            used.cache_read_input_tokens,
+        )
+
+
+@given(journals())
+def test_the_slices_of_the_columns_are_those_of_the_exports(entries: list[Entry]) -> None:
+    page = Unpacked()
+    page.add(*columns_of(entries).pack({}))
+    kinds, events = page.lists["kinds"], page.rows["events"]
+    ends = {row["slice"]: row for row in page.rows["ends"]}
+    drawn = sorted(
+        (
+            events[row["event"]]["seq"],
+            kinds[row["what"]],
+            page.lists["actors"][row["actor"]],
+            kinds[ends[number]["outcome"]] if number in ends else "open",
+            events[ends[number]["event"]]["t"] if number in ends else entries[-1].t,
+        )
+        for number, row in enumerate(page.rows["slices"])
+    )
+
+    assert drawn == sorted(
+        (part.begin.seq, part.what, part.begin.event.actor, part.outcome, part.end_t) for part in Slices(entries).all
+    )
+
+
+def test_what_a_process_had_open_ends_with_it() -> None:
+    told: dict[str, Any] = {"path": "p", "behavior": "B", "supervisor": "", "descent": "", "journal": "full"}
+    events = [
+        SessionBegan(session="s", model="m", cwd="."),
+        ActorCreated(actor="a1", inc=1, **told),
+        ActorBegan(actor="a1", inc=1),
+        SessionBegan(session="s", model="m", cwd="."),
+    ]
+    entries = [Entry(seq, float(seq), event.kind, event) for seq, event in enumerate(events, 1)]
+    page, sections = Unpacked(), Sections()
+    page.add(*columns_of(entries).pack({}))
+    for change in changes(entries, FOLDS):
+        for patch in change.patches():
+            apply_patch(sections, patch)
+
+    assert sections == sections_of(fold(entries, FOLDS))
+    compare(page, fold(entries, FOLDS), "a1", 4)
+    assert [(row["slice"], row["event"]) for row in page.rows["ends"]] == [(0, 2), (1, 2)]
+    assert {page.lists["kinds"][row["outcome"]] for row in page.rows["ends"]} == {"open"}
+
+
+def test_a_number_that_does_not_fit_is_the_nearest_that_does() -> None:
+    event = ActorBegan(actor="a1", inc=1, parent=-5)
+    page = Unpacked()
+    page.add(*columns_of([Entry(2**63, 1.5, event.kind, event)]).pack({}))
+
+    assert (page.rows["events"][0]["seq"], page.rows["events"][0]["parent"]) == (2**32 - 1, 0)
