@@ -55,6 +55,14 @@ GATEWAY_LANES: Final = (
         tests=_PLACES_TESTS,
     ),
     Mutant(
+        "an announcement queues behind all children that wait",
+        (),
+        "greenroom.gateway.keepers._keeper_parts",
+        "    if is_ending:\n        return Rank.ENDING\n",
+        "",
+        tests=("tests/gateway/runs/test_runs_end_to_end.py",),
+    ),
+    Mutant(
         "sessions may wait for each other",
         (),
         _PLACES,

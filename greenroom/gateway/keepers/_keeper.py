@@ -17,14 +17,14 @@ import trio
 
 from greenroom.core import UsageError
 from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
-from greenroom.gateway.keepers._agent_setup import CRON_LANE, lane_of
+from greenroom.gateway.keepers._agent_setup import lane_of
 from greenroom.gateway.keepers._box_items import MODEL, THINKING, mode_of
-from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary
+from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary, turn_rank
 from greenroom.gateway.keepers._kept_session import KeptSession
 from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnReporter, TurnStop, failed_end, unread_end
 from greenroom.gateway.keepers._waiting_items import HandIn, WaitingItems
-from greenroom.gateway.lanes._places import Rank, TurnClaim
+from greenroom.gateway.lanes._places import TurnClaim
 from greenroom.gateway.record._gateway_events import SessionClosed, SessionOpened
 from greenroom.gateway.record._machines import EndCause, SessionState
 from greenroom.gateway.record._rows import SessionRow
@@ -327,8 +327,9 @@ class SessionKeeper:
         self._queued.update(waiting)
         lane = lane_of(self.key)
         await self.parts.watcher.turn_queued(self.name, waiting, lane)
-        is_resumed = self.resumes and not waiting
-        rank = Rank.BACKGROUND if lane == CRON_LANE or is_resumed else Rank.PERSON
+        aside = self.reporter.aside if self.reporter is not None else next(iter(self.asides), None)
+        is_ending = not waiting and aside is not None and not aside.is_compaction
+        rank = turn_rank(lane, is_resumed=self.resumes and not waiting, is_ending=is_ending)
         stack = AsyncExitStack()
         self.claim = await stack.enter_async_context(self.parts.lanes.place(self.name, lane, rank))
         return stack

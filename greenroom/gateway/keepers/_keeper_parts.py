@@ -14,6 +14,7 @@ from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_budgets import AgentBudgets
 from greenroom.gateway.keepers._agent_setup import (
+    CRON_LANE,
     AgentSetup,
     OpenModel,
     ToolsFor,
@@ -32,6 +33,7 @@ from greenroom.gateway.keepers._session_models import NamedModels, TurnUses, Tur
 from greenroom.gateway.keepers._turn_lookup import LookUp, look_up
 from greenroom.gateway.keepers._waiting_items import HandIn
 from greenroom.gateway.lanes._lanes import TurnLanes
+from greenroom.gateway.lanes._places import Rank
 from greenroom.gateway.record._gateway_journal import GatewayRecord
 from greenroom.gateway.routing._session_key import SessionKey
 from greenroom.inbox import AUTO_CONTINUATION, EntryKind, InboxStore, StoredItem
@@ -128,6 +130,21 @@ async def open_order(
         secrets=parts.secrets,
         ports=parts.ports,
     )
+
+
+def turn_rank(lane: str, *, is_resumed: bool, is_ending: bool) -> Rank:
+    """Return the rank of a turn among those that wait in its lane.
+
+    Args:
+        lane: The lane.
+        is_resumed: True if an earlier process began the turn.
+        is_ending: True if it is an announce step: its run has had a place, and has one such turn.
+    """
+    if is_resumed:
+        return Rank.BACKGROUND
+    if is_ending:
+        return Rank.ENDING
+    return Rank.BACKGROUND if lane == CRON_LANE else Rank.PERSON
 
 
 def session_model(parts: KeeperParts, setup: AgentSetup, uses: TurnUses) -> Model:

@@ -3,7 +3,8 @@
 Rule 1: a lane never gives out more places than its width; a narrower width takes none away. Rule 2: a turn that waits for other
 sessions lends them its place, so that no set of turns can wait for each other; a circle of such waits is refused. Rule 3: who
 takes its place back comes before everybody who waits in the lane. Rule 4: people come before clock work and recovery, but nobody
-is overtaken more than `MAX_OVERTAKEN` times.
+is overtaken more than `MAX_OVERTAKEN` times. Rule 5: a turn that only reports what another one has done comes before turns that begin
+something; each follows a turn that had a place, so nobody waits behind them for good.
 Must not know: Trio, time, sessions.
 """
 
@@ -26,9 +27,11 @@ MAX_OVERTAKEN: Final = 16
 class Rank(IntEnum):
     """Who goes first among the turns that wait in a lane."""
 
-    PERSON = 0
+    ENDING = 0
+    """It reports the result of a turn that has ended; one for each of these."""
+    PERSON = 1
     """Somebody waits for the answer."""
-    BACKGROUND = 1
+    BACKGROUND = 2
     """Clock work, and turns that an earlier process did not finish."""
 
 

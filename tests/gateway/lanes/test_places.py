@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -133,12 +136,61 @@ def test_people_come_before_clock_work_and_overtake_within_a_bound() -> None:
     running = places.ask("x", "main")[0]
     clock = places.ask("clock", "main", Rank.BACKGROUND)[0]
     overtook = 0
-    while clock.state is ClaimState.WAITING:
+    while clock.state is ClaimState.WAITING and overtook <= MAX_OVERTAKEN:
         places.ask(f"p{overtook}", "main")
         (running,) = places.leave(running)
         overtook += running is not clock
 
     assert overtook == MAX_OVERTAKEN
+
+
+def test_turns_that_report_a_result_come_first_in_their_order() -> None:
+    places = LaneModel({"subagent": 1})
+    running = places.ask("x", "subagent")[0]
+    waiting = [places.ask(f"child {number}", "subagent")[0] for number in range(MAX_OVERTAKEN + 2)]
+    first, second = (places.ask(session, "subagent", Rank.ENDING)[0] for session in "ab")
+
+    assert places.ahead(waiting[0]) == 2
+    order = []
+    while given := places.leave(running):
+        (running,) = given
+        order.append(running)
+
+    assert order == [first, second, *waiting]
+
+
+@given(
+    width=st.integers(1, 4),
+    counts=st.lists(st.integers(0, 3), min_size=1, max_size=40),
+    chance=st.randoms(use_true_random=False),
+)
+def test_results_are_told_while_others_wait_to_begin(width: int, counts: list[int], chance: random.Random) -> None:
+    """Of the turns that have begun, at most twice the width are not told yet; turns begin in the order in which they asked."""
+    places = LaneModel({"subagent": width})
+    began: list[str] = []
+    told: list[str] = []
+    working: list[TurnClaim] = []
+    asked = 0
+
+    def take(given: Sequence[TurnClaim]) -> None:
+        began.extend(claim.session for claim in given if claim.rank is Rank.PERSON)
+        working.extend(given)
+
+    for count in [*counts, *[0] * 400]:
+        for _ in range(count):
+            take(places.ask(f"{asked}", "subagent")[1])
+            asked += 1
+        if working:
+            claim = working.pop(chance.randrange(len(working)))
+            take(places.leave(claim))
+            if claim.rank is Rank.ENDING:
+                told.append(claim.session)
+            else:
+                take(places.ask(claim.session, "subagent", Rank.ENDING)[1])
+        assert len(began) - len(told) <= 2 * width
+
+    assert began == [str(number) for number in range(asked)]
+    assert sorted(told) == sorted(began)
 
 
 class LaneMachine(RuleBasedStateMachine):

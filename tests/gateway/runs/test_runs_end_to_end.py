@@ -59,6 +59,7 @@ async def opened(
     *,
     wait_s: float = 1.0,
     width: int = 4,
+    children: int = 8,
     shares: bool = False,
     config: GatewayConfig | None = None,
 ) -> AsyncIterator[RealGateway]:
@@ -72,7 +73,7 @@ async def opened(
         return script(request)
 
     model = PlaybookModel({"main": answer}, wait_s=wait_s)
-    lanes = TurnLanes({"main": width, "subagent": 8})
+    lanes = TurnLanes({"main": width, "subagent": children})
     async with (
         open_gateway_journal(state, ports=ports) as record,
         open_deliveries(lambda: config, record, lambda *_: channel, ports.clock) as deliveries,
@@ -253,3 +254,32 @@ async def test_results_beyond_the_cap_are_posted_whole_and_named_in_a_summary(
         assert sorted(shown) == sorted(whole + named) == [f"label {each:02}" for each in numbers]
         assert {row.state for row in results} == {DeliveryState.DELIVERED}
         assert {row.text for row in results} == {text for text in channel.texts if "Result: result of" in text}
+
+
+async def test_a_result_is_told_while_other_sub_agents_wait_to_begin(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """An announce step takes a place of the same lane; it does not queue behind all runs that have not begun."""
+    channel, untold, most = FakeChannel(), set(), 0
+
+    def play(request: ModelRequest) -> Any:
+        nonlocal most
+        text = last_text(request)
+        number = "".join(re.findall(r"count (\d+)", str(request.messages[0])))
+        if "please count" in text:
+            return [Call("sessions_spawn", {"task": f"count {each}"}) for each in range(10)]
+        if "Your run has ended" in text:
+            untold.discard(number)
+            return f"result of {number}"
+        if number:
+            untold.add(number)
+            most = max(most, len(untold))
+            return "counted"
+        return "NO_REPLY"
+
+    config = configured(max_children_per_agent=10)
+    async with opened(tmp_path, play, channel, children=2, config=config) as gateway:
+        await gateway.say("please count", "00000000-0000-4000-8000-000000000001")
+        with trio.fail_after(600):
+            while len(channel.chat) < 10:  # noqa: ASYNC110 - virtual time
+                await trio.sleep(1)
+
+        assert most <= 4  # the width, and again as many that wait for a place to tell it
