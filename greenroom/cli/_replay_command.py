@@ -12,7 +12,9 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
-from greenroom.replay import ExportFormat, ReplayOptions, show_replay
+from greenroom.core import UsageError
+from greenroom.replay import ExportFormat, ReplayOptions, problem_facts, show_replay
+from greenroom.terminal import for_reader
 
 EXIT_SAME: Final = 0
 EXIT_DIFFERENT: Final = 1
@@ -72,6 +74,13 @@ class ReplayFlags:
             "from there."
         ),
     ] = False
+    page: Annotated[
+        bool,
+        _flag(
+            "Serve a page of the run for a browser on this machine, until Ctrl+C, and print its address. With --at: from there."
+        ),
+    ] = False
+    port: Annotated[int | None, _flag("The port of the page; by default any free one.")] = None
     export: Annotated[
         ExportFormat | None,
         _flag(
@@ -93,5 +102,26 @@ class ReplayFlags:
 
 def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: ReplayFlags = ReplayFlags()) -> int:
     """Show what a run did: its standing, its problems, its time line."""
-    options = ReplayOptions(run=run, **attrs.asdict(flags, recurse=False))
-    return EXIT_SAME if show_replay(options) else EXIT_DIFFERENT
+    asked = attrs.asdict(flags, recurse=False)
+    is_page, port = asked.pop("page"), asked.pop("port")
+    if is_page:
+        _refuse_beside_page(asked)
+        from greenroom.web import show_page
+
+        place = flags.at or ""
+        return show_page(run, runs=flags.runs, port=port or 0, place=place, find_problems=problem_facts, say=_say)
+    if port is not None:
+        raise UsageError("--port is that of a page; say --page, or leave out --port")
+    return EXIT_SAME if show_replay(ReplayOptions(run=run, **asked)) else EXIT_DIFFERENT
+
+
+def _say(text: str) -> None:
+    print(for_reader(text), flush=True)
+
+
+def _refuse_beside_page(asked: dict[str, Any]) -> None:
+    """Refuse what has no meaning for a page."""
+    others = [name for name, value in asked.items() if value not in (None, False) and name not in {"at", "runs"}]
+    if others:
+        name = others[0].removeprefix("is_")
+        raise UsageError(f"--page shows the whole run; leave out --{name}")

@@ -17,8 +17,9 @@ from greenroom.replay._run_standing import Standing, StandingWriter, open_work
 from greenroom.replay._run_summary import summary
 from greenroom.replay._selection import EventSelection
 from greenroom.replay._time_line import lines_of, time_line
+from greenroom.session import FOLDS
 from greenroom.terminal import Page, counted, first_of, seconds
-from greenroom.trace import Entry, Fold, JournalText
+from greenroom.trace import Entry, Fold, JournalText, has_ended
 
 MAX_CHECKED: Final = 100_000
 """Events of a run whose invariants are checked for the first screen; for a longer one `--check` is asked."""
@@ -54,6 +55,19 @@ def first_screen(
     lines += lines_of(entries, line_rows) if line_rows else rows(entries[-MAX_EVENTS:], paths_of(entries))
     hint = "--actor GLOB narrows, --all has every event, --transcript AGENT the story of one"
     return Page(facts=facts, lines=[*lines, "", *summed_up.figures, "", hint])
+
+
+def problem_facts(journal: JournalText, folder: Path) -> list[dict[str, Any]]:
+    """Return the problems of a run for a page, each with `kind`, `seq`, `t` and `text`.
+
+    Args:
+        journal: The journal of the run.
+        folder: The run folder.
+    """
+    entries = journal.entries
+    standing = Standing.ENDED if has_ended(entries) else Standing.UNKNOWN
+    violations = violations_of(entries, FOLDS, folder=folder, standing=standing) if entries else ()
+    return [attrs.asdict(problem) for problem in find_problems(entries, violations, ActorNames(paths_of(entries)))]
 
 
 def _open_lines(entries: Sequence[Entry]) -> Iterator[str]:

@@ -14,11 +14,12 @@ from greenroom.trace._checks import (
 from greenroom.trace._checks_inbox import InboxRecord
 from greenroom.trace._checks_teams import stranded_items
 from greenroom.trace._codec import Codec, Header
+from greenroom.trace._columns import ColumnedWorld
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
-from greenroom.trace._follow import follow
+from greenroom.trace._follow import RunEnding, follow
 from greenroom.trace._growing_file import FileState, GrowingFile
 from greenroom.trace._journal import Durability, Journal
 from greenroom.trace._journal_end import read_end
@@ -34,6 +35,7 @@ from greenroom.trace._run_lock import LOCK, LockState, hold_run, is_held, read_l
 from greenroom.trace._runs import TRANSCRIPTS, find_run, prepare_runs_folder, runs_folder
 from greenroom.trace._slowness import find_slowness
 from greenroom.trace._spans import open_spans, spans
+from greenroom.trace._timed_lines import TimedLines
 from greenroom.trace._world import Fold, World, fold
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "TRANSCRIPTS",
     "Check",
     "Codec",
+    "ColumnedWorld",
     "Divergence",
     "Durability",
     "Entry",
@@ -57,7 +60,9 @@ __all__ = [
     "LockState",
     "Moments",
     "RecentMoment",
+    "RunEnding",
     "RunIndex",
+    "TimedLines",
     "UnknownEvent",
     "Violation",
     "World",

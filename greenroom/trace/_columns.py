@@ -21,12 +21,12 @@ from typing import Any, Final, TypeAlias, final
 from greenroom.actors import State
 from greenroom.core import Event
 from greenroom.trace._checks_machines import Machine, machine_of
-from greenroom.trace._entries import Entry, UnknownEvent
+from greenroom.trace._entries import Entry, UnknownEvent, plain
 from greenroom.trace._numbering import Numbering
 from greenroom.trace._slices import OPEN
 from greenroom.trace._spans import OpenSpans
-from greenroom.trace._world import BEGINS, SubjectChange
-from greenroom.trace._world_changes import Patch, WorldChange, patch_of
+from greenroom.trace._world import BEGINS, Fold, SubjectChange, World
+from greenroom.trace._world_changes import WorldChange, patch_of, subject_key
 from greenroom.views import ActorView, MailboxView
 
 VERSION: Final = 1
@@ -105,7 +105,7 @@ class Columns:
         actors: Ids of actors, by number; the first one is empty.
         labels: Names of slices, by number.
         cards: Facts about actors that seldom change, each with the number of the actor; later ones win.
-        patches: Changes of the sections that are no tables, each with the position of its event.
+        patches: Changes of the sections that are no tables: position of the event, and section, subject, fields as in `Patch`.
 
     Args:
         classes: The known event classes.
@@ -123,7 +123,7 @@ class Columns:
         """Row of each living incarnation."""
         self._has_session = False
         self.cards: list[tuple[int, dict[str, Any]]] = []
-        self.patches: list[tuple[int, Patch]] = []
+        self.patches: list[tuple[int, tuple[Any, ...]]] = []
         self._actors[""], self._labels[""]
 
     def __repr__(self) -> str:
@@ -216,7 +216,7 @@ class Columns:
         elif change.section == "agents":
             self._take_agent(position, change.subject, before, after)
         elif change.section not in SHOWN_WHOLE:
-            self.patches.append((position, patch_of(change)))
+            self.patches.append((position, tuple(patch_of(change))))
 
     def _take_actor(self, position: int, before: ActorView | None, after: ActorView) -> None:
         number = self._actors[after.id]
@@ -308,3 +308,55 @@ class _Table:
             part.byteswap()
         content = part.tobytes()
         return content + bytes(-len(content) % _ALIGNED_BYTES)
+
+
+@final
+class ColumnedWorld:
+    """The state of a run, with the columns of what led to it; for `Moments`.
+
+    Attributes:
+        world: The state.
+        columns: The columns; None for a copy, which has none.
+
+    Args:
+        folds: As for `fold`.
+        classes: The known event classes.
+    """
+
+    def __init__(self, folds: Iterable[Fold], classes: Iterable[type[Event]]) -> None:
+        self.world = World(folds)
+        self.columns: Columns | None = Columns(classes)
+
+    def apply(self, entry: Entry) -> None:
+        """Apply the next event."""
+        if self.columns is None:
+            self.world.apply(entry)
+            return
+        changed: list[SubjectChange] = []
+        self.world.apply(entry, changed)
+        self.columns.take(WorldChange(entry, changed))
+
+    def copy(self) -> ColumnedWorld:
+        """Return an independent copy of the state, without columns."""
+        twin = ColumnedWorld((), ())
+        twin.world, twin.columns = self.world.copy(), None
+        return twin
+
+    def copied_bytes(self) -> int:
+        """Return about how many bytes a copy takes."""
+        return self.world.copied_bytes()
+
+    def facts(self, actor: str = "") -> dict[str, dict[str, Any]]:
+        """Return the sections as JSON values, as `greenroom replay --at N --json` has them.
+
+        Args:
+            actor: Only the subjects that are or belong to this actor; empty for all.
+        """
+        return {
+            name: {
+                subject_key(subject): plain(value)
+                for subject, value in subjects.items()
+                if not actor or actor in (subject if isinstance(subject, tuple) else (subject,))
+            }
+            for name, subjects in self.world.sections.items()
+        }

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -168,19 +168,32 @@ class RunIndex:
         Raises:
             JournalError: The file cannot be read.
         """
+        return [self._decode(raw) for raw in self.raw_events(begin, end)]
+
+    def raw_events(self, begin: int, end: int) -> Iterator[dict[str, Any]]:
+        """Yield the events from one position up to, and without, another as their lines have them, in today's format.
+
+        Raises:
+            JournalError: The file cannot be read.
+        """
         begin, end = max(0, begin), min(end, len(self))
         if begin >= end or self.header is None:
-            return []
+            return
         until = self._places[end] if end < len(self) else self._file.place
-        content = self._file.read_range(self._places[begin], until)
-        entries: list[Entry] = []
-        for line in content.split(b"\n")[:-1]:
+        for line in self._file.read_range(self._places[begin], until).split(b"\n")[:-1]:
             try:
-                raw = _event_in(line, self.header.v)
+                yield _event_in(line, self.header.v)
             except ValueError:
                 continue
-            entries.append(self._decode(raw))
-        return entries
+
+    def find_before(self, position: int, *, kind: str, actor: str) -> Iterator[int]:
+        """Yield the positions of the events of a kind and an actor before a position, the latest first."""
+        if kind not in self._number_of or actor not in self._number_of:
+            return
+        wanted, whose = self._number_of[kind], self._number_of[actor]
+        for place in range(min(position, len(self)) - 1, -1, -1):
+            if self._kinds[place] == wanted and self._actors[place] == whose:
+                yield place
 
     def _decode(self, raw: dict[str, Any]) -> Entry:
         try:

@@ -1,3 +1,5 @@
 """Pages for browsers: plain files without a build step, served by `greenroom.serving`."""
 
-__all__: list[str] = []
+from greenroom.web._run_page import show_page
+
+__all__ = ["show_page"]

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from array import array
 from typing import Any, Final
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenroom.actors import ActorBegan, ActorCreated
-from greenroom.core.texts import as_json
 from greenroom.session import EVENTS, FOLDS, SessionBegan
 from greenroom.trace import Entry, World, fold
 from greenroom.trace._columns import FLAGS, REQUESTS, STATES, Columns
 from greenroom.trace._slices import Slices
-from greenroom.trace._world_changes import Sections, apply_patch, changes, subject_key
+from greenroom.trace._world_changes import Sections, apply_patch, changes
 from tests.trace.journals import journals
 from tests.trace.scenarios import SCENARIOS, Scenario, run_entries
+from tests.trace.unpacked import Unpacked, sections_of
 
 LANES: Final = ("now", "next", "later", "leased", "postponed")
-CODES: Final = {"u1": "B", "u2": "H", "u4": "I", "f8": "d"}
-
-
-def sections_of(world: World) -> Any:
-    """The state as `greenroom replay --at N --json` prints it."""
-    return json.loads(
-        as_json(
-            {
-                name: {
-                    subject_key(subject): attrs.asdict(value) if attrs.has(type(value)) else value
-                    for subject, value in subjects.items()
-                }
-                for name, subjects in world.sections.items()
-                if subjects
-            }
-        )
-    )
 
 
 def columns_of(entries: list[Entry]) -> Columns:
@@ -46,42 +26,6 @@ def columns_of(entries: list[Entry]) -> Columns:
     for change in changes(entries, FOLDS):
         columns.take(change)
     return columns
-
-
-class Unpacked:
-    """Packed columns as a page has them: rows by table, lists by name."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, list[dict[str, Any]]] = {}
-        self.lists: dict[str, list[Any]] = {}
-
-    def has(self) -> dict[str, int]:
-        return {name: len(rows) for name, rows in (*self.rows.items(), *self.lists.items())}
-
-    def add(self, head: dict[str, Any], body: bytes) -> None:
-        place = 0
-        for name, table in head["tables"].items():
-            columns = {}
-            for column, width in table["columns"]:
-                values = array(CODES[width])
-                size = table["rows"] * values.itemsize
-                values.frombytes(body[place : place + size])
-                columns[column] = values
-                place += size + -size % 8
-            rows = self.rows.setdefault(name, [])
-            assert len(rows) == table["from"]
-            rows += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        assert place == len(body)
-        for name, items in head["lists"].items():
-            held = self.lists.setdefault(name, [])
-            assert len(held) == items["from"]
-            held += items["items"]
-
-    def last(self, table: str, actor: str, count: int) -> dict[str, Any] | None:
-        """The last row of an actor among those of the first events."""
-        number = self.lists["actors"].index(actor)
-        fits = [row for row in self.rows[table] if row["actor"] == number and row["event"] < count]
-        return fits[-1] if fits else None
 
 
 @settings(max_examples=60)

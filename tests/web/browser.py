@@ -180,7 +180,7 @@ def _complaint(method: str, params: Mapping[str, Any]) -> str:
     if method == "Runtime.exceptionThrown":
         return json.dumps(params["exceptionDetails"])
     if method == "Log.entryAdded" and params["entry"]["level"] in {"error", "warning"}:
-        return f"{params['entry']['source']}: {params['entry']['text']}"
+        return f"{params['entry']['source']}: {params['entry']['text']} {params['entry'].get('url', '')}".rstrip()
     if method == "Runtime.consoleAPICalled" and params["type"] in {"error", "warning", "assert"}:
         return json.dumps(params["args"])
     return ""

@@ -6,17 +6,18 @@ import re
 from typing import Final
 
 import pytest
-import trio
 
 from greenroom.serving import Tcp, open_server
 from greenroom.serving._endpoints import SECURITY_HEADERS
 from greenroom.web._page_files import CONTENT_TYPES, page_endpoints, page_files
+from tests.web.plain_requests import get
 
-FILES: Final = page_files("gateway")
+PAGES: Final = {page: page_files(page) for page in ("gateway", "run")}
+FILES: Final = PAGES["gateway"] | PAGES["run"]
 SCRIPTS: Final = {path: body.decode() for path, (_, body) in FILES.items() if path.endswith(".js")}
 MAX_LINES: Final = 500
 MAX_SCRIPT_LINES: Final = 4_000
-MAX_BYTES: Final = 150_000
+MAX_BYTES: Final = 150 * 1024
 ELSEWHERE: Final = (
     "/gateway",
     "/gateway/",
@@ -33,24 +34,13 @@ ELSEWHERE: Final = (
 )
 
 
-async def get(port: int, path: str, *lines: str) -> tuple[int, dict[str, str], bytes]:
-    """Return status, headers and body of a request."""
-    head = "\r\n".join((f"GET {path} HTTP/1.1", *(lines or (f"Host: 127.0.0.1:{port}",)), "", ""))
-    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-        await stream.send_all(head.encode())
-        answer = b"".join([chunk async for chunk in stream])
-    top, _, body = answer.partition(b"\r\n\r\n")
-    first, *rest = top.decode().split("\r\n")
-    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
-    return int(first.split()[1]), headers, body
-
-
 @pytest.mark.promise("A25-f")
-async def test_each_file_is_served_with_its_type_and_the_policy_and_nothing_else_is() -> None:
-    async with open_server(page_endpoints("gateway"), listen=[Tcp()]) as server:
+@pytest.mark.parametrize("page", PAGES)
+async def test_each_file_is_served_with_its_type_and_the_policy_and_nothing_else_is(page: str) -> None:
+    async with open_server(page_endpoints(page), listen=[Tcp()]) as server:
         port = int(server.addresses[0].rpartition(":")[2])
 
-        for path, (content_type, body) in FILES.items():
+        for path, (content_type, body) in PAGES[page].items():
             status, headers, served = await get(port, path)
             assert (status, headers["content-type"], served) == (200, content_type, body)
             assert "script-src 'self';" in headers["content-security-policy"]
@@ -89,8 +79,9 @@ def test_pages_are_small_files_that_load_nothing_from_elsewhere() -> None:
     texts = {path: body.decode() for path, (_, body) in FILES.items()}
 
     assert {path: number for path, number in lines.items() if number > MAX_LINES} == {}
-    assert sum(number for path, number in lines.items() if path in SCRIPTS) <= MAX_SCRIPT_LINES
-    assert sum(len(body) for _, body in FILES.values()) <= MAX_BYTES
+    for files in PAGES.values():
+        assert sum(number for path, number in lines.items() if path in SCRIPTS and path in files) <= MAX_SCRIPT_LINES
+        assert sum(len(body) for _, body in files.values()) <= MAX_BYTES
     assert {
         path for path, text in texts.items() if re.search(r"(src|href|from|import|url)\W{1,3}(https?:)?//", text)
     } == set()

@@ -14,12 +14,14 @@ export class Socket {
    * @param {(send: (frame: Object) => void) => void} greet Called when a connection stands: sends the first frame.
    * @param {(frame: Object) => void} onFrame Called with each frame.
    * @param {(state: Object) => void} onState Called when the state has changed.
+   * @param {() => string[]} [protocols] Subprotocols to offer. A binary frame is given as an `ArrayBuffer`.
    */
-  constructor(path, greet, onFrame, onState) {
+  constructor(path, greet, onFrame, onState, protocols = () => []) {
     this.address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
     this.greet = greet;
     this.onFrame = onFrame;
     this.onState = onState;
+    this.protocols = protocols;
     this.state = { name: "ended", why: "" };
     this.tries = 0;
     this.socket = null;
@@ -33,11 +35,12 @@ export class Socket {
     clearTimeout(this.timer);
     this.drop();
     this.set({ name: "connecting" });
-    const socket = (this.socket = new WebSocket(this.address));
+    const socket = (this.socket = new WebSocket(this.address, this.protocols()));
+    socket.binaryType = "arraybuffer";
     socket.onopen = () => this.greet((frame) => socket.send(JSON.stringify(frame)));
     socket.onmessage = ({ data }) => {
       this.watch(socket);
-      if (socket === this.socket) this.onFrame(JSON.parse(data));
+      if (socket === this.socket) this.onFrame(typeof data === "string" ? JSON.parse(data) : data);
     };
     socket.onclose = ({ code, reason }) => {
       if (socket !== this.socket) return;

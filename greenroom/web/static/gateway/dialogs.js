@@ -1,6 +1,7 @@
 // Dialogs: keys and commands, and the health of each part. And the screen of a page that has no token.
 
 import { copy, h, icon } from "../base/dom.js";
+import { showDialog } from "../base/dialog.js";
 import { moment, oneLine, span, visible } from "../base/texts.js";
 
 const KEYS = [
@@ -12,18 +13,6 @@ const KEYS = [
   ["Esc", "leave a field, close a panel"],
   ["?", "this list"],
 ];
-
-/** Show a dialog; it is closed by Escape, by its button, and by a click beside it. */
-export function showDialog(title, ...children) {
-  const dialog = h(
-    "dialog",
-    { "aria-label": title, onclick: (event) => event.target === dialog && dialog.close(), onclose: () => dialog.remove() },
-    h("div.sheet", {}, h("header", {}, h("h2", {}, title), h("button.ghost", { type: "button", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"))), ...children),
-  );
-  document.body.append(dialog);
-  dialog.showModal();
-  return dialog;
-}
 
 /** Show the keys and the commands. */
 export function showHelp(commands) {

@@ -1,0 +1,82 @@
+"""The runs of a folder, for a list: what their headers and their last lines say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, final
+
+from greenroom.core import JournalError, is_session_id
+from greenroom.gateway.record import EVENTS
+from greenroom.session import SessionBegan
+from greenroom.trace import JOURNAL, LockState, RunIndex, has_ended, read_end, read_lock
+
+MAX_RUNS: Final = 100
+"""Runs that are listed: the latest."""
+_LAST: Final = 50
+"""Events at the end of a run that say whether it has ended."""
+
+
+@final
+class RunList:
+    """The runs that a page may show.
+
+    Args:
+        named: The journal that was asked for.
+        runs: The folder of runs; None to show the one that was asked for alone.
+    """
+
+    def __init__(self, named: Path, runs: Path | None) -> None:
+        self.named = named.parent.name
+        self._journal = named
+        self._runs = runs
+
+    def find(self, run: str) -> Path | None:
+        """Return the journal of a run by the name of its folder; None for any other text, which is never part of a path."""
+        return self._journals().get(run)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what there is to say of each run: those that go on first, then the latest. It blocks."""
+        rows = [row for run, journal in self._journals().items() if (row := _row(run, journal)) is not None]
+        rows.sort(key=lambda row: str(row["started"]), reverse=True)
+        return sorted(rows[:MAX_RUNS], key=lambda row: row["standing"] != "running")
+
+    def _journals(self) -> Mapping[str, Path]:
+        found: dict[str, Path] = {}
+        if self._runs is not None:
+            try:
+                names = [folder.name for folder in self._runs.iterdir() if is_session_id(folder.name)]
+            except OSError:
+                names = []
+            found = {name: self._runs / name / JOURNAL for name in names}
+        return {**found, self.named: self._journal}
+
+
+def _row(run: str, journal: Path) -> dict[str, Any] | None:
+    """Return the row of a run; None if its journal cannot be read."""
+    try:
+        index = RunIndex(journal, EVENTS)
+        try:
+            index.grow()
+            begin = next((entry for entry in index.entries(0, 50) if isinstance(entry.event, SessionBegan)), None)
+        finally:
+            index.close()
+        end = read_end(journal, EVENTS, count=_LAST).entries
+    except JournalError:
+        return None
+    if index.header is None:
+        return None
+    if has_ended(end):
+        standing = "ended"
+    else:
+        standing = "broken off" if read_lock(journal.parent)[0] is LockState.FREE else "running"
+    return {
+        "run": run,
+        "started": index.header.started,
+        "title": begin["title"] if begin is not None else "",
+        "cwd": Path(begin["cwd"]).name if begin is not None else "",
+        "model": begin["model"] if begin is not None else "",
+        "events": end[-1].seq if end else 0,
+        "took_s": end[-1].t if end else 0.0,
+        "standing": standing,
+    }

@@ -1,0 +1,273 @@
+"""A run as a page shows it: its columns, its state at any moment, its events, its conversations.
+
+Rule 1: everything is read from the journal's file, whichever process writes it, and nothing is written. Rule 2: it is read in slices; what
+is known of the first events is shown while the rest is read. Rule 3: a run that vanishes stays as far as it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, final
+
+import trio
+
+from greenroom.core import JournalError
+from greenroom.gateway.record import EVENTS
+from greenroom.models.budgets import Pricing
+from greenroom.session import FOLDS, SessionBegan
+from greenroom.trace import (
+    TRANSCRIPTS,
+    ColumnedWorld,
+    FileState,
+    LockState,
+    Moments,
+    RunEnding,
+    RunIndex,
+    TimedLines,
+    parse_line,
+    read_lock,
+)
+
+POLL_S: Final = 0.03
+"""Seconds between two looks at a journal without news."""
+LOCK_S: Final = 0.5
+"""Seconds between two looks at the lock of a run without news."""
+MAX_EVENTS: Final = 2_000
+"""Events in one answer."""
+MAX_LINES: Final = 200
+"""Lines of a transcript in one answer."""
+MAX_TALKS: Final = 8
+"""Transcripts that are open at a time."""
+_PRICING: Final = Pricing()
+
+
+class RunStanding(StrEnum):
+    """Whether a run goes on."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+    BROKEN_OFF = "broken off"
+    """Its process ended before the run did."""
+    VANISHED = "vanished"
+    REPLACED = "replaced"
+
+
+@final
+class ShownRun:
+    """One run.
+
+    Attributes:
+        news: Set and replaced when there is something new.
+
+    Args:
+        journal: Its journal.
+
+    Raises:
+        JournalError: It cannot be read, is not a journal, or is of a newer format.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self.index = RunIndex(journal, EVENTS)
+        self.index.grow()
+        if self.index.header is None:
+            raise JournalError(str(journal), "not a journal: it has no whole header line")
+        self._world = ColumnedWorld(FOLDS, EVENTS)
+        self._moments = Moments(self.index.entries, self._world)
+        self._transcripts: dict[str, str] = {}
+        self._talks: dict[str, TimedLines] = {}
+        self._facts: dict[str, Any] = {}
+        self._looked_for = 0
+        """Number of events in which transcripts and facts of the session were looked for."""
+        self._ending = RunEnding()
+        self._is_written = True
+        self._lock_s = -LOCK_S
+        self.news = trio.Event()
+
+    def __repr__(self) -> str:
+        return f"<ShownRun {str(self._journal)!r}, {len(self.index)} events>"
+
+    def close(self) -> None:
+        """Close the files."""
+        self.index.close()
+        for talk in self._talks.values():
+            talk.close()
+
+    # --- reading ----------------------------------------------------------------------------------------------------------
+
+    async def read_on(self) -> None:
+        """Read and fold on until it is cancelled."""
+        while True:
+            if self.step():
+                await trio.lowlevel.checkpoint()
+            else:
+                await trio.sleep(POLL_S)
+
+    def step(self) -> bool:
+        """Read and fold a slice; return False if there was nothing new."""
+        try:
+            is_more = self.index.grow()
+        except JournalError:
+            is_more = False
+        before = self.standing
+        is_folded = self._moments.fold_on(len(self.index))
+        if is_folded:
+            self._look_for_facts()
+        now_s = trio.current_time()
+        if not is_more and now_s - self._lock_s >= LOCK_S:
+            self._lock_s = now_s
+            self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
+        if is_more or is_folded or self.standing is not before:
+            self.news.set()
+            self.news = trio.Event()
+        return is_more or is_folded
+
+    def _look_for_facts(self) -> None:
+        entries = self.index.entries(self._looked_for, self._moments.folded)
+        self._looked_for = self._moments.folded
+        for entry in entries:
+            self._ending.look(entry.kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
+            if entry.kind == "agent.defined":
+                self._transcripts[entry.event.actor] = str(entry["transcript"])
+            elif isinstance(entry.event, SessionBegan):
+                self._facts = {"cwd": entry["cwd"], "model": entry["model"], "title": entry["title"]}
+            elif entry.kind == "session.titled":
+                self._facts["title"] = entry["title"]
+
+    # --- what is shown ----------------------------------------------------------------------------------------------------
+
+    @property
+    def standing(self) -> RunStanding:
+        """Whether it goes on."""
+        if self.index.state is FileState.VANISHED:
+            return RunStanding.VANISHED
+        if self.index.state is FileState.REPLACED:
+            return RunStanding.REPLACED
+        if self._ending.has_ended:
+            return RunStanding.ENDED
+        return RunStanding.RUNNING if self._is_written else RunStanding.BROKEN_OFF
+
+    def facts(self) -> dict[str, Any]:
+        """Return what there is to say of the whole run."""
+        header = self.index.header
+        assert header is not None
+        return {
+            **self._facts,
+            "run": header.run,
+            "started": header.started,
+            "greenroom": header.greenroom,
+            "standing": self.standing,
+            "events": len(self.index),
+            "folded": self._moments.folded,
+            "damage": self.index.damage,
+            "damaged_lines": self.index.damaged_lines,
+            "folder": self._journal.parent.name,
+            "prices": self.prices(),
+        }
+
+    def pack(self, has: Mapping[str, int], *, max_rows: int) -> tuple[dict[str, Any], bytes]:
+        """Return the rows that a viewer does not have yet; see `Columns.pack`."""
+        assert self._world.columns is not None
+        return self._world.columns.pack(has, max_rows=max_rows)
+
+    def rows(self) -> Mapping[str, int]:
+        """Return the rows of each table and list."""
+        assert self._world.columns is not None
+        return self._world.columns.rows()
+
+    def events(self, begin: int, end: int) -> list[dict[str, Any]]:
+        """Return events by position, as their lines have them; at most `MAX_EVENTS`."""
+        return list(self.index.raw_events(begin, min(end, begin + MAX_EVENTS)))
+
+    def moment(self, count: int, actor: str = "") -> dict[str, Any]:
+        """Return the state after a number of events."""
+        state = self._moments.at(max(0, min(count, self._moments.folded)))
+        faults = [{"seq": fault.seq, "why": fault.why} for fault in state.world.faults]
+        return {"seq": state.world.seq, "t": state.world.t, "sections": state.facts(actor), "faults": faults}
+
+    def mailbox(self, actor: str, count: int) -> dict[str, Any]:
+        """Return the messages in a mailbox after a number of events, each with its put."""
+        box = self.moment(count, actor)["sections"].get("mailboxes", {}).get(actor)
+        if box is None:
+            return {}
+        lanes: dict[str, list[int]] = {
+            name: box[name] for name in ("now", "next", "later", "leased", "postponed") if box[name]
+        }
+        missing = {number for numbers in lanes.values() for number in numbers}
+        puts: dict[int, dict[str, Any]] = {}
+        for position in self.index.find_before(count, kind="message.put", actor=actor):
+            if not missing:
+                break
+            for raw in self.index.raw_events(position, position + 1):
+                if raw.get("msg") in missing:
+                    missing.discard(raw["msg"])
+                    puts[raw["msg"]] = {"position": position, **raw}
+        return {
+            "lanes": {
+                name: [puts.get(number, {"msg": number}) for number in numbers] for name, numbers in lanes.items()
+            },
+            "accepted": box["accepted"],
+            "acked": box["acked"],
+            "died": box["died"],
+        }
+
+    def talk(self, actor: str, begin: int | None, at_s: float) -> dict[str, Any]:
+        """Return lines of an agent's transcript.
+
+        Args:
+            actor: The agent.
+            begin: The first line; None for the last ones before the time.
+            at_s: The moment, in seconds of the journal.
+        """
+        name = self._transcripts.get(actor, "")
+        try:
+            lines = self._lines_of(name)
+        except JournalError as error:
+            why = f"the transcript cannot be read: {error.why}" if name else "no transcript is kept of this agent"
+            return {"lines": [], "count": 0, "at": 0, "from": 0, "why": why}
+        at = lines.count_at(self._epoch_s(at_s) + 0.001)  # transcripts round down to milliseconds
+        first = max(0, at - MAX_LINES // 2) if begin is None else begin
+        return {
+            "lines": [_parsed(line) for line in lines.lines(first, first + MAX_LINES)],
+            "from": first,
+            "at": at,
+            "count": len(lines),
+            "name": name,
+        }
+
+    def _lines_of(self, name: str) -> TimedLines:
+        lines = self._talks.get(name)
+        if lines is None:
+            if len(self._talks) >= MAX_TALKS:
+                self._talks.pop(next(iter(self._talks))).close()
+            lines = self._talks[name] = TimedLines(self._journal.parent / TRANSCRIPTS, name)
+        lines.read_on()
+        return lines
+
+    def _epoch_s(self, t_s: float) -> float:
+        header = self.index.header
+        assert header is not None
+        try:
+            started = datetime.fromisoformat(header.started or "")
+        except ValueError:
+            return 0.0
+        return (started if started.tzinfo is not None else started.replace(tzinfo=UTC)).timestamp() + t_s
+
+    def prices(self) -> dict[str, tuple[float, ...]]:
+        """Return the dollars for a million tokens of each model that has a price: input, output, cache written, cache read."""
+        models = {view.model for view in self._world.world.section("agents").values()}
+        known = {model: price for model in sorted(models) if (price := _PRICING.price_of(model)) is not None}
+        return {
+            model: tuple(map(float, (price.input, price.output, price.cache_write, price.cache_read)))
+            for model, price in known.items()
+        }
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        return parse_line(line)
+    except ValueError as error:
+        return {"damaged": str(error)}

@@ -1,0 +1,114 @@
+// Messages: who sent to whom before the moment, as a sequence diagram. An arrow begins at the actor of the event that led to the put.
+
+import { copy, h } from "../base/dom.js";
+import { oneLine, visible } from "../base/texts.js";
+import { seconds } from "./words.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const MOST_ARROWS = 60;
+const MOST_LIVES = 30;
+const COLUMN = 116;
+const STEP = 26;
+const TOP = 16;
+
+export function makeMessages({ model, seen, source, go }) {
+  const picture = h("div.sequence", { tabindex: "0" });
+  const count = h("select", { "aria-label": "Number of messages", onchange: () => draw(true) }, ...[20, 60, 200].map((number) => h("option", { value: number, selected: number === MOST_ARROWS }, `last ${number}`)));
+  count.value = String(MOST_ARROWS);
+  const only = h("input", { type: "checkbox", onchange: () => draw(true) });
+  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { type: "button", onclick: () => copy(mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died   ⇢ came late or was refused")), picture);
+  let shown = "";
+  let arrows = [];
+
+  function find() {
+    const put = model.numberOfKind.get("message.put");
+    const died = model.numberOfKind.get("message.died");
+    const { kind, actor } = model.tables.events ?? {};
+    const found = [];
+    for (let at = seen.at - 1; at >= 0 && found.length < Number(count.value); at -= 1) {
+      if (kind[at] !== put && kind[at] !== died) continue;
+      const parent = model.parent(at);
+      const from = parent >= 0 ? model.tables.events.actor[parent] : 0;
+      if (only.checked && seen.actor && from !== seen.actor && actor[at] !== seen.actor) continue;
+      found.push({ at, from, to: actor[at], isDead: kind[at] === died });
+    }
+    return found.reverse();
+  }
+
+  async function draw(anew = false) {
+    const mark = `${seen.at}/${seen.actor}`;
+    if (mark === shown && anew !== true) return;
+    shown = mark;
+    const found = find();
+    if (!found.length) {
+      picture.replaceChildren(h("p.blank", {}, "No message was sent up to this moment, as far as it is on record."));
+      return;
+    }
+    const events = await Promise.all(found.map(({ at }) => source.event(at).catch(() => null)));
+    if (shown !== mark) return;
+    arrows = found.map((arrow, number) => ({ ...arrow, type: events[number]?.type ?? "", reason: events[number]?.reason ?? "" }));
+    const lives = livesOf(arrows);
+    picture.replaceChildren(heads(lives), drawn(arrows, lives));
+    picture.scrollTop = picture.scrollHeight;
+  }
+
+  /** Return the actors of a picture in order of appearance; beyond 30 they share the last place. */
+  function livesOf(found) {
+    const often = new Map();
+    for (const { from, to } of found) for (const actor of [from, to]) often.set(actor, (often.get(actor) ?? 0) + 1);
+    return [...often].sort((a, b) => b[1] - a[1]).slice(0, MOST_LIVES).map(([actor]) => actor).sort((a, b) => a - b);
+  }
+
+  function heads(lives) {
+    return h("div.heads", { "aria-hidden": "true" }, ...lives.map((actor) => h("span", { title: visible(model.card(actor).path ?? "") }, oneLine(model.name(actor), 40))), h("span", {}, ""));
+  }
+
+  function drawn(found, lives) {
+    const width = Math.max(320, (lives.length + (found.some(({ from, to }) => !lives.includes(from) || !lives.includes(to)) ? 1 : 0)) * COLUMN);
+    const height = TOP + found.length * STEP + 20;
+    const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "list", "aria-label": "Messages" });
+    const x = (actor) => ((lives.includes(actor) ? lives.indexOf(actor) : lives.length) + 0.5) * COLUMN;
+    lives.forEach((actor) => {
+      svg.append(make("path", { class: "life", d: `M${x(actor)} ${TOP - 10} V${height}` }));
+    });
+    found.forEach((arrow, number) => svg.append(arrowOf(arrow, x(arrow.from), x(arrow.to), TOP + number * STEP + 8)));
+    return svg;
+  }
+
+  function arrowOf(arrow, from, to, y) {
+    const side = to >= from ? -1 : 1;
+    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
+    const line = from === to ? `M${from} ${y - 4} h22 v9 h-20` : `M${from} ${y} H${to + side * 2}`;
+    group.append(make("path", { class: "hit", d: `M${Math.min(from, to) - 4} ${y} H${Math.max(from, to) + 26}` }), make("path", { d: line }));
+    const tip = from === to ? `M${from + 7} ${y + 1} l-5 4 l5 4` : `M${to + side * 7} ${y - 4} L${to + side * 2} ${y} L${to + side * 7} ${y + 4}`;
+    group.append(make("path", { d: arrow.isDead ? `M${to + side * 8 - 4} ${y - 4} l8 8 m0 -8 l-8 8` : tip }));
+    const label = `${arrow.type}${arrow.isDead ? ` (${arrow.reason})` : ""}`;
+    group.append(text(from === to ? from + 28 : (from + to) / 2, y - 4, oneLine(label, 26), "label", from === to ? "start" : "middle"));
+    const title = make("title", {});
+    title.textContent = visible(`${label} · event ${model.seq(arrow.at)} · ${seconds(model.since(arrow.at))}`);
+    group.append(title);
+    const lead = () => go({ at: arrow.at + 1 });
+    group.addEventListener("click", lead);
+    group.addEventListener("keydown", (event) => event.key === "Enter" && lead());
+    return group;
+  }
+
+  function mermaid() {
+    const name = (actor) => visible(model.name(actor)).replace(/[^\p{L}\p{N}_.-]/gu, "_");
+    return ["sequenceDiagram", ...arrows.map(({ from, to, type, isDead }) => `  ${name(from)}${isDead ? "-x" : "->>"}${name(to)}: ${visible(type).replace(/[;:#\n]/g, " ")}`)].join("\n");
+  }
+
+  return { node, draw: () => draw() };
+}
+
+function make(tag, attributes) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+function text(x, y, words, name, anchor = "middle") {
+  const made = make("text", { x, y, class: name, "text-anchor": anchor });
+  made.textContent = words;
+  return made;
+}

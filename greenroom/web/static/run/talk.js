@@ -1,0 +1,149 @@
+// The conversation of the chosen agent: prompts, thinking, text, calls with their results side by side; the moment's place is marked.
+
+import { copy, h, iconButton } from "../base/dom.js";
+import { oneLine, rich, visible } from "../base/texts.js";
+import { seconds } from "./words.js";
+
+const LINES = 20;
+const PAGE = 200;
+
+export function makeTalk({ model, seen, source, go }) {
+  const head = h("div.tools");
+  const log = h("div.talk", { role: "log", "aria-label": "Conversation" });
+  const node = h("section.view-talk", { "aria-label": "Conversation" }, head, log);
+  let shown = "";
+  let held = { actor: 0, from: 0, at: 0, count: 0, lines: [] };
+
+  const agents = () => model.cards.map((card, actor) => ({ card, actor })).filter(({ card }) => card?.definition !== undefined);
+
+  async function draw() {
+    const known = agents();
+    const actor = known.some((each) => each.actor === seen.actor) ? seen.actor : (known[0]?.actor ?? 0);
+    const t = model.t(seen.at - 1);
+    const mark = `${actor}/${t}/${known.length}`;
+    if (mark === shown) return;
+    shown = mark;
+    head.replaceChildren(
+      ...known.slice(0, 40).map((each) => h("button.chip", { type: "button", "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
+      iconButton("copy", "Copy the conversation as Markdown", () => copyAll(actor)),
+    );
+    if (!actor) {
+      log.replaceChildren(h("p.blank", {}, "No agent of this run has a conversation yet."));
+      return;
+    }
+    try {
+      const answer = await source.get("talk", { actor: model.lists.actors[actor], t });
+      if (shown !== mark) return;
+      held = { actor, ...answer };
+      show();
+    } catch (error) {
+      log.replaceChildren(h("p.blank", {}, error.message));
+    }
+  }
+
+  async function further(from) {
+    const answer = await source.get("talk", { actor: model.lists.actors[held.actor], t: model.t(seen.at - 1), from: Math.max(0, from) });
+    held = { ...held, ...answer };
+    show(false);
+  }
+
+  function show(toMoment = true) {
+    const results = new Map();
+    for (const line of held.lines) for (const block of blocksOf(line)) if (block.type === "tool_result") results.set(block.tool_use_id, { block, line });
+    const shownResults = new Set();
+    const parts = [];
+    let isMarked = false;
+    held.lines.forEach((line, place) => {
+      const number = held.from + place;
+      if (number >= held.at && !isMarked) {
+        isMarked = true;
+        parts.push(momentMark());
+      }
+      const made = partsOf(line, results, shownResults);
+      if (made.length) parts.push(h("article.turn", { class: number >= held.at ? "is-later" : "", "data-line": String(number) }, ...made));
+    });
+    if (!isMarked) parts.push(momentMark());
+    const end = held.from + held.lines.length;
+    log.replaceChildren(
+      held.why ? h("p.blank", {}, visible(held.why)) : "",
+      held.from > 0 ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(held.from - PAGE) }, `Earlier lines (${held.from})`) : "",
+      ...parts,
+      end < held.count ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(end) }, `Later lines (${held.count - end})`) : "",
+    );
+    if (toMoment) log.querySelector(".here")?.scrollIntoView({ block: "center" });
+  }
+
+  function momentMark() {
+    return h("p.here", {}, `event ${model.seq(seen.at - 1)} · ${seconds(model.since(seen.at - 1))}`);
+  }
+
+  function partsOf(line, results, shownResults) {
+    if (line.damaged) return [h("p.empty", {}, "This line is damaged.")];
+    const isModel = line.message?.role === "assistant";
+    const made = [];
+    for (const block of blocksOf(line)) {
+      if (block.type === "text" && block.text) made.push(said(line, isModel, block.text));
+      else if (block.type === "thinking") made.push(h("details.thinking", {}, h("summary", {}, "Thinking"), h("div", {}, rich(block.thinking ?? ""))));
+      else if (block.type === "tool_use") {
+        const found = results.get(block.id);
+        if (found) shownResults.add(block.id);
+        made.push(h("div.call", {}, h("div", {}, h("h4", {}, visible(block.name)), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h4", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet"), found ? folded(resultText(found.block)) : "")));
+      } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h4", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
+      else if (!["text", "tool_result"].includes(block.type)) made.push(h("p.empty", {}, visible(`${block.type}`)));
+    }
+    return made;
+  }
+
+  function said(line, isModel, text) {
+    const origin = line.origin?.kind ?? (line.notices ? "notice" : line.isCompactSummary ? "summary" : "");
+    const who = isModel ? model.name(held.actor) : origin ? oneLine(origin, 40) : "prompt";
+    const body = h("div.text", {}, isModel ? rich(text) : visible(text));
+    const isLong = !isModel && text.split("\n").length > LINES;
+    return h("div.said", { class: isModel ? "by-model" : origin ? "by-notice" : "by-user" }, h("h4", {}, visible(who), h("time", {}, (line.timestamp ?? "").slice(11, 19))), isLong ? h("details", {}, h("summary", {}, oneLine(text, 120)), body) : body);
+  }
+
+  async function copyAll(actor) {
+    const made = [`# ${model.name(actor)}`];
+    for (let from = 0, count = 1; from < count; from += PAGE) {
+      const answer = await source.get("talk", { actor: model.lists.actors[actor], t: model.t(model.count - 1), from });
+      count = answer.count;
+      for (const line of answer.lines)
+        for (const block of blocksOf(line)) {
+          if (block.type === "text") made.push(`## ${line.message.role}`, block.text);
+          else if (block.type === "thinking") made.push("## thinking", block.thinking);
+          else if (block.type === "tool_use") made.push(`## call ${block.name}`, `\`\`\`\n${asText(block.input)}\n\`\`\``);
+          else if (block.type === "tool_result") made.push("## result", `\`\`\`\n${resultText(block)}\n\`\`\``);
+        }
+    }
+    await copy(made.join("\n\n"));
+  }
+
+  return { node, draw };
+}
+
+function blocksOf(line) {
+  const content = line.message?.content;
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return Array.isArray(content) ? content.filter((block) => block && typeof block === "object") : [];
+}
+
+function resultText(block) {
+  if (typeof block.content === "string") return block.content;
+  return (Array.isArray(block.content) ? block.content : []).map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+}
+
+function asText(value) {
+  if (typeof value === "string") return value;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return JSON.stringify(value, null, 1);
+  return Object.entries(value).map(([name, part]) => `${name}: ${typeof part === "string" ? part : JSON.stringify(part)}`).join("\n");
+}
+
+/** Return a text of which only the first lines are shown, until more are asked for. */
+function folded(text) {
+  const lines = visible(text).split("\n");
+  const long = lines.length > LINES || text.length > 4000;
+  if (!long) return h("pre", { tabindex: "0" }, lines.join("\n"));
+  const pre = h("pre", { tabindex: "0" }, lines.slice(0, LINES).join("\n").slice(0, 4000));
+  const more = h("button.link", { type: "button", onclick: () => { pre.textContent = lines.join("\n"); more.remove(); } }, `Show all ${lines.length.toLocaleString("en")} lines`);
+  return h("div", {}, pre, more);
+}

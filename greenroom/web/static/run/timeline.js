@@ -1,0 +1,291 @@
+// The timeline: a row for each actor, nested bars for what lasted, marks for what went wrong, and the moment as a line through all of it.
+
+import { h, keyed, setText } from "../base/dom.js";
+import { visible } from "../base/texts.js";
+import { barsOf, marksOf, timelineRows } from "./bars.js";
+import { idleGaps, TimeScale } from "./scale.js";
+import { seconds, stateSign } from "./words.js";
+
+const ROW = 30;
+const AXIS = 26;
+const COLORS = ["life", "turn", "model", "tool", "wait", "bad", "line", "muted", "text", "accent", "surface", "warn"];
+const SIGNS = { restart: "↻", dead: "✕", abort: "■", kill: "■", ask: "?", stuck: "!", crash: "▲" };
+const WORDS = { restart: "restarted", dead: "dead letter", abort: "abort requested", kill: "kill requested", ask: "asked", stuck: "unresponsive", crash: "failed" };
+
+export function makeTimeline({ model, seen, go }) {
+  const canvas = h("canvas", { "aria-hidden": "true" });
+  const names = h("ul.rows", { role: "list", "aria-label": "Actors of the timeline" });
+  const hover = h("div.hover", { role: "tooltip", hidden: true });
+  const fold = h("input", { type: "checkbox", checked: true, onchange: () => draw() });
+  const quiet = h("input", { type: "checkbox", onchange: () => draw() });
+  const asTable = h("button.outlined.small", { type: "button", "aria-pressed": "false", onclick: () => toggleTable() }, "As a table");
+  const table = h("div.facts", { hidden: true, tabindex: "0" });
+  const zoomText = h("span.muted");
+  const legend = h("div.legend", { "aria-hidden": "true" }, ...[["turn", "turn"], ["model", "model request"], ["tool", "tool call"], ["wait", "waits for somebody"], ["bad", "failed"]].map(([name, text]) => h("span", {}, h("i", { class: `of-${name}` }), text)));
+  const area = h("div.area", {}, canvas, hover);
+  const scroller = h("div.timeline", {}, names, area);
+  const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map((name) => h("i", { class: `of-${name}` })));
+  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { type: "button", title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { type: "button", title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { type: "button", title: "Whole run (0)", onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, legend), scroller, table, probes);
+  let window_ = { from: 0, to: 1 };
+  let cache = { count: -1 };
+  let shown = [];
+  let dragged = null;
+
+  // --- what is drawn ---
+
+  function prepare() {
+    if (cache.count === model.count && cache.folds === fold.checked && cache.quiet === quiet.checked) return;
+    const rows = timelineRows(model).filter(({ actor }) => quiet.checked || worked(actor));
+    const top = Math.min(...rows.map(({ depth }) => depth));
+    const gaps = fold.checked && model.count ? idleGaps(model) : [];
+    cache = {
+      count: model.count,
+      folds: fold.checked,
+      quiet: quiet.checked,
+      rows: rows.map((row) => ({ ...row, depth: Math.min(row.depth - top, 3) })),
+      marks: model.count ? marksOf(model) : new Map(),
+      scale: new TimeScale(model.t(0), model.t(model.count - 1), gaps),
+    };
+  }
+
+  /** True for an actor that did something itself, or that something happened to. */
+  function worked(actor) {
+    const rows = model.slicesOf[actor] ?? [];
+    return rows.length > 1 || (rows.length === 1 && (model.rowsOf.mail[actor]?.length ?? 0) > 0);
+  }
+
+  const xOf = (t, width) => ((cache.scale.place(t) - window_.from) / (window_.to - window_.from)) * width;
+  const tOf = (x, width) => cache.scale.time(window_.from + (x / width) * (window_.to - window_.from));
+
+  function colors() {
+    return Object.fromEntries(COLORS.map((name, number) => [name, getComputedStyle(probes.children[number]).color]));
+  }
+
+  function draw() {
+    prepare();
+    drawNames();
+    const width = area.clientWidth;
+    const height = AXIS + cache.rows.length * ROW;
+    if (!width) return;
+    const scale = Math.min(devicePixelRatio || 1, 2);
+    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+      canvas.width = Math.round(width * scale);
+      canvas.height = Math.round(height * scale);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const color = colors();
+    drawAxis(pen, width, height, color);
+    const from = tOf(0, width);
+    const to = tOf(width, width);
+    shown = [];
+    cache.rows.forEach(({ actor }, number) => drawRow(pen, actor, AXIS + number * ROW, { from, to, width, color }));
+    drawMoment(pen, width, height, color);
+    const zoomed = 1 / (window_.to - window_.from);
+    setText(zoomText, zoomed > 1.01 ? `${zoomed.toFixed(1)}×` : "");
+    if (!table.hidden) drawTable(from, to);
+  }
+
+  function drawNames() {
+    keyed(names, cache.rows, ({ actor }) => String(actor), makeName, updateName);
+  }
+
+  function makeName(row) {
+    const line = h("li", {}, h("button", { type: "button", onclick: () => go({ actor: row.actor === seen.actor ? 0 : row.actor }) }, h("span.sign"), h("span.name")));
+    updateName(line, row);
+    return line;
+  }
+
+  function updateName(line, { actor, depth }) {
+    const button = line.firstElementChild;
+    button.style.setProperty("--depth", depth);
+    button.setAttribute("aria-pressed", String(actor === seen.actor));
+    const path = model.card(actor).path ?? "";
+    button.firstElementChild.replaceChildren(stateSign(model.actor(actor, seen.at)));
+    setText(button.lastElementChild, visible(path.slice(path.lastIndexOf("/") + 1) || "(root)"));
+    button.title = visible(path || "(root)");
+  }
+
+  function drawAxis(pen, width, height, color) {
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    const steps = Math.max(2, Math.floor(width / 110));
+    pen.strokeStyle = color.line;
+    pen.fillStyle = color.muted;
+    pen.lineWidth = 1;
+    for (let step = 0; step <= steps; step += 1) {
+      const x = Math.round((step / steps) * width) + 0.5;
+      pen.globalAlpha = 0.6;
+      pen.beginPath();
+      pen.moveTo(x, AXIS - 5);
+      pen.lineTo(x, height);
+      pen.stroke();
+      pen.globalAlpha = 1;
+      pen.textAlign = step === 0 ? "left" : step === steps ? "right" : "center";
+      pen.fillText(seconds(tOf((step / steps) * width, width) - model.t(0)), step === 0 ? 2 : step === steps ? width - 2 : x, 10);
+    }
+    for (const gap of cache.scale.gaps) {
+      const a = xOf(gap.begin, width);
+      const b = xOf(gap.end, width);
+      if (b < 0 || a > width) continue;
+      pen.globalAlpha = 0.5;
+      pen.fillStyle = color.line;
+      for (let y = AXIS; y < height; y += 6) pen.fillRect(a, y, b - a, 1);
+      pen.globalAlpha = 1;
+    }
+  }
+
+  function drawRow(pen, actor, top, { from, to, width, color }) {
+    if (actor === seen.actor) {
+      pen.globalAlpha = 0.1;
+      pen.fillStyle = color.accent;
+      pen.fillRect(0, top, width, ROW);
+      pen.globalAlpha = 1;
+    }
+    pen.fillStyle = color.line;
+    pen.fillRect(0, top + ROW - 1, width, 1);
+    for (const bar of barsOf(model, actor, from, to)) {
+      const a = Math.max(-2, xOf(bar.begin, width));
+      const b = Math.min(width + 2, Math.max(xOf(bar.end, width), a + 1.5));
+      const [offset, tall] = [[13, 4], [5, 20], [8, 14], [8, 14]][bar.level];
+      const kind = bar.outcome === "failed" ? "bad" : { actor: "life", session: "life", turn: "turn", model: "model", permission: "wait" }[bar.what] ?? "tool";
+      pen.fillStyle = bar.level === 0 && bar.outcome === "failed" ? color.life : color[kind];
+      pen.globalAlpha = bar.level === 1 && kind !== "bad" ? 1 : bar.level === 1 ? 0.35 : 1;
+      box(pen, a, top + offset, b - a, tall, Math.min(3, tall / 2));
+      pen.globalAlpha = 1;
+      if (bar.isOpen && b > 0) fade(pen, b, top + offset, tall, color);
+      if (bar.level === 2 && b - a > 46 && bar.name) {
+        pen.fillStyle = color.surface;
+        pen.font = "10px system-ui, sans-serif";
+        pen.textAlign = "left";
+        pen.fillText(bar.name.slice(0, Math.floor((b - a - 8) / 5.6)), a + 4, top + offset + tall / 2 + 0.5);
+      }
+      if (bar.level) shown.push({ ...bar, actor, a, b, top: top + offset, bottom: top + offset + tall });
+    }
+    for (const { at, shape } of cache.marks.get(actor) ?? []) {
+      const t = model.t(at);
+      if (t < from || t > to) continue;
+      const x = xOf(t, width);
+      pen.fillStyle = shape === "ask" ? color.warn : color.bad;
+      pen.font = "bold 11px system-ui, sans-serif";
+      pen.textAlign = "center";
+      pen.fillText(SIGNS[shape], x, top + 5);
+      shown.push({ actor, at, what: WORDS[shape], name: "", a: x - 5, b: x + 5, top: top - 2, bottom: top + 9, begin: t, end: t, outcome: "" });
+    }
+  }
+
+  function box(pen, x, y, width, height, radius) {
+    pen.beginPath();
+    pen.roundRect(x, y, width, height, Math.min(radius, width / 2));
+    pen.fill();
+  }
+
+  /** What is open ends ragged, at the edge of the record. */
+  function fade(pen, x, y, tall, color) {
+    pen.fillStyle = color.surface;
+    for (let step = 0; step < tall; step += 4) pen.fillRect(x - (step % 8 ? 2 : 4), y + step, 4, 2);
+  }
+
+  function drawMoment(pen, width, height, color) {
+    if (!model.count) return;
+    const x = Math.round(xOf(seen.at ? model.t(seen.at - 1) : model.t(0), width)) + 0.5;
+    pen.strokeStyle = color.text;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    pen.moveTo(x, AXIS - 8);
+    pen.lineTo(x, height);
+    pen.stroke();
+    pen.fillStyle = color.text;
+    pen.beginPath();
+    pen.moveTo(x - 5, AXIS - 10);
+    pen.lineTo(x + 5, AXIS - 10);
+    pen.lineTo(x, AXIS - 3);
+    pen.fill();
+  }
+
+  // --- zoom, drag, hover ---
+
+  function zoom(factor, middle = null) {
+    if (!factor) window_ = { from: 0, to: 1 };
+    else {
+      const span = Math.min(1, Math.max(1e-5, (window_.to - window_.from) / factor));
+      const center = middle ?? (model.count ? cache.scale.place(model.t(Math.max(0, seen.at - 1))) : 0.5);
+      const share = Math.min(1, Math.max(0, (center - window_.from) / (window_.to - window_.from)));
+      move(center - span * share, span);
+    }
+    draw();
+  }
+
+  function move(from, span) {
+    const begin = Math.min(1 - span, Math.max(0, from));
+    window_ = { from: begin, to: begin + span };
+  }
+
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.shiftKey && !event.altKey) return;
+    event.preventDefault();
+    const x = event.offsetX / area.clientWidth;
+    zoom(event.deltaY < 0 || event.deltaX < 0 ? 1.25 : 0.8, window_.from + x * (window_.to - window_.from));
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => {
+    dragged = { x: event.offsetX, from: window_.from, hasMoved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (dragged) {
+      const by = event.offsetX - dragged.x;
+      dragged.hasMoved ||= Math.abs(by) > 4;
+      const span = window_.to - window_.from;
+      if (dragged.hasMoved) {
+        move(dragged.from - (by / area.clientWidth) * span, span);
+        draw();
+      }
+    } else showHover(event);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const hasMoved = dragged?.hasMoved;
+    dragged = null;
+    if (!hasMoved) choose(event);
+  });
+  canvas.addEventListener("pointerleave", () => (hover.hidden = true));
+
+  function under(event) {
+    return shown.findLast((bar) => event.offsetX >= bar.a - 1 && event.offsetX <= bar.b + 1 && event.offsetY >= bar.top && event.offsetY <= bar.bottom);
+  }
+
+  function choose(event) {
+    const bar = under(event);
+    if (bar?.at !== undefined) return go({ at: bar.at + 1, actor: bar.actor });
+    const row = cache.rows[Math.floor((event.offsetY - AXIS) / ROW)];
+    return go({ at: Math.max(1, model.countAt(tOf(event.offsetX, area.clientWidth))), ...(bar && row ? { actor: row.actor } : {}) });
+  }
+
+  function showHover(event) {
+    const bar = under(event);
+    hover.hidden = !bar;
+    if (!bar) return;
+    hover.replaceChildren(h("strong", {}, visible(bar.name ? `${bar.what} ${bar.name}` : bar.what)), h("span", {}, ` ${visible(model.name(bar.actor))}`), h("br"), h("small", {}, bar.at === undefined ? `${seconds(bar.end - bar.begin)} · ${bar.outcome} · from ${seconds(bar.begin - model.t(0))}` : `event ${model.seq(bar.at)}`));
+    hover.style.left = `${Math.min(event.offsetX + 12, area.clientWidth - 220)}px`;
+    hover.style.top = `${event.offsetY + 14}px`;
+  }
+
+  // --- the same as a table ---
+
+  function toggleTable() {
+    table.hidden = !table.hidden;
+    scroller.hidden = !table.hidden;
+    asTable.setAttribute("aria-pressed", String(!table.hidden));
+    draw();
+  }
+
+  function drawTable(from, to) {
+    const found = cache.rows.flatMap(({ actor }) => barsOf(model, actor, from, to).filter(({ level }) => level).map((bar) => ({ actor, ...bar }))).sort((a, b) => a.begin - b.begin);
+    const row = (bar) => h("tr", {}, h("th", { scope: "row" }, visible(model.name(bar.actor))), h("td", {}, visible(`${bar.what} ${bar.name}`)), h("td.right", {}, h("button.link", { type: "button", onclick: () => go({ at: model.tables.slices.event[bar.row] + 1 }) }, seconds(bar.begin - model.t(0)))), h("td.right", {}, seconds(bar.end - bar.begin)), h("td", {}, visible(bar.outcome)));
+    table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...["Actor", "What", "From", "Took", "Outcome"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...found.slice(0, 500).map(row))), found.length > 500 ? h("p.empty", {}, `${found.length - 500} more; zoom in to see them.`) : "");
+  }
+
+  return { node, draw, zoom: (factor) => zoom(factor) };
+}

@@ -1,0 +1,52 @@
+// Why: from the event at the moment back to its root, and what it led to.
+
+import { h } from "../base/dom.js";
+import { visible } from "../base/texts.js";
+import { eventWords, seconds } from "./words.js";
+
+const MOST = 200;
+
+export function makeWhy({ model, seen, source, go }) {
+  const node = h("section.view-why", { "aria-label": "Why" });
+  let shown = "";
+
+  async function draw() {
+    const position = seen.at - 1;
+    const mark = `${position}/${model.count}`;
+    if (mark === shown) return;
+    shown = mark;
+    if (position < 0) {
+      node.replaceChildren(h("p.blank", {}, "Choose an event."));
+      return;
+    }
+    const chain = [position];
+    for (let at = model.parent(position); at >= 0 && chain.length < MOST; at = model.parent(at)) chain.unshift(at);
+    const led = model.ledTo(position);
+    const events = new Map();
+    for (const at of [...chain.slice(-60), ...led.slice(0, 60)]) events.set(at, await source.event(at).catch(() => null));
+    if (shown !== mark) return;
+    const above = causeOf(events.get(position));
+    node.replaceChildren(
+      h("h3", {}, chain.length > 1 ? `${chain.length - 1} steps from its root` : "Nothing on record led to this event"),
+      h("ol.chain", {}, ...chain.map((at) => step(at, events.get(at), at === position))),
+      above ? h("p.cause", {}, "Cause on record: ", h("strong", {}, visible(above))) : "",
+      h("h3", {}, led.length ? `Led to ${led.length} ${led.length === 1 ? "event" : "events"}` : "Led to nothing on record"),
+      h("ol.chain.led", {}, ...led.slice(0, 60).map((at) => step(at, events.get(at), false))),
+    );
+    node.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  function causeOf(event) {
+    const cause = event?.cause;
+    if (!cause || typeof cause !== "object") return "";
+    return `${model.numberOf.has(cause.who) ? model.name(model.numberOf.get(cause.who)) : cause.who}: ${cause.why}`;
+  }
+
+  function step(at, event, isChosen) {
+    const actor = model.tables.events.actor[at];
+    const failed = model.tables.events.failed[at];
+    return h("li", {}, h("button.step", { type: "button", class: failed ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, h("span.seq", {}, String(model.seq(at))), h("span.kind", {}, `${failed ? "▲ " : ""}${visible(model.kind(at))}`), h("span.who", {}, visible(model.name(actor))), h("span.what", {}, event ? eventWords(model, event, 200) : ""), h("small", {}, seconds(model.since(at)))));
+  }
+
+  return { node, draw };
+}

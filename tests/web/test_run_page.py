@@ -1,0 +1,220 @@
+"""The server of the page of a run: what it lets in, what it sends, and that it only reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+import trio
+from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
+
+from greenroom.session import EVENTS, FOLDS
+from greenroom.trace import fold, read_journal
+from greenroom.web._run_page import PROTOCOL, OpenedPage
+from tests.trace.unpacked import Unpacked, sections_of
+from tests.web.plain_requests import get
+from tests.web.recorded_run import RECORDED, RUN, make_run, open_recorded_page
+
+STRANGE: Final = (
+    "..",
+    "../../etc",
+    f"../{RUN}",
+    f"{RUN}/",
+    f"{RUN}/transcripts",
+    "/etc/passwd",
+    "%2e%2e",
+    "",
+    "last",
+    "20261120-225103-000000",
+    RUN.upper(),
+)
+
+
+def token_of(page: OpenedPage) -> str:
+    return page.url.partition("#token=")[2]
+
+
+def port_of(page: OpenedPage) -> int:
+    return urlsplit(page.url).port or 0
+
+
+async def ask(page: OpenedPage, path: str, *lines: str, token: str | None = None) -> tuple[int, Any]:
+    """Return the status of a request for data, and its JSON."""
+    said = f"Authorization: Bearer {token_of(page) if token is None else token}"
+    head = (f"Host: 127.0.0.1:{port_of(page)}", said, *lines)
+    status, _, body = await get(port_of(page), f"/data/{path}", *head)
+    return status, json.loads(body) if body.startswith((b"{", b"[")) else None
+
+
+@asynccontextmanager
+async def live(page: OpenedPage) -> AsyncIterator[WebSocketConnection]:
+    """Open a connection for columns."""
+    stream = await trio.open_tcp_stream("127.0.0.1", port_of(page))
+    async with stream, trio.open_nursery() as nursery:
+        host = f"127.0.0.1:{port_of(page)}"
+        yield await wrap_client_stream(nursery, stream, host, "/live", subprotocols=[PROTOCOL, token_of(page)])
+        nursery.cancel_scope.cancel()
+
+
+def files_in(folder: Path) -> list[tuple[Path, int, bytes]]:
+    """Return the files of a folder with their times and contents."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [(path, path.stat().st_mtime_ns, path.read_bytes()) for path in found]
+
+
+async def receive_rows(socket: WebSocketConnection, held: Unpacked) -> dict[str, Any]:
+    """Take the next rows, and return what is said of the run."""
+    while True:
+        message = await socket.get_message()
+        if isinstance(message, bytes):
+            length = int.from_bytes(message[:4], "little")
+            head: dict[str, Any] = json.loads(message[4 : 4 + length])
+            held.add(head, message[4 + length :])
+            return dict(head["run"])
+
+
+async def receive_events(socket: WebSocketConnection, held: Unpacked, count: int) -> dict[str, Any]:
+    """Take rows until there are as many events."""
+    run: dict[str, Any] = {}
+    with trio.fail_after(20):
+        while len(held.rows.get("events", ())) < count:
+            run = await receive_rows(socket, held)
+    return run
+
+
+async def test_all_rows_come_over_the_connection_and_are_those_of_the_journal(tmp_path: Path) -> None:
+    journal = make_run(tmp_path)
+    entries = read_journal(journal, EVENTS).entries
+    async with open_recorded_page(journal) as page, live(page) as socket:
+        await socket.send_message(json.dumps({"run": RUN, "has": {}}))
+        held = Unpacked()
+        await receive_events(socket, held, len(entries))
+
+        assert [row["seq"] for row in held.rows["events"]] == [entry.seq for entry in entries]
+        assert token_of(page) not in page.url.partition("#")[0]
+
+
+async def test_a_run_that_grows_goes_on_in_the_same_connection_and_another_takes_up_where_it_was_cut(
+    tmp_path: Path,
+) -> None:
+    journal = make_run(tmp_path, RECORDED[:101])
+    held = Unpacked()
+    async with open_recorded_page(journal) as page:
+        async with live(page) as socket:
+            await socket.send_message(json.dumps({"run": RUN, "has": {}}))
+            await receive_events(socket, held, 100)
+            with journal.open("ab") as file:
+                file.write(b"".join(RECORDED[101:151]) + RECORDED[151][:20])
+            await receive_events(socket, held, 150)
+        with journal.open("ab") as file:
+            file.write(RECORDED[151][20:] + b"".join(RECORDED[152:]))
+        async with live(page) as socket:
+            await socket.send_message(json.dumps({"run": RUN, "has": held.has()}))
+            await receive_events(socket, held, len(RECORDED) - 1)
+
+    seqs = [row["seq"] for row in held.rows["events"]]
+    assert seqs == list(range(1, len(RECORDED)))
+
+
+async def test_a_run_without_an_end_whose_writer_is_gone_is_told_to_be_broken_off(tmp_path: Path) -> None:
+    journal = make_run(tmp_path, RECORDED[:101])
+    (journal.parent / "run.lock").touch()
+    async with open_recorded_page(journal) as page, live(page) as socket:
+        await socket.send_message(json.dumps({"run": RUN, "has": {}}))
+        held = Unpacked()
+        with trio.fail_after(20):
+            while (await receive_rows(socket, held))["standing"] != "broken off":
+                pass
+
+
+async def test_data_is_that_of_the_fold_and_of_the_lines(tmp_path: Path) -> None:
+    journal = make_run(tmp_path)
+    entries = read_journal(journal, EVENTS).entries
+    async with open_recorded_page(journal) as page:
+        for count in (0, 1, 57, len(entries)):
+            while (await ask(page, f"moment?run={RUN}&at={count}"))[1]["seq"] < (
+                entries[count - 1].seq if count else 0
+            ):
+                await trio.lowlevel.checkpoint()
+            _, moment = await ask(page, f"moment?run={RUN}&at={count}")
+            sections = {name: subjects for name, subjects in moment["sections"].items() if subjects}
+            assert sections == sections_of(fold(entries[:count], FOLDS))
+        _, events = await ask(page, f"events?run={RUN}&from=3&to=6")
+        _, runs = await ask(page, "runs")
+        _, found = await ask(page, f"findings?run={RUN}")
+
+    assert [json.dumps(event, separators=(",", ":")) for event in events] == [
+        json.dumps(json.loads(line), separators=(",", ":")) for line in RECORDED[4:7]
+    ]
+    assert [run["run"] for run in runs["runs"]] == [RUN]
+    assert {"failed", "restarted"} <= {problem["kind"] for problem in found["problems"]}
+
+
+async def test_without_the_right_token_there_is_no_data_and_no_connection(tmp_path: Path) -> None:
+    async with open_recorded_page(make_run(tmp_path)) as page:
+        right = token_of(page)
+        for wrong in ("", right[:-1] + ("A" if right[-1] != "A" else "B")):
+            assert (await ask(page, f"events?run={RUN}", token=wrong))[0] == 401
+            upgrade = (
+                f"Host: 127.0.0.1:{port_of(page)}",
+                "Connection: Upgrade",
+                "Upgrade: websocket",
+                "Sec-WebSocket-Version: 13",
+                "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+                f"Sec-WebSocket-Protocol: {PROTOCOL}, {wrong or 'none'}",
+            )
+            assert (await get(port_of(page), "/live", *upgrade))[0] == 403
+        assert (await ask(page, f"events?run={RUN}"))[0] == 200
+
+
+@pytest.mark.parametrize("name", STRANGE)
+async def test_only_listed_runs_are_found(tmp_path: Path, name: str) -> None:
+    async with open_recorded_page(make_run(tmp_path / "runs")) as page:
+        status, _ = await ask(page, f"events?run={name}&from=0&to=5")
+
+    assert status == 404
+
+
+@pytest.mark.parametrize("first", ["", "x", "[]", "{}", '{"run": 3}', '{"run": "r", "has": {"events": -1}}', "null"])
+async def test_a_connection_that_begins_wrong_is_closed_and_the_next_is_served(tmp_path: Path, first: str) -> None:
+    async with open_recorded_page(make_run(tmp_path)) as page:
+        async with live(page) as socket:
+            await socket.send_message(first)
+            with trio.fail_after(20), pytest.raises(ConnectionClosed):
+                await socket.get_message()
+        assert (await ask(page, "runs"))[0] == 200
+
+
+async def test_a_viewer_that_says_more_than_its_greeting_is_closed_and_nothing_is_written(tmp_path: Path) -> None:
+    journal = make_run(tmp_path)
+    before = files_in(tmp_path)
+    async with open_recorded_page(journal) as page:
+        async with live(page) as socket:
+            await socket.send_message(json.dumps({"run": RUN, "has": {}}))
+            await socket.send_message(json.dumps({"kill": "main"}))
+            with trio.fail_after(20), pytest.raises(ConnectionClosed):
+                while True:
+                    await socket.get_message()
+        assert (await ask(page, "events?run=" + RUN, "Origin: http://evil.example"))[0] == 403
+
+    assert files_in(tmp_path) == before
+
+
+async def test_damaged_and_foreign_journals_are_shown_as_far_as_they_are_sound(tmp_path: Path) -> None:
+    lines = [*RECORDED[:50], b"{damaged\n", *RECORDED[50:60], RECORDED[60][:30]]
+    journal = make_run(tmp_path, lines)
+    make_run(tmp_path, [b"not a journal\n"], run="20261120-225104-aaaaaa")
+    async with open_recorded_page(journal) as page, live(page) as socket:
+        await socket.send_message(json.dumps({"run": RUN, "has": {}}))
+        run = await receive_events(socket, Unpacked(), 59)
+        _, runs = await ask(page, "runs")
+        status, said = await ask(page, "events?run=20261120-225104-aaaaaa")
+
+    assert (run["damaged_lines"], "line 51" in run["damage"]) == (1, True)
+    assert [row["run"] for row in runs["runs"]] == [RUN]
+    assert (status, "cannot be read" in said["error"]) == (404, True)
