@@ -285,8 +285,8 @@ GATEWAY_KEEPERS: Final = (
         "a history does not say what a call was about",
         (),
         f"{_KEEPERS}._session_history",
-        "    text = next((value for value in values.values() if isinstance(value, str)), \"\")\n",
-        "    text = \"\"\n",
+        '    text = next((value for value in values.values() if isinstance(value, str)), "")\n',
+        '    text = ""\n',
         tests=_HISTORY_TESTS,
     ),
     Mutant(
