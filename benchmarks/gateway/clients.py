@@ -20,7 +20,7 @@ from greenroom.gateway.rpc._client import GatewayClient, open_client
 CALLS = 200
 BESIDE = 64
 CLIENTS = 200
-EVENTS = 10
+EVENTS = 20
 OURS, ECHO = "calls of a gateway", "echo on trio-websocket"
 OURS_BESIDE, ECHO_BESIDE = "calls, 64 side by side", "echo, 64 side by side"
 FAN_OUT, LOOP, DEAF = "events to 200 clients", "a loop over 200 connections", "events, one client reads nothing"

@@ -293,6 +293,9 @@ async def test_turn_is_stopped_and_sub_agents_are_shown(page: BrowserPage, home:
         await page.wait("document.querySelector('.said.assistant .text')?.textContent.includes('42')")
         await page.click(".under .crumb")
         assert await page.wait("document.querySelector('h1').textContent === 'main'")
+        await page.send("Page.reload")
+        about = await page.wait("document.querySelector('.tools .step')?.textContent")
+        assert about == "sessions_spawncount the files"
         assert page.complaints() == []
 
 

@@ -282,11 +282,19 @@ GATEWAY_KEEPERS: Final = (
         tests=_SETUP_TESTS,
     ),
     Mutant(
+        "a history does not say what a call was about",
+        (),
+        f"{_KEEPERS}._session_history",
+        '    text = next((value for value in values.values() if isinstance(value, str)), "")\n',
+        '    text = ""\n',
+        tests=_HISTORY_TESTS,
+    ),
+    Mutant(
         "half a secret is shown",
         (),
         f"{_KEEPERS}._session_history",
-        "_cut(kind, mask(printable_text(text)), name)",
-        "attrs.evolve(cut := _cut(kind, printable_text(text), name), text=mask(cut.text))",
+        "_shown_block(kind, mask(printable_text(text)), block, mask)",
+        "attrs.evolve(cut := _shown_block(kind, printable_text(text), block, mask), text=mask(cut.text))",
         tests=_HISTORY_TESTS,
     ),
 )

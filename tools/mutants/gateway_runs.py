@@ -395,8 +395,8 @@ GATEWAY_RUNS: Final = (
         "secrets are recalled",
         ("A16-f",),
         _RECALL,
-        "_cut(kind, mask(printable_text(text)), name)",
-        "_cut(kind, printable_text(text), name)",
+        "_shown_block(kind, mask(printable_text(text)), block, mask)",
+        "_shown_block(kind, printable_text(text), block, mask)",
         tests=_TOOL_TESTS,
     ),
     Mutant(

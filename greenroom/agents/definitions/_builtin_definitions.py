@@ -115,6 +115,7 @@ def builtin_definitions(environ: Mapping[str, str], *, is_headless: bool = False
     return (GENERAL_PURPOSE, *searchers, _statusline_setup(Path(folder).absolute() / "settings.json"), *guide)
 
 
+@cache
 def find_manual() -> Path | None:
     """Return the folder that holds `docs`, `examples` and the README: the package's own, or the checkout that it lies in."""
     package = Path(__file__).resolve().parents[2]

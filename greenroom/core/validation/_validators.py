@@ -115,6 +115,7 @@ def fits(value: Any, hint: Any) -> bool:
     return _kind_of(hint)(value)
 
 
+@cache
 def _kind_of(hint: Any) -> Kind:
     """Return the check of one annotation, which is read once: specs are made in every turn of every agent."""
     if hint is Any:

@@ -172,7 +172,9 @@ def _info(state: ChatState, words: str) -> CommandStep:
         return PlainAnswer(run.text)
     row = state.registry.sessions.get(run.session)
     path = state.transcript_of(run.session)
-    return PlainAnswer(subagents.info_text(run, row, transcript=path, now_s=state.now_s))
+    completion = state.registry.completions.get(run.id)
+    result = completion.delivery.text if completion is not None else ""
+    return PlainAnswer(subagents.info_text(run, row, transcript=path, now_s=state.now_s, result=result))
 
 
 def _stop_runs(state: ChatState, words: str) -> CommandStep:

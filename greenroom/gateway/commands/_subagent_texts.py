@@ -120,8 +120,16 @@ def _time(run: Run, now_s: float) -> str:
     return duration_text(run.worked_s(now_s))
 
 
-def info_text(run: Run, row: SessionRow | None, *, transcript: str, now_s: float) -> str:
-    """Return everything about a run."""
+def info_text(run: Run, row: SessionRow | None, *, transcript: str, now_s: float, result: str = "") -> str:
+    """Return everything about a run.
+
+    Args:
+        run: The run.
+        row: Its session; None if nobody knows that any more.
+        transcript: The path of its transcript.
+        now_s: The wall clock.
+        result: The text that announces its end; empty if there is none.
+    """
     is_cleaned = row is not None and row.archived_s > 0
     facts = {
         "Status": status_word(run),
@@ -142,7 +150,9 @@ def info_text(run: Run, row: SessionRow | None, *, transcript: str, now_s: float
         "Stopped by": run.who,
     }
     lines = [f"{name}: {value}" for name, value in facts.items() if value]
-    return "\n".join((f"Sub-agent {run.id[:SHOWN_ID]}", *lines, *([quoted("Error:", run.error)] if run.error else ())))
+    texts = {"Error:": run.error, "Announced:": result}
+    lines += [quoted(label, text) for label, text in texts.items() if text]
+    return "\n".join((f"Sub-agent {run.id[:SHOWN_ID]}", *lines))
 
 
 def _thinking(row: SessionRow | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import final
+from typing import Final, final
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -22,6 +22,9 @@ from greenroom.gateway.keepers._session_models import gateway_pricing
 from greenroom.models.budgets import Budget, Limits, Pricing, Spent
 from greenroom.session.assembly._model_layers import read_spent
 from greenroom.trace import JOURNAL
+
+_ANY: Final = Amount()
+"""No limit."""
 
 
 @final
@@ -51,9 +54,9 @@ class AgentBudgets:
         """
         said = budget_of(self._config(), agent)
         found = []
-        if limits_of(said.per_day) != Limits():
+        if said.per_day != _ANY:
             found.append(await self._day(agent, said.per_day))
-        if limits_of(said.per_run) != Limits():
+        if said.per_run != _ANY:
             found.append(self._turn(session, turn, said.per_run))
         return tuple(found)
 

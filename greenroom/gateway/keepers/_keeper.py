@@ -16,10 +16,10 @@ import attrs
 import trio
 
 from greenroom.core import UsageError
-from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
+from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.keepers._agent_setup import lane_of
 from greenroom.gateway.keepers._box_items import MODEL, THINKING, mode_of
-from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary, turn_rank
+from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary, queue_settings, turn_rank
 from greenroom.gateway.keepers._kept_session import KeptSession
 from greenroom.gateway.keepers._session_models import TurnWish
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnReporter, TurnStop, failed_end, unread_end
@@ -146,7 +146,7 @@ class SessionKeeper:
     def wake(self) -> None:
         """Look again at what waits."""
         self._wake.set()
-        self._idle_wake.set()
+        self._look_idle()
         if self._waiting is not None and not self.has_work:
             self._waiting.cancel("nothing waits any more")
 
@@ -191,8 +191,10 @@ class SessionKeeper:
 
     async def _wait(self, wake: trio.Event) -> None:
         """Wait for something new, or until it is time to look again."""
-        left_s = math.inf if self._look_s is None else max(0.0, self._look_s - self.parts.now())
-        with trio.move_on_after(left_s):
+        if self._look_s is None:
+            await wake.wait()
+            return
+        with trio.move_on_after(max(0.0, self._look_s - self.parts.now())):
             await wake.wait()
 
     async def _open(self) -> None:
@@ -266,6 +268,10 @@ class SessionKeeper:
         event = self.untold.get(item)
         if event is not None:
             await event.wait()
+
+    def _look_idle(self) -> None:
+        if self.is_closing:  # else the time decides, and what happens meanwhile only moves it on
+            self._idle_wake.set()
 
     async def _until_idle(self) -> None:
         self._stir()
@@ -396,13 +402,13 @@ class SessionKeeper:
             wake = self._wake = trio.Event()
             await self._resume(session, nursery)
             await self.hand_in()
-            self._idle_wake.set()
+            self._look_idle()
             await self._wait(wake)
 
     async def hand_in(self) -> None:
         """Carry out the plan of what waits."""
         is_busy = self.reporter is not None and self.reporter.is_open
-        plan = self.items.plan(self._queue_settings(), is_busy=is_busy, now_s=self.parts.now())
+        plan = self.items.plan(queue_settings(self.parts, self.queue_mode()), is_busy=is_busy, now_s=self.parts.now())
         self._look_s = plan.look_s
         await self._drop(plan)
         if plan.interrupts:
@@ -452,15 +458,6 @@ class SessionKeeper:
             await self.parts.store.withdraw(self.name, item)
             await self.parts.watcher.turn_ended(unread_end(self.name, self.row.session_id, (item,), DROPPED))
             self.settle(item, DROPPED)
-
-    def _queue_settings(self) -> QueueSettings:
-        queue = self.parts.config().messages.queue
-        return QueueSettings(
-            mode=self.queue_mode(),
-            quiet_s=queue.debounce_ms / 1000,
-            cap=queue.cap,
-            overflow=Overflow(queue.drop),
-        )
 
     def queue_mode(self, said: str = "") -> QueueMode:
         """Return the mode of an input that names one, or none."""

@@ -10,7 +10,7 @@ from typing import final
 import attrs
 
 from greenroom.core.ports import Ports
-from greenroom.gateway.announce._queue_plan import QueueMode
+from greenroom.gateway.announce._queue_plan import Overflow, QueueMode, QueueSettings
 from greenroom.gateway.config._config import GatewayConfig
 from greenroom.gateway.keepers._agent_budgets import AgentBudgets
 from greenroom.gateway.keepers._agent_setup import (
@@ -130,6 +130,12 @@ async def open_order(
         secrets=parts.secrets,
         ports=parts.ports,
     )
+
+
+def queue_settings(parts: KeeperParts, mode: QueueMode) -> QueueSettings:
+    """Return the settings by which a session in a mode takes up what waits for it."""
+    queue = parts.config().messages.queue
+    return QueueSettings(mode=mode, quiet_s=queue.debounce_ms / 1000, cap=queue.cap, overflow=Overflow(queue.drop))
 
 
 def turn_rank(lane: str, *, is_resumed: bool, is_ending: bool) -> Rank:

@@ -18,6 +18,7 @@ import attrs
 
 from greenroom.core import UsageError
 from greenroom.core.texts import printable_text
+from greenroom.gateway.announce._quotes import one_line
 from greenroom.store import read_transcript
 
 MAX_BLOCK: Final = 4_000
@@ -32,6 +33,8 @@ _MAX_SHOWN_BYTES: Final = 64_000
 _MAX_SAID_BYTES: Final = 500_000
 """Size of a message as it was said; of a larger one nothing is shown but the marker."""
 
+MAX_ABOUT: Final = 120
+"""Characters of what a call is about."""
 TOOL_RESULT: Final = "toolResult"
 """The role of calls of tools and their results, as clients show them."""
 
@@ -59,6 +62,8 @@ class HistoryBlock:
     """The tool of a call."""
     left_out: int = 0
     """Characters that were left out at its end."""
+    about: str = ""
+    """What a call is about, on one line."""
 
     @property
     def shown(self) -> str:
@@ -99,7 +104,9 @@ class HistoryMessage:
         return [*shown, self._shown(TOOL_RESULT, work)] if work else shown
 
     def _shown(self, role: str, blocks: Sequence[HistoryBlock]) -> dict[str, Any]:
-        texts = [f"[calls {block.name}]" if block.kind == "call" else block.text for block in blocks]
+        texts = [
+            f"[calls {block.name}] {block.about}".rstrip() if block.kind == "call" else block.text for block in blocks
+        ]
         shown: dict[str, Any] = {"role": role, "text": self.omitted or "\n".join(texts)}
         if any(block.left_out for block in blocks):
             shown["truncated"] = True
@@ -187,12 +194,12 @@ def _bounded(line: Mapping[str, Any], kinds: frozenset[BlockKind], mask: Mask) -
         id=str(line.get("uuid") or ""),
         origin=origin if isinstance(origin, Mapping) else {},
     )
-    texts = [(_kind(block), _text(block), str(block.get("name") or "")) for block in _content(line)]
-    said = [(kind, text, name) for kind, text, name in texts if kind in kinds]
+    texts = [(_kind(block), _text(block), block) for block in _content(line)]
+    said = [(kind, text, block) for kind, text, block in texts if kind in kinds]
     size = sum(len(text.encode("utf-8", "replace")) for _, text, _ in said)
     if size <= _MAX_SAID_BYTES:
         # Masked before it is cut, or half a secret would be shown.
-        blocks = tuple(_cut(kind, mask(printable_text(text)), name) for kind, text, name in said)
+        blocks = tuple(_shown_block(kind, mask(printable_text(text)), block, mask) for kind, text, block in said)
         whole = attrs.evolve(message, blocks=blocks)
         size = _size(whole.as_row())
         if size <= _MAX_SHOWN_BYTES:
@@ -200,11 +207,22 @@ def _bounded(line: Mapping[str, Any], kinds: frozenset[BlockKind], mask: Mask) -
     return attrs.evolve(message, omitted=f"[message of {size:,} bytes left out]")
 
 
-def _cut(kind: BlockKind, text: str, name: str) -> HistoryBlock:
-    if len(text) <= MAX_BLOCK:
-        return HistoryBlock(kind, text, name)
-    kept = MAX_BLOCK - 60
-    return HistoryBlock(kind, text[:kept], name, left_out=len(text) - kept)
+def _shown_block(kind: BlockKind, text: str, block: Mapping[str, Any], mask: Mask) -> HistoryBlock:
+    values = block.get("input")
+    about = about_call(values, mask) if kind == "call" and isinstance(values, Mapping) else ""
+    kept = len(text) if len(text) <= MAX_BLOCK else MAX_BLOCK - 60
+    return HistoryBlock(kind, text[:kept], str(block.get("name") or ""), left_out=len(text) - kept, about=about)
+
+
+def about_call(values: Mapping[str, Any], mask: Mask) -> str:
+    """Return what a call is about: the first text of its input, on one line.
+
+    Args:
+        values: The input.
+        mask: Hides secrets.
+    """
+    text = next((value for value in values.values() if isinstance(value, str)), "")
+    return one_line(mask(text), MAX_ABOUT)  # masked before it is cut, or half a secret would be shown
 
 
 def _as_content(block: HistoryBlock) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(".*".join(map(re.escape, word.lower().split("*"))), re.DOTALL) for word in words)
 
 
+@lru_cache(maxsize=4_096)
 def _keeps(rules: ToolRules, name: str) -> bool:
     is_allowed = rules.allow is None or any(fits(pattern, name) for pattern in rules.allow)
     return is_allowed and not any(fits(pattern, name) for pattern in rules.deny)

@@ -14,8 +14,8 @@ import trio
 
 from greenroom.agents import Appended
 from greenroom.core import CLASS, SEQ, Event, JournalError, Record, event_of
-from greenroom.gateway.announce._quotes import one_line
 from greenroom.gateway.keepers._seams import TurnEnd
+from greenroom.gateway.keepers._session_history import about_call
 from greenroom.gateway.process._shown_rows import shown_delivery, shown_run, shown_session
 from greenroom.gateway.record import _gateway_events as gateway
 from greenroom.gateway.record import _run_events as work
@@ -34,8 +34,6 @@ MAX_WAITING: Final = 10_000
 """Events that wait to be durable; beyond it the oldest are not told."""
 BETWEEN_MESSAGES: Final = "\n\n"
 """Between the texts of two messages of one turn."""
-MAX_ABOUT: Final = 120
-"""Characters of what a call is about."""
 
 
 @final
@@ -91,12 +89,7 @@ class EventFeed:
         for block in appended.message.content if appended.response is not None else ():
             if isinstance(block, ToolUseBlock):
                 payload = {"sessionKey": session, "phase": "tool", "callId": block.id, "tool": block.name}
-                self._hub.publish("agent", session, payload | {"summary": self._about(block.input)})
-
-    def _about(self, values: Mapping[str, Any]) -> str:
-        """Return what a call is about: its first text, on one line."""
-        text = next((value for value in values.values() if isinstance(value, str)), "")
-        return one_line(self._mask(text), MAX_ABOUT)  # masked before it is cut, or half a secret would be shown
+                self._hub.publish("agent", session, payload | {"summary": about_call(block.input, self._mask)})
 
     def end_of_turn(self, session: str, payload: Mapping[str, Any]) -> None:
         """Tell the end of a turn, which is on record."""

@@ -44,7 +44,7 @@ from greenroom.gateway.process._loop_lag import LoopLag
 from greenroom.gateway.process._secret_reader import SecretReader
 from greenroom.gateway.process._service_methods import shown_reload
 from greenroom.gateway.process._shown_rows import client_snapshot
-from greenroom.gateway.process._state_folder import HeldState, ensure_token
+from greenroom.gateway.process._state_folder import HeldState, ensure_pairing_key, ensure_token
 from greenroom.gateway.process._stop_stages import Stage, StopPlan, stop_in_stages
 from greenroom.gateway.record._gateway_events import ConfigLoaded, GatewayBegan, GatewayEnded
 from greenroom.gateway.record._gateway_journal import GatewayRecord, open_gateway_journal
@@ -207,7 +207,7 @@ class GatewayOpening:
         record, ports = below.record, self._ports
         runner = ClockRunner(self._config, below.runs, below.keepers, record.registry)
         zone = await ports.blocking.run(zone_of_machine, self._options.environ)
-        desk = PairingDesk(record=record, key=ensure_token(self._held.folder, self._options.environ), wall=self._now)
+        desk = PairingDesk(record=record, key=ensure_pairing_key(self._held.folder), wall=self._now)
         below.deliveries.reveal = desk.reveal
         supervisor = await below.keepers.runtime.spawn_supervisor("channels", _CHANNEL_SPEC, escalates=False)
         reception = Reception(

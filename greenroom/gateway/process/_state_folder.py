@@ -23,6 +23,7 @@ from greenroom.core import JournalError, UsageError, make_private_folder, open_p
 LOCK: Final = "gateway.lock"
 ADDRESS: Final = "gateway.json"
 TOKEN: Final = "token"  # noqa: S105 - the name of a file
+PAIRING: Final = "pairing-key"
 STORE: Final = "inbox.sqlite"
 LOGS: Final = "log"
 AGENTS: Final = "agents"
@@ -162,9 +163,23 @@ def ensure_token(folder: StateFolder, environ: Mapping[str, str]) -> str:
     """
     if environ.get(TOKEN_VARIABLE):
         return environ[TOKEN_VARIABLE]
-    if not folder.token.exists():
-        _write_private(folder.token, secrets.token_hex(_TOKEN_BYTES) + "\n")
-    return read_token(folder, environ)
+    return _ensure_secret(folder.token)
+
+
+def ensure_pairing_key(folder: StateFolder) -> str:
+    """Return the secret that pairing codes are made from, made at the first start; no other token changes it. It blocks.
+
+    Raises:
+        UsageError: Others can read its file, or it holds none.
+        JournalError: The disk refuses.
+    """
+    return _ensure_secret(folder.path / PAIRING)
+
+
+def _ensure_secret(path: Path) -> str:
+    if not path.exists():
+        _write_private(path, secrets.token_hex(_TOKEN_BYTES) + "\n")
+    return _read_secret(path)
 
 
 def read_token(folder: StateFolder, environ: Mapping[str, str]) -> str:
@@ -175,17 +190,19 @@ def read_token(folder: StateFolder, environ: Mapping[str, str]) -> str:
     """
     if environ.get(TOKEN_VARIABLE):
         return environ[TOKEN_VARIABLE]
+    return _read_secret(folder.token)
+
+
+def _read_secret(path: Path) -> str:
     try:
-        mode = folder.token.stat().st_mode
-        text = folder.token.read_text(encoding="ascii").strip()
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
-        raise UsageError(f"cannot read the token in {str(folder.token)!r}: start the gateway once") from None
+        raise UsageError(f"cannot read the {path.name} in {str(path)!r}: start the gateway once") from None
     if mode & 0o077:
-        raise UsageError(
-            f"{str(folder.token)!r} can be read by others; run `chmod 600` on it, or delete it for a new one"
-        )
+        raise UsageError(f"{str(path)!r} can be read by others; run `chmod 600` on it, or delete it for a new one")
     if not text:
-        raise UsageError(f"{str(folder.token)!r} is empty; delete it, and start the gateway for a new one")
+        raise UsageError(f"{str(path)!r} is empty; delete it, and start the gateway for a new one")
     return text
 
 

@@ -44,7 +44,8 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     settings, of_mode = in_mode(settings, environ, stored=place.beginning.mode, run=earlier)
     teams = as_managed("teams", teams_from_environment(environ, settings.scalars.teams))
     delegation = as_managed("delegation", delegation_from_environment(environ, settings.scalars.delegation))
-    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
+    if (teams, delegation) != (settings.scalars.teams, settings.scalars.delegation):
+        settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     limits = limits_from_environment(environ)
     around = await run(look_around, cwd, places, wanted, settings, environ)
     builtins = with_worker(around.builtins, delegation)

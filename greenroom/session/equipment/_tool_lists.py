@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
 from greenroom.agents import AgentDefinition
@@ -25,12 +26,16 @@ def names(patterns: Iterable[str], tool: str) -> bool:
 
     What stands behind it in parentheses is about its calls, such as the types in `Agent(a, b)`.
     """
-    return any(
-        names_tool(pattern, tool)
-        if pattern.startswith(_MCP)
-        else tool in {pattern, canonical_name(pattern.partition("(")[0].strip())}
-        for pattern in patterns
-    )
+    whole, of_servers = _read(tuple(patterns))
+    return tool in whole or any(names_tool(pattern, tool) for pattern in of_servers)
+
+
+@lru_cache(maxsize=1024)
+def _read(patterns: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names that a list says, and its entries about MCP servers: it is the same for each agent of a kind."""
+    of_servers = tuple(pattern for pattern in patterns if pattern.startswith(_MCP))
+    others = [pattern for pattern in patterns if not pattern.startswith(_MCP)]
+    return frozenset((*others, *(canonical_name(each.partition("(")[0].strip()) for each in others))), of_servers
 
 
 def check_tool_list(definition: AgentDefinition, tools: Collection[str], *, are_all_there: bool) -> None:

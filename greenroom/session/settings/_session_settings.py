@@ -287,7 +287,7 @@ class Settings:
         said = [file.values[name] for file in self._managed if isinstance(file.values.get(name), Mapping)]
         known = {field.name for field in attrs.fields(type(part))}
         held = {key: getattr(getattr(self.scalars, name), key) for values in said for key in values if key in known}
-        made: Part = attrs.evolve(cast(Any, part), **held)
+        made: Part = attrs.evolve(cast(Any, part), **held) if held else part
         return made
 
     def server_rules(self) -> tuple[ServerRules, tuple[Diagnostic, ...]]:

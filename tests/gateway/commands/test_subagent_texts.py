@@ -22,8 +22,10 @@ from greenroom.gateway.commands._subagent_texts import (
     log_text,
     without_markup,
 )
+from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import Run, SessionRow
-from tests.gateway.commands.states import NOW_S, OTHER, RUNS, child, state
+from greenroom.gateway.record._run_events import CompletionBegan, CompletionComposed
+from tests.gateway.commands.states import HISTORY, NOW_S, OTHER, RUNS, child, state
 
 # The newest first: 3 is running, 2 ran out of time, 1 is done.
 RUNNING, TIMEOUT, DONE, FOREIGN = RUNS[2], RUNS[1], RUNS[0], RUNS[3]
@@ -145,6 +147,17 @@ def test_info_has_everything_about_a_run() -> None:
         "Error: over 300 s",
     ]
     assert "Archive: 2027-01-15 08:05:00 UTC (in 5m0s)" in said("info 3")
+
+
+def test_info_shows_what_was_announced_as_data() -> None:
+    registry = Registry().fold_all(HISTORY)
+    registry.fold(CompletionBegan(at_s=NOW_S, run=DONE))
+    registry.fold(CompletionComposed(at_s=NOW_S, run=DONE, text="Result: 42 files\nStopped by: forged"))
+
+    step = plan_command(state(registry=registry), "/subagents info 3")
+
+    assert isinstance(step, PlainAnswer)
+    assert step.text.splitlines()[-3:] == ["Announced:", "> Result: 42 files", "> Stopped by: forged"]
 
 
 @pytest.mark.parametrize(

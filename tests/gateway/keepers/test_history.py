@@ -113,7 +113,7 @@ async def test_each_detail_shows_its_blocks_also_of_an_archived_session(
             page = read_page(conversation_file(folder), limit=10, detail=detail)
             return [(shown["role"], shown["text"]) for message in page.messages for shown in message.as_texts()]
 
-        said, call = [("user", "Look."), ("assistant", "Found.")], ("toolResult", "[calls look]")
+        said, call = [("user", "Look."), ("assistant", "Found.")], ("toolResult", "[calls look] x")
         assert read("texts") == said
         assert read("calls") == [said[0], call, said[1]]
         assert read("results") == [said[0], call, ("toolResult", "saw x"), said[1]]

@@ -17,6 +17,7 @@ from greenroom.gateway.process._session_methods import SessionMethods
 from greenroom.gateway.rpc._methods import RpcCall
 from greenroom.gateway.rpc._params import ChatSendParams
 from greenroom.gateway.rpc._scopes import Grant, RpcScope
+from greenroom.gateway.trust._pairing import HIDDEN, pairing_text
 from greenroom.models import Call, ModelRequest
 from tests.gateway.process.day import last_text
 from tests.gateway.process.places import counting, open_place, shown
@@ -235,6 +236,19 @@ async def test_messages_that_come_again_after_a_restart_are_known(tmp_path: Path
 
 
 SECRETS: Final = {"profile": "sk-" + "ant-planted-in-a-profile", "token": "planted-channel-token"}
+
+
+async def test_a_pairing_code_is_the_same_after_a_change_of_the_token(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A text that is sent again has the code whose digest is on record."""
+    town, texts = open_place(tmp_path / "t", play=counting("the summary")), []
+    for _ in range(2):
+        async with living(town) as gateway:
+            texts.append(gateway.parts.below.deliveries.reveal("post:m1", pairing_text(HIDDEN)))
+        (town.state / "token").unlink(missing_ok=True)
+
+    assert texts[0] == texts[1] != pairing_text(HIDDEN)
 
 
 async def test_no_command_gives_out_what_is_secret(tmp_path: Path, autojump_clock: MockClock) -> None:

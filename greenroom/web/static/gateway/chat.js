@@ -244,16 +244,19 @@ function plain(text) {
   return [h("pre", {}, visible(text))];
 }
 
+const CALL = /^\[calls ([^\]]*)\] ?(.*)/;
+
 function toolsOf(steps) {
-  const names = steps.filter((text) => /^\[calls /.test(text)).flatMap((text) => text.split("\n").map((line) => line.replace(/^\[calls (.*)\]$/, "$1")));
-  const results = steps.filter((text) => !/^\[calls /.test(text));
+  const calls = steps.filter((text) => CALL.test(text)).flatMap((text) => text.split("\n").map((line) => CALL.exec(line)?.slice(1) ?? [line, ""]));
+  const results = steps.filter((text) => !CALL.test(text));
   const times = new Map();
-  for (const name of names) times.set(name, (times.get(name) ?? 0) + 1);
-  const words = names.length ? [...times].map(([name, number]) => `${oneLine(name, 60)}${number > 1 ? ` ×${number}` : ""}`).join(", ") : count(results.length, "result");
+  for (const [name] of calls) times.set(name, (times.get(name) ?? 0) + 1);
+  const words = calls.length ? [...times].map(([name, number]) => `${oneLine(name, 60)}${number > 1 ? ` ×${number}` : ""}`).join(", ") : count(results.length, "result");
   return h(
     "details.tools",
     {},
     h("summary", {}, icon("tool"), h("span", {}, words)),
+    ...calls.filter(([, about]) => about).map(([name, about]) => h("div.step", {}, h("b", {}, oneLine(name, 60)), h("span", {}, oneLine(about, 160)))),
     ...results.map((text) => {
       const lines = visible(text).split("\n");
       const shown = h("pre", { tabindex: "0" }, lines.slice(0, FOLDED_LINES).join("\n"));
