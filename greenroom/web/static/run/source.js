@@ -69,12 +69,13 @@ export class ServedSource {
     for (let first = Math.floor(begin / block) * block; first < end; first += block) {
       const last = Math.min(first + block, this.model.count);
       let held = this.cache.get(first);
-      if (!held || held.length < last - first) {
-        held = await this.get("events", { from: first, to: last });
+      if (!held || held.last < last) {
+        held = { last, events: this.get("events", { from: first, to: last }) };
+        held.events.catch(() => this.cache.delete(first));
         if (this.cache.size > 60) this.cache.delete(this.cache.keys().next().value);
         this.cache.set(first, held);
       }
-      found.push(...held.slice(Math.max(0, begin - first), end - first));
+      found.push(...(await held.events).slice(Math.max(0, begin - first), end - first));
     }
     return found;
   }
