@@ -5,7 +5,8 @@ Must not know: clock, disk, Trio, sessions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from greenroom.gateway.announce._queue_plan import QueueMode
@@ -67,6 +68,15 @@ def waiting_item(item: StoredItem) -> WaitingItem:
         mode=mode_of(item.route.get(MODE, QueueMode.STEER)),
         begins_turn=not item.route.get(WAITS, False),
     )
+
+
+def wish_of(chats: Iterable[str]) -> TurnWish:
+    """Return the model and thinking that the items of a turn ask for: those of the first that names any; `chats` as of `chat_of`."""
+    for chat in chats:
+        route = json.loads(chat or "{}")
+        if route.get(MODEL) or route.get(THINKING):
+            return TurnWish(model=route.get(MODEL, ""), thinking=route.get(THINKING, ""))
+    return TurnWish()
 
 
 def _named(item: StoredItem) -> str:

@@ -6,7 +6,6 @@ back however that ends. Rule 3: leaving the block of the session ends it, so wha
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,7 +17,7 @@ import trio
 from greenroom.core import UsageError
 from greenroom.gateway.announce._queue_plan import QueueMode
 from greenroom.gateway.keepers._agent_setup import lane_of
-from greenroom.gateway.keepers._box_items import MODEL, THINKING, mode_of
+from greenroom.gateway.keepers._box_items import mode_of, wish_of
 from greenroom.gateway.keepers._keeper_parts import KeeperParts, open_order, put_summary, queue_settings, turn_rank
 from greenroom.gateway.keepers._kept_session import KeptSession
 from greenroom.gateway.keepers._session_models import TurnWish
@@ -126,11 +125,6 @@ class SessionKeeper:
         return not self.is_paused and bool(self.items.unread or self.resumes or self.asides)
 
     @property
-    def waits_for_word(self) -> bool:
-        """True if all that is left of it is a turn that was cut: whether that is resumed or dropped is for others to say."""
-        return bool(self.items.taken) and not (self.items.unread or self.items.held or self.asides or self.resumes)
-
-    @property
     def is_woken(self) -> bool:
         """True if something has changed since it last looked."""
         return self._wake.is_set()
@@ -168,7 +162,7 @@ class SessionKeeper:
     async def serve(self) -> None:
         """Open the session whenever there is something to do, and return when there is nothing."""
         if self._was_cut:
-            await self._mend()
+            await self.settle_taken(self)
         self._was_cut = True
         while True:
             wake = self._wake = trio.Event()
@@ -180,14 +174,6 @@ class SessionKeeper:
             else:
                 await self._wait(wake)
         self._was_cut = False
-
-    async def _mend(self) -> None:
-        """Finish what an earlier incarnation began: report the turn that it ended in, and release what it had planned to hand in."""
-        if self.items.taken:
-            await self.settle_taken(self)
-        held = await self.parts.store.held(self.name)
-        if late := [item.id for item in held if item.id not in self.items.held]:
-            await self.parts.store.release(self.name, late)
 
     async def _wait(self, wake: trio.Event) -> None:
         """Wait for something new, or until it is time to look again."""
@@ -366,11 +352,7 @@ class SessionKeeper:
         """Return what the turn that runs asks for: its items say it."""
         if self.reporter is not None:
             await self.reporter.wait_caught_up()
-        for item in self.items.taken:
-            route = json.loads(self.items.handed.get(item) or "{}")
-            if route.get(MODEL) or route.get(THINKING):
-                return TurnWish(model=route.get(MODEL, ""), thinking=route.get(THINKING, ""))
-        return TurnWish()
+        return wish_of(self.items.handed.get(item, "") for item in self.items.taken)
 
     def _find_turn(self) -> int:
         return 0 if self.reporter is None else self.reporter.ends

@@ -360,7 +360,7 @@ class KeeperSet:
             await settle_left(keeper, self._left.get(key, {}))
             self._unrecovered.discard(key)
             keeper.items.pauses -= 1
-            if not keeper.waits_for_word:
+            if not keeper.items.taken or keeper.items.unread or keeper.items.held:
                 self._actors.wake(keeper)
         return tuple(key for key in self._left if self._actors.keeper(SessionKey.parse(key)).items.taken)
 

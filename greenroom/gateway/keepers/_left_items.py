@@ -125,8 +125,16 @@ async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:
 
 
 async def settle_taken(keeper: SessionKeeper) -> None:
-    """Report the turns of taken items that ended and were not reported; those that were cut stay taken."""
-    await settle_left(keeper, dict.fromkeys(keeper.items.taken, False))
+    """Finish what an incarnation of a keeper left half done.
+
+    Turns of taken items that ended and were not reported are reported; those that were cut stay taken. Items that were planned to be handed
+    in, and that the store holds still, are released.
+    """
+    if keeper.items.taken:
+        await settle_left(keeper, dict.fromkeys(keeper.items.taken, False))
+    store = keeper.parts.store
+    if late := [item.id for item in await store.held(keeper.name) if item.id not in keeper.items.held]:
+        await store.release(keeper.name, late)
 
 
 def _look_up_all(look_up: LookUp, folder: Path, items: Sequence[str]) -> dict[str, ItemFate]:
