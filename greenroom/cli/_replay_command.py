@@ -7,7 +7,7 @@ a mistake; a reader that goes away early, such as `head`, does not change them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import attrs
 from cyclopts import Parameter
@@ -85,8 +85,12 @@ class ReplayFlags:
         ExportFormat | None,
         _flag(
             "Print the run as JSON for other programs: `chrome` for Perfetto and chrome://tracing, `otlp` for "
-            "OpenTelemetry."
+            "OpenTelemetry, `html` for a browser: one file, which needs no greenroom."
         ),
+    ] = None
+    content: Annotated[
+        Literal["none", "short", "all"] | None,
+        _flag("Words in a file for a browser: `none`, `short` (160 characters of each text; the default), or `all`."),
     ] = None
     output: Annotated[
         Path | None, _flag("The file that an export goes to, instead of standard output.", alias="-o")
@@ -103,25 +107,46 @@ class ReplayFlags:
 def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: ReplayFlags = ReplayFlags()) -> int:
     """Show what a run did: its standing, its problems, its time line."""
     asked = attrs.asdict(flags, recurse=False)
-    is_page, port = asked.pop("page"), asked.pop("port")
+    is_page, port, content = asked.pop("page"), asked.pop("port"), asked.pop("content")
     if is_page:
-        _refuse_beside_page(asked)
-        from greenroom.web import show_page
-
-        place = flags.at or ""
-        return show_page(run, runs=flags.runs, port=port or 0, place=place, find_problems=problem_facts, say=_say)
+        return _show_page(run, flags, asked)
     if port is not None:
         raise UsageError("--port is that of a page; say --page, or leave out --port")
+    if flags.export is ExportFormat.HTML:
+        return _export_html(run, flags, asked)
+    if content is not None:
+        raise UsageError("--content is for --export html; say that, or leave out --content")
     return EXIT_SAME if show_replay(ReplayOptions(run=run, **asked)) else EXIT_DIFFERENT
+
+
+def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
+    _refuse_others(asked, "--page shows", taken={"at", "runs"})
+    if flags.content is not None:
+        raise UsageError("--content is for --export html; leave it out")
+    from greenroom.web import show_page
+
+    place, port = flags.at or "", flags.port or 0
+    return show_page(run, runs=flags.runs, port=port, place=place, find_problems=problem_facts, say=_say)
+
+
+def _export_html(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
+    _refuse_others(asked, "--export html holds", taken={"export", "output", "runs"})
+    from greenroom.web import export_html
+
+    if flags.output is None:
+        raise UsageError("--export html needs a file; name one with --output")
+    content = flags.content or "short"
+    said = export_html(run, runs=flags.runs, output=flags.output, content=content, find_problems=problem_facts)
+    _say(said)
+    return EXIT_SAME
 
 
 def _say(text: str) -> None:
     print(for_reader(text), flush=True)
 
 
-def _refuse_beside_page(asked: dict[str, Any]) -> None:
-    """Refuse what has no meaning for a page."""
-    others = [name for name, value in asked.items() if value not in (None, False) and name not in {"at", "runs"}]
+def _refuse_others(asked: dict[str, Any], what: str, *, taken: set[str]) -> None:
+    """Refuse flags that have no meaning for a whole run."""
+    others = [name for name, value in asked.items() if value not in (None, False) and name not in taken]
     if others:
-        name = others[0].removeprefix("is_")
-        raise UsageError(f"--page shows the whole run; leave out --{name}")
+        raise UsageError(f"{what} the whole run; leave out --{others[0].removeprefix('is_')}")

@@ -20,6 +20,8 @@ class ExportFormat(StrEnum):
 
     CHROME = "chrome"
     OTLP = "otlp"
+    HTML = "html"
+    """A page; it is written by `greenroom.web`."""
 
 
 _EXPORTS: Final[Mapping[ExportFormat, Callable[[Sequence[Entry], Header], dict[str, Any]]]] = {

@@ -37,6 +37,7 @@ from greenroom.trace._slowness import find_slowness
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._timed_lines import TimedLines
 from greenroom.trace._world import Fold, World, fold
+from greenroom.trace._world_changes import changes
 
 __all__ = [
     "CHECKS",
@@ -67,6 +68,7 @@ __all__ = [
     "Violation",
     "World",
     "begin_anew",
+    "changes",
     "check_inbox",
     "check_journal",
     "chrome_trace",

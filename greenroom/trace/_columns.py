@@ -89,7 +89,7 @@ _LIMITS: Final = {"u1": 0xFF, "u2": 0xFFFF, "u4": 0xFFFF_FFFF}
 _ALIGNED_BYTES: Final = 8
 _CARD: Final = ("path", "behavior", "descent", "journal")
 _AGENT_CARD: Final = ("definition", "model")
-_NAMES_OF: Final = ("tool", "purpose", "model", "behavior", "title")
+_NAMES_OF: Final = ("tool", "purpose", "model", "behavior")
 """Fields that name a slice, the first one that it has."""
 
 Rows: TypeAlias = Mapping[str, int]

@@ -57,6 +57,7 @@ MAX_OPEN_RUNS: Final = 4
 _TOKEN_BYTES: Final = 24
 _ALIGNED_BYTES: Final = 8
 _REFUSED: Final = 1008
+_SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _JSON: Final = "application/json; charset=utf-8"
 
 FindProblems = Callable[[JournalText, Path], Sequence[Mapping[str, Any]]]
@@ -190,7 +191,7 @@ class RunPage:
         text = read_journal(journal, EVENTS)
         if len(text.entries) > MAX_CHECKED:
             return as_json({"problems": [], "why": f"more than {MAX_CHECKED:,} events: use greenroom replay --check"})
-        return as_json({"problems": self._find_problems(text, journal.parent), "why": ""})
+        return as_json({"problems": problems_in(text, journal.parent, self._find_problems), "why": ""})
 
     async def _search(self, request: Request) -> Response:
         """Answer with the positions of the events whose lines hold all words, at most 5,000 of them."""
@@ -228,6 +229,15 @@ class RunPage:
                 await _send_rows(connection, shown, has)
         finally:
             self._viewers[run] -= 1
+
+
+def problems_in(text: JournalText, folder: Path, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
+    """Return the problems of a run; of one whose events hold invalid values, that as the only one."""
+    try:
+        return find_problems(text, folder)
+    except _SENSELESS as error:  # a journal may say anything
+        why = f"an event has an invalid value ({type(error).__name__}: {error}), so problems cannot be listed"
+        return [{"kind": "unsound", "seq": 0, "t": 0.0, "text": why}]
 
 
 async def _read_on(shown: ShownRun, scope: trio.CancelScope) -> None:

@@ -6,7 +6,7 @@ is known of the first events is shown while the rest is read. Rule 3: a run that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -27,9 +27,11 @@ from greenroom.trace import (
     RunEnding,
     RunIndex,
     TimedLines,
+    changes,
     parse_line,
     read_lock,
 )
+from greenroom.views import MailboxView
 
 POLL_S: Final = 0.03
 """Seconds between two looks at a journal without news."""
@@ -124,6 +126,31 @@ class ShownRun:
             self.news.set()
             self.news = trio.Event()
         return is_more or is_folded
+
+    def read_all(self) -> None:
+        """Read and fold what there is now. It blocks."""
+        while self.index.grow() or self._moments.fold_on(len(self.index)):
+            if self._looked_for < self._moments.folded:
+                self._look_for_facts()
+        self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
+
+    def agents(self) -> list[str]:
+        """Return the ids of the agents that have a transcript, in order of appearance."""
+        return [actor for actor, name in self._transcripts.items() if name]
+
+    def mailboxes(self) -> Iterator[tuple[int, int, MailboxView]]:
+        """Yield each change of a mailbox: position of the event, number of the actor, what it holds."""
+        assert self._world.columns is not None
+        numbers = {actor: number for number, actor in enumerate(self._world.columns.actors)}
+        entries = (
+            entry
+            for begin in range(0, len(self.index), MAX_EVENTS)
+            for entry in self.index.entries(begin, begin + MAX_EVENTS)
+        )
+        for position, change in enumerate(changes(entries, FOLDS)):
+            for subject in change.subjects:
+                if isinstance(subject.after, MailboxView):
+                    yield position, numbers[subject.subject], subject.after
 
     def _look_for_facts(self) -> None:
         entries = self.index.entries(self._looked_for, self._moments.folded)

@@ -11,6 +11,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Final
 
+from greenroom.core import words_of
+from greenroom.gateway.record._gateway_events import EVENTS
+
 EVERY: Final = ("*",)
 
 CONTENT: Final[Mapping[str, Collection[str]]] = {
@@ -136,3 +139,13 @@ def content_fields(kind: str) -> frozenset[str]:
 def is_content(kind: str, field: str) -> bool:
     """True if a field of a kind of event holds words."""
     return any(fnmatchcase(kind, pattern) for pattern in CONTENT.get(field, ()))
+
+
+def is_label(field: str) -> bool:
+    """True if a field of this name, of a folded state for example, holds no words as far as the events say; False if it is not known."""
+    return field in LABELS or field in _states()
+
+
+@cache
+def _states() -> frozenset[str]:
+    return frozenset(name for event_class in EVENTS for name in words_of(event_class))

@@ -7,6 +7,7 @@ import { nextTheme, theme } from "../base/theme.js";
 import { oneLine, span } from "../base/texts.js";
 import { makeBoard } from "./board.js";
 import { makeDetail } from "./detail.js";
+import { FileSource, holdsRun } from "./file.js";
 import { makeFindings } from "./findings.js";
 import { makeMailboxes } from "./mailboxes.js";
 import { makeMessages } from "./messages.js";
@@ -40,7 +41,8 @@ const model = new RunModel();
 
 /** What is seen; views read it, and change it by `go`. */
 const seen = { at: 0, isLive: true, actor: 0, view: "timeline", query: "", link: { name: "connecting" }, runs: [] };
-const source = new ServedSource(model, () => rowsCame(), (link) => linkMoved(link));
+const isFile = holdsRun();
+const source = new (isFile ? FileSource : ServedSource)(model, () => rowsCame(), (link) => linkMoved(link));
 const context = { model, seen, source, go, place: () => seen.at };
 const VIEWS = [
   ["timeline", "Timeline", makeTimeline],
@@ -79,7 +81,7 @@ function showTheme() {
 
 function build() {
   showTheme();
-  const runsButton = h("button.outlined.small", { type: "button", onclick: showRuns }, "Runs");
+  const runsButton = h("button.outlined.small.runs-button", { type: "button", onclick: showRuns }, "Runs");
   root.replaceChildren(
     banner,
     h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => root.classList.toggle("with-tree")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
@@ -97,7 +99,7 @@ function placeOf(hash) {
 }
 
 function address() {
-  const said = { run: source.run };
+  const said = source.run ? { run: source.run } : {};
   if (!seen.isLive) said.at = seen.at ? model.seq(seen.at - 1) : 0;
   if (seen.actor) said.actor = model.card(seen.actor).path || model.lists.actors[seen.actor];
   if (seen.view !== "timeline") said.view = seen.view;
@@ -189,6 +191,7 @@ async function begin() {
     history.replaceState(null, "", Object.keys(said).length ? `#${new URLSearchParams(said)}` : location.pathname);
   }
   build();
+  root.classList.toggle("is-file", isFile);
   if (!source.token) return linkMoved({ name: "unauthorized" });
   try {
     const { runs, named } = await source.get("runs");
@@ -258,6 +261,7 @@ function showLink() {
   else if (how === "vanished") text = "The journal of this run was removed. It is shown as far as it was read.";
   else if (how === "replaced") text = "Another journal has taken the place of this run. It is shown as far as it was read.";
   else if (folded < events) text = `Read ${folded.toLocaleString("en")} of ${events.toLocaleString("en")} events…`;
+  else if (isFile && model.run.content !== "all" && model.count) text = model.run.content === "none" ? "This file holds no texts and no conversations." : "Texts are cut at 160 characters in this file.";
   else if (damaged) text = `${damaged} damaged lines were left out (${oneLine(model.run.damage, 120)}).`;
   banner.hidden = !text;
   banner.className = `banner ${how === "broken off" || name === "waiting" ? "warn" : ""}`;
