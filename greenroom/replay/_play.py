@@ -9,7 +9,7 @@ from typing import Final
 
 import trio
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, calm_collector
 from greenroom.gateway.record import EVENTS, find_journal
 from greenroom.replay._played_run import PlayedRun
 from greenroom.terminal import (
@@ -82,7 +82,8 @@ def watch_run(run: str, *, runs: Path | None) -> int:
 
 def _show(run: PlayedRun, keyboard: Keyboard, at: str) -> int:
     try:
-        return trio.run(_open, run, keyboard, at)
+        with calm_collector():  # a full look at a long run takes longer than a picture
+            return trio.run(_open, run, keyboard, at)
     finally:
         run.close()
 

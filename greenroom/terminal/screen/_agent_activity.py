@@ -26,6 +26,8 @@ class AgentActivity:
     name: str
     owner: str = ""
     """Actor id of the agent that started it."""
+    model: str = ""
+    """The model that it was defined with."""
     color: str = ""
     is_teammate: bool = False
     state: str = "starting"
@@ -41,6 +43,8 @@ class AgentActivity:
     retry: str = ""
     """The error of the last attempt of that request; empty if there was none."""
     kill_why: str = ""
+    is_gone: bool = False
+    """True once it has ended for good."""
 
     def copy(self) -> AgentActivity:
         """Return the same agent, which changes on its own."""

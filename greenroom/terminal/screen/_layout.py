@@ -183,7 +183,8 @@ def _progress(picture: SwarmPicture, width: int, look: ScreenLook) -> ScreenLine
     words = f" {done} of {items} items" if items else " no items on the board yet"
     survived = survived_words(picture.totals.survived)
     most = width - len(words) - 9
-    forms = (f" survived {survived}; nothing lost ", f" {survived}; nothing lost ", f" {survived} ") if survived else ()
+    fate = f"lost: item {', '.join(picture.lost)}" if picture.lost else "nothing lost"
+    forms = (f" survived {survived}; {fate} ", f" {survived}; {fate} ", f" {survived} ") if survived else ()
     lost = next((form for form in forms if len(form) <= most), "")
     room = max(8, min(40, width - len(words) - len(lost) - 1))
     full = room * done // items if items else 0

@@ -249,6 +249,8 @@ class SwarmPicture:
     """The conversation of the agent that is open, oldest first; empty while none is."""
     questions: tuple[OpenQuestion, ...] = ()
     """The one that waits longest first."""
+    lost: tuple[str, ...] = ()
+    """Ids of items in progress whose owner has ended for good: nobody works on them, and nobody can take them."""
     totals: RunTotals = RunTotals()
     time: TimePosition | None = None
 
