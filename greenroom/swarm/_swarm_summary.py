@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -122,3 +123,10 @@ def styled_summary(summary: Summary) -> list[StyledLine]:
         lines.append((f"Why:    {summary.error}", "bold red"))
     lines.append((f"Report: {summary.report}" if summary.report else "Report: none was written", "bold"))
     return [*lines, (f"Replay: {summary.replay}", "bold")]
+
+
+def folded(line: str, width: int) -> list[str]:
+    """Return one of these lines in lines of at most `width` columns, folded between words; a path stays whole."""
+    indent = " " * (8 if line[:8].rstrip().endswith(":") else 5)
+    lines = textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines or [line]

@@ -20,8 +20,9 @@ import attrs
 import pyte
 import pytest
 
+from greenroom.swarm._key_actions import call_words
 from greenroom.swarm._live_view import LiveView
-from greenroom.swarm._swarm_summary import Summary, styled_summary, summary_lines, top_findings
+from greenroom.swarm._swarm_summary import Summary, folded, styled_summary, summary_lines, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.terminal import Keyboard
 from greenroom.terminal.screen import PictureSource, ScreenLook, SurvivedFaults, SwarmPicture
@@ -146,6 +147,7 @@ def test_a_terminal_that_is_closed_stops_the_swarm_in_order(tmp_path: Path) -> N
     assert '"session.end"' in journal.read_text()
 
 
+@pytest.mark.promise("S-screen")
 async def test_a_screen_that_fails_says_so_and_ends_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     def broken(*_: object) -> SwarmPicture:
         raise RuntimeError("no picture")
@@ -188,6 +190,24 @@ def test_the_last_lines_say_what_matters_and_where_everything_is() -> None:
         "Replay: greenroom replay 1",
     ]
     assert {style for _, style in styled_summary(failed)} == {"", "bold", "bold red"}
+
+
+def test_last_lines_are_folded_between_words_and_paths_stay_whole() -> None:
+    assert folded("  1. a.py:1: A file is not there, " + "docs/" * 8, 40) == [
+        "  1. a.py:1: A file is not there,",
+        "     " + "docs/" * 8,
+    ]
+    assert folded("Cost:   $0.50; 20 requests, 12,345 tokens in", 36) == [
+        "Cost:   $0.50; 20 requests, 12,345",
+        "        tokens in",
+    ]
+
+
+def test_a_question_shows_all_arguments_of_its_call() -> None:
+    assert (
+        call_words("Bash", {"command": "make\n  test", "description": "Test"}) == "Bash: make test (description: Test)"
+    )
+    assert call_words("ExitPlanMode", {}) == "ExitPlanMode"
 
 
 def test_the_findings_that_matter_most_are_the_numbered_ones_of_the_report(tmp_path: Path) -> None:

@@ -113,6 +113,8 @@ class NoteKind(StrEnum):
     """Text of the lead."""
     RETRY = "retry"
     """A model request failed, and is tried again."""
+    HANG = "hang"
+    """A model request timed out, and is tried again."""
     CRASH = "crash"
     KILL = "kill"
     RESTART = "restart"

@@ -65,8 +65,7 @@ class SwarmStory:
         self._names: dict[str, str] = {}
         self._transcripts: dict[str, str] = {}
         self._agents: dict[str, AgentActivity] = {}
-        self._own: set[str] = set()
-        """Ids of the agents that no copy shares; the others are copied before they change."""
+        self._own: set[str] = set()  # agents that no copy shares; the others are copied before they change
         self._board = BoardCards()
         self._notes: list[SwarmNote] = []
         self._unread: dict[str, int] = {}
@@ -87,7 +86,7 @@ class SwarmStory:
     def copied_bytes(self) -> int:
         """Return about how many bytes a copy takes that would not be shared with the copy before it."""
         shared = len(self._agents) + len(self._board) + len(self._names)
-        return _NOTES_BYTES + _SHARED_BYTES * shared + _AGENT_BYTES * len(self._own)
+        return 4_000 + 120 * shared + 1_000 * len(self._own)
 
     def take(self, seq: int, t: float, event: Any) -> None:
         """Take the next event.
@@ -220,13 +219,10 @@ class SwarmStory:
             if state != "working":
                 agent.rest()
 
-    def _actor_begin(self, event: Any) -> None:
-        self._set_state(event.actor, "idle")
-
     def _turn_begin(self, event: Any) -> None:
         self._set_state(event.actor, "working")
 
-    def _turn_end(self, event: Any) -> None:
+    def _rests(self, event: Any) -> None:
         self._set_state(event.actor, "idle")
 
     def _kill_requested(self, event: Any) -> None:
@@ -294,7 +290,11 @@ class SwarmStory:
             agent.model_since_s, agent.retry = self.last_s + event.delay_s, error
             status = f" ({event.status})" if event.status is not None else ""
             text = f"{agent.name}: {error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
-            self._say_last(NoteKind.RETRY, text, agent.name)
+            if event.error == "timeout":
+                agent.changed_s = self.last_s
+                self._say(NoteKind.HANG, text.replace(error, "the model hung", 1), agent.name)
+            else:
+                self._say_last(NoteKind.RETRY, text, agent.name)
 
     def _model_end(self, event: Any) -> None:
         agent = self._agent(event.actor)
@@ -323,7 +323,8 @@ class SwarmStory:
     def _asked(self, event: Any) -> None:
         agent = self._agent(event.actor)
         name = self._names.get(event.actor, "")
-        text = f"wants to use {event.tool}" + (f": {event.reason}" if event.reason else "")
+        call = event.tool if agent is None else agent.tools.get(event.call, event.tool)
+        text = f"wants to use {call}" + (f": {event.reason}" if event.reason else "")
         self._questions[event.actor, event.call] = OpenQuestion(id=event.call, who=name, text=text)
         if agent is not None:
             agent.asking.add(event.call)
@@ -411,19 +412,18 @@ class SwarmStory:
         self._totals = attrs.evolve(self._totals, survived=attrs.evolve(survived, **changes))
 
 
-_SHARED_BYTES: Final = 120
-_AGENT_BYTES: Final = 1_000
-_NOTES_BYTES: Final = 4_000
-_SUDDEN: Final = frozenset({NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART})
+_SUDDEN: Final = frozenset(
+    {NoteKind.BACK, NoteKind.TAKEN, NoteKind.HANG, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART}
+)
 """Kinds of notes that are highlighted for a while."""
 _Fold: TypeAlias = Callable[[SwarmStory, Any], None]
 _FOLDS: Final[Mapping[str, _Fold]] = {
     "actor.new": SwarmStory._actor_new,
     "agent.defined": SwarmStory._agent_defined,
     "mate.joined": SwarmStory._joined,
-    "actor.begin": SwarmStory._actor_begin,
+    "actor.begin": SwarmStory._rests,
     "turn.begin": SwarmStory._turn_begin,
-    "turn.end": SwarmStory._turn_end,
+    "turn.end": SwarmStory._rests,
     "actor.kill_requested": SwarmStory._kill_requested,
     "actor.end": SwarmStory._actor_end,
     "actor.gone": SwarmStory._actor_gone,
