@@ -19,7 +19,7 @@ import attrs
 import trio
 
 from greenroom.core.texts import printable_text
-from greenroom.swarm._event_reader import Reading
+from greenroom.swarm._event_reader import Reading, fold_earlier
 from greenroom.swarm._key_actions import carry_out, questions_of
 from greenroom.swarm._live_talk import LiveTalk
 from greenroom.swarm._swarm_summary import Summary, SwarmOpening, folded, styled_summary
@@ -142,6 +142,7 @@ class LiveView:
             nursery.start_soon(self._show, source, act, name="greenroom screen")
             reading = Reading(stream)
             while (found := await reading.next()) is not None:
+                await fold_earlier(self._story, session.run_folder, *found[:2])
                 self._story.take(*found)
             nursery.cancel_scope.cancel("the session has ended")
 

@@ -20,12 +20,15 @@ import attrs
 import pyte
 import pytest
 
+from greenroom.session import SessionBegan
+from greenroom.swarm._event_reader import fold_earlier
 from greenroom.swarm._key_actions import call_words
 from greenroom.swarm._live_view import LiveView
 from greenroom.swarm._swarm_summary import Summary, folded, styled_summary, summary_lines, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.terminal import Keyboard
-from greenroom.terminal.screen import PictureSource, ScreenLook, SurvivedFaults, SwarmPicture
+from greenroom.terminal.screen import PictureSource, ScreenLook, SurvivedFaults, SwarmPicture, SwarmStory
+from tests.replay.recorded import record
 from tests.swarm.small_repo import make_small_repo
 from tests.terminal.pseudo_terminal import open_pseudo_terminal
 
@@ -157,6 +160,26 @@ async def test_a_screen_that_fails_says_so_and_ends_nothing_else(capsys: pytest.
         await view._show(PictureSource(broken, lambda: 1), lambda _: None)
 
     assert "the screen failed (" in capsys.readouterr().out
+
+
+@pytest.mark.promise("S-resumed")
+async def test_a_resumed_run_is_shown_with_what_was_done_before(tmp_path: Path) -> None:
+    _, text = record(tmp_path)
+    whole, story = SwarmStory(), SwarmStory()
+    for entry in text.entries:
+        whole.take(entry.seq, entry.t, entry.event)
+    last = text.entries[-1].seq
+
+    await fold_earlier(story, tmp_path, last + 1, 1_000.0)
+    assert story.picture().cards == whole.picture().cards != ()
+    story.take(last + 1, 1_000.5, SessionBegan(session="s", model="m", cwd="/"))
+    await fold_earlier(story, tmp_path, last + 2, 1_001.0)
+
+    now = story.picture()
+    assert (now.cards, now.agents, now.questions, now.state) == (whole.picture().cards, (), (), "running")
+    assert now.elapsed_s == pytest.approx(whole.last_s + 0.5)
+    assert now.notes[-1].text == "the run is resumed by another process"
+    await fold_earlier(SwarmStory(), tmp_path / "missing", 9, 0.0)
 
 
 def test_every_view_is_a_view() -> None:

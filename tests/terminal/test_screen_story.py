@@ -161,13 +161,14 @@ def test_nothing_lost_is_said_only_where_it_is_so() -> None:
         ItemReleased(actor="b", item="8", owner="mate-2", why="returned", is_failure=False),
         ItemClaimed(actor="b", item="8", owner="mate-2"),
     ]
-    lost = told(more)
+    lost = told(more, step_s=2.0)
     assert lost.picture().lost == ("7",)
     assert notes(lost.picture(), NoteKind.TAKEN) == ["item 8 back from mate-2, taken again by mate-2; lost: item 7"]
 
     again = [*more[:3], ItemReleased(actor="b", item="7", owner="mate-1", why="killed", is_failure=False), *more[3:]]
-    assert told(again).picture().lost == ()
-    back = told([*more, *agent("a9", "mate-1", "a0")])
+    assert told(again, step_s=2.0).picture().lost == ()
+    assert told(more, step_s=0.01).picture().lost == (), "the board has not seen it yet"
+    back = told([*more, *agent("a9", "mate-1", "a0")], step_s=2.0)
     assert back.picture().lost == (), "one of its name has it"
 
 

@@ -246,7 +246,7 @@ def _foot(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine:
             continue
         key = entry.shown.split(", ")[0] if len(entry.shown) > 5 and entry.short == "select" else entry.shown
         if len(key) + len(entry.short) + 3 > room:
-            break
+            continue  # a shorter one may still fit
         line += [Segment(f" {key}", look.style("bold cyan")), Segment(f" {entry.short} ", PLAIN)]
         room -= len(key) + len(entry.short) + 3
     line += [Segment(" ?", look.style("bold cyan")), Segment(" keys", PLAIN)]
@@ -282,7 +282,7 @@ def _entry(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine
 
 
 def _time_line(time: TimePosition, width: int, look: ScreenLook) -> ScreenLine:
-    state = f"{time.speed:g}x" if time.speed else look.sign("⏸", "||")
+    state = f"{time.speed:g}x" if time.speed else look.sign("‖", "||")
     sign = look.sign("▶", ">") if time.speed else ""
     end = "now" if time.is_growing else short_duration(time.end_s)
     left = f" {sign}{state} {short_duration(time.t_s)}/{end} event {time.event}/{time.events} "

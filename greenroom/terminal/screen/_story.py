@@ -53,7 +53,7 @@ class SwarmStory:
     def __init__(self, title: str = "", *, is_priced: bool = True, usd_of: UsdOf | None = None) -> None:
         self.title = title
         self.began_t: float | None = None
-        """Time of the first event, on the clock of the events."""
+        """Time of the first event, on the clock of the events; it may be set where later events have another clock."""
         self.last_s = 0.0
         """Seconds from the first event to the last one."""
         self.last_event = 0
@@ -129,7 +129,7 @@ class SwarmStory:
                 for note in self._notes
             ),
             questions=tuple(self._questions.values()),
-            lost=self._lost(),
+            lost=self._lost(now_s),
             totals=attrs.evolve(self._totals, cached_share=self._cached / self._input if self._input else 0.0),
         )
 
@@ -151,26 +151,10 @@ class SwarmStory:
         waiting = [(agent, 0) for agent in reversed(below.get("", []))]
         while waiting:
             agent, depth = waiting.pop()
-            rows.append(self._row(agent, depth, now_s, items.get(agent.name, "")))
+            unread = self._unread.get(agent.name, 0)
+            rows.append(agent.row(now_s, depth=depth, item=items.get(agent.name, ""), unread=unread))
             waiting += [(child, depth + 1) for child in reversed(below.get(agent.id, []))]
         return rows
-
-    def _row(self, agent: AgentActivity, depth: int, now_s: float, item: str) -> AgentRow:
-        return AgentRow(
-            id=agent.id,
-            name=agent.name,
-            state=agent.state,
-            color=agent.color,
-            depth=depth,
-            is_teammate=agent.is_teammate,
-            use=agent.use,
-            doing=agent.doing(now_s),
-            lane=agent.lane.samples(now_s),
-            item=item,
-            unread=self._unread.get(agent.name, 0),
-            restarts=agent.restarts,
-            flashes=now_s - agent.changed_s < FLASH_S,
-        )
 
     # --- agents ------------------------------------------------------------------------------------------------------
 
@@ -178,7 +162,7 @@ class SwarmStory:
         self._names[event.actor] = short_name(event.path)
         agent = self._agent(event.actor)
         if agent is not None:  # another incarnation
-            agent.state, agent.is_gone = "starting", False
+            agent.state, agent.gone_s = "starting", float("inf")
             agent.rest()
 
     def _agent_defined(self, event: Any) -> None:
@@ -247,7 +231,7 @@ class SwarmStory:
     def _actor_gone(self, event: Any) -> None:
         agent = self._agent(event.actor)
         if agent is not None:
-            agent.is_gone = True
+            agent.gone_s = self.last_s
             if not agent.is_teammate and agent.owner:  # sub-agents come and go
                 del self._agents[event.actor]
 
@@ -267,13 +251,13 @@ class SwarmStory:
 
     def _fate(self) -> str:
         """Return what can be said of the items now: that none is lost, or which ones are."""
-        lost = self._lost()
+        lost = self._lost(self.last_s)
         return f"lost: item {', '.join(lost)}" if lost else "nothing lost"
 
-    def _lost(self) -> tuple[str, ...]:
+    def _lost(self, now_s: float) -> tuple[str, ...]:
         mates = [agent for agent in self._agents.values() if agent.is_teammate]
-        gone = {agent.name for agent in mates if agent.is_gone}
-        return self._board.lost(gone - {agent.name for agent in mates if not agent.is_gone}) if gone else ()
+        gone = {agent.name for agent in mates if agent.has_left(now_s)}
+        return self._board.lost(gone - {agent.name for agent in mates if agent.gone_s > now_s}) if gone else ()
 
     # --- model and tools ---------------------------------------------------------------------------------------------
 
@@ -393,6 +377,14 @@ class SwarmStory:
         to = LEAD if event.to == MAIL_LEAD else event.to
         self._unread[to] = max(0, self._unread.get(to, 0) - 1)
 
+    def _session_begin(self, _: Any) -> None:
+        """Begin, or go on in another process: its agents are other actors, the items are as they were."""
+        if self._agents:
+            self._agents, self._own = {}, set()
+            self._questions, self._unread = {}, {}
+            self.state = "running"
+            self._say(NoteKind.RESTART, "the run is resumed by another process")
+
     def _session_end(self, event: Any) -> None:
         self.state = "done" if event.state == "completed" else event.state
 
@@ -446,5 +438,6 @@ _FOLDS: Final[Mapping[str, _Fold]] = {
     "mail.sent": SwarmStory._mail_sent,
     "mail.read": SwarmStory._mail_gone,
     "mail.returned": SwarmStory._mail_gone,
+    "session.begin": SwarmStory._session_begin,
     "session.end": SwarmStory._session_end,
 }
