@@ -244,7 +244,7 @@ def _foot(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine:
     for entry in keys_of(controls.mode):
         if not entry.short or entry.does.startswith("show or hide"):
             continue
-        key = entry.shown.split(", ")[0] if len(entry.shown) > 5 and entry.short == "select" else entry.shown
+        key = entry.shown.split(", ")[0] if entry.short == "select" else look.sign(entry.signs, "") or entry.shown
         if len(key) + len(entry.short) + 3 > room:
             continue  # a shorter one may still fit
         line += [Segment(f" {key}", look.style("bold cyan")), Segment(f" {entry.short} ", PLAIN)]
