@@ -13,17 +13,23 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import attrs
 import pyte
 import pytest
 
+from greenroom.cli import main
+from greenroom.core import UsageError
+from greenroom.replay import watch_run
+from greenroom.replay._play import play_run
 from greenroom.session import SessionBegan
 from greenroom.swarm._event_reader import fold_earlier
 from greenroom.swarm._key_actions import call_words
 from greenroom.swarm._live_view import LiveView
+from greenroom.swarm._swarm import has_screen
+from greenroom.swarm._swarm_plan import SwarmOptions
 from greenroom.swarm._swarm_summary import Summary, folded, styled_summary, summary_lines, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.terminal import Keyboard
@@ -180,6 +186,46 @@ async def test_a_resumed_run_is_shown_with_what_was_done_before(tmp_path: Path) 
     assert now.elapsed_s == pytest.approx(whole.last_s + 0.5)
     assert now.notes[-1].text == "the run is resumed by another process"
     await fold_earlier(SwarmStory(), tmp_path / "missing", 9, 0.0)
+
+
+@pytest.mark.parametrize(("term", "is_drawn"), [("xterm", True), ("dumb", False), ("", False)])
+def test_a_terminal_without_a_cursor_gets_lines(
+    term: str, is_drawn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    journal, _ = record(tmp_path)
+    monkeypatch.setattr("greenroom.replay._play.open_keyboard", lambda: nullcontext(object()))
+    monkeypatch.setattr("greenroom.replay._play._show", lambda *_: 77)
+
+    assert has_screen(SwarmOptions(path=tmp_path)) == is_drawn
+    assert watch_run(str(journal), runs=None) == (77 if is_drawn else 0)
+    if not is_drawn:
+        with pytest.raises(UsageError, match="needs a terminal whose cursor can be moved"):
+            play_run(str(journal), runs=None)
+
+
+def test_a_report_that_cannot_be_written_is_said_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe, runs = tmp_path / "recipe.py", tmp_path / "runs"
+    recipe.write_text(
+        "from greenroom.models import Call\n"
+        "from greenroom.swarm.recipes import Recipe, Role\n"
+        "from pathlib import Path\n"
+        "def lead(request):\n"
+        "    if len(request.messages) > 1:\n"
+        "        return 'It is not written.'\n"
+        f"    (*Path({str(runs)!r}).glob('2*'),)[0].joinpath('report.md').mkdir()\n"
+        "    return Call('WriteReport', {'content': 'x'})\n"
+        "RECIPE = Recipe(name='r', task='t', lead=Role(name='lead'), roles=[Role(name='mate', count=1)],\n"
+        "    playbook={'lead': lead, 'mate': lambda _: 'Ready.'})\n"
+    )
+
+    assert main(["swarm", str(tmp_path), "--recipe", str(recipe), "--runs", str(runs), "--model", "playbook"]) == 1
+
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "Report: none was written" in out
+    assert "Why:    " in out
 
 
 def test_every_view_is_a_view() -> None:
