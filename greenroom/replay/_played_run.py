@@ -174,6 +174,8 @@ class PlayedRun:
     def _hint(self) -> str:
         """Return what there is to say of the reading, behind the title."""
         said = [self._remark] if self._remark else []
+        if not (self.head.count or self.head.is_playing or said):
+            said.append("Space plays it, g goes to a moment")
         if self._moments.folded < min(self.head.count, len(self.index)) or (
             self._latest is not None and self._moments.folded < len(self.index)
         ):

@@ -6,7 +6,7 @@ and a fallback to another model, are not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -47,8 +47,8 @@ def run_cost(entries: Iterable[Entry]) -> tuple[Decimal, tuple[str, ...]]:
     return usd, tuple(sorted(unpriced))
 
 
-def cost_in_words(usd: str, unpriced: Iterable[str]) -> str:
-    """Return the cost for people, such as `about $0.42 at list prices`; empty if only rules were asked.
+def cost_in_words(usd: str, unpriced: Collection[str]) -> str:
+    """Return the cost for people, such as `about $0.42 at list prices`; empty if nothing was asked.
 
     Args:
         usd: Dollars of the requests that have a price.
@@ -58,7 +58,9 @@ def cost_in_words(usd: str, unpriced: Iterable[str]) -> str:
     if names:
         known = f"; the others cost about ${Decimal(usd):.2f}" if Decimal(usd) else ""
         return f"cost unknown, as no price of {', '.join(names)} is known{known}"
-    return f"about ${Decimal(usd):.2f} at list prices" if Decimal(usd) else ""
+    if Decimal(usd):
+        return f"about ${Decimal(usd):.2f} at list prices"
+    return "not billed, as fixed rules did the work" if RULES in unpriced else ""
 
 
 def _usage_of(event: Any) -> Usage:

@@ -184,7 +184,7 @@ async def test_a_resumed_run_is_shown_with_what_was_done_before(tmp_path: Path) 
     now = story.picture()
     assert (now.cards, now.agents, now.questions, now.state) == (whole.picture().cards, (), (), "running")
     assert now.elapsed_s == pytest.approx(whole.last_s + 0.5)
-    assert now.notes[-1].text == "the run is resumed by another process"
+    assert now.notes[-1].text == "resumed in a new process: items and findings are as they were"
     await fold_earlier(SwarmStory(), tmp_path / "missing", 9, 0.0)
 
 
@@ -288,4 +288,9 @@ def test_the_findings_that_matter_most_are_the_numbered_ones_of_the_report(tmp_p
     assert top_findings(report) == ("a.py:1: Broken, x", "b/c.py:22 Bad")
     report.write_text("".join(f"- `f.py:{number}` bad\n" for number in range(9)), encoding="utf-8")
     assert top_findings(report) == tuple(f"f.py:{number} bad" for number in range(5))
+    code = "- `f.py:1` `print(1)`\n- `f.py:2` `print(2)`\n"
+    report.write_text(
+        f"# R\n\n## Tidiness\n\n### `print` (2)\n\n{code}\n### `eval` (1)\n\n- `g.py:3` `eval(x)`\n", "utf-8"
+    )
+    assert top_findings(report) == ("f.py:1: print (2)", "g.py:3: eval (1)")
     assert top_findings(tmp_path / "none.md") == ()

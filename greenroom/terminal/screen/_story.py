@@ -383,7 +383,7 @@ class SwarmStory:
             self._agents, self._own = {}, set()
             self._questions, self._unread = {}, {}
             self.state = "running"
-            self._say(NoteKind.RESTART, "the run is resumed by another process")
+            self._say(NoteKind.RESTART, "resumed in a new process: items and findings are as they were")
 
     def _session_end(self, event: Any) -> None:
         self.state = "done" if event.state == "completed" else event.state
