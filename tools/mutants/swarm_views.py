@@ -54,7 +54,7 @@ SWARM_VIEWS: Final = (
         ("S-woken",),
         _BOARD,
         "if state.is_done and not home.was_done:",
-        "if state.is_done and home.was_done:",
+        "if state.is_done and state.quarters < 4:",
         tests=_ITEMS,
     ),
     Mutant(
