@@ -35,7 +35,7 @@ def run_cost(entries: Iterable[Entry]) -> tuple[Decimal, tuple[str, ...]]:
     models: dict[str, str] = {}
     usd, unpriced = Decimal(0), set()
     for entry in entries:
-        if entry.kind == "agent.defined":
+        if entry.kind == "agent.defined" or (entry.kind == "mate.joined" and entry.get("model")):
             models[entry.event.actor] = entry["model"]
         elif entry.kind == "model.end":
             model = models.get(entry.event.actor, "")

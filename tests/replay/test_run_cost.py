@@ -10,6 +10,7 @@ import pytest
 from greenroom.agents.events import AgentDefined, ModelEnded
 from greenroom.core import Event
 from greenroom.replay._run_cost import RULES, cost_in_words, request_usd, run_cost
+from greenroom.teams import TeammateJoined
 from greenroom.trace import Entry
 
 
@@ -41,6 +42,10 @@ def test_requests_cost_what_the_model_of_their_agent_costs() -> None:
     priced = entries([lead, mate, ended("a0"), ended("a1"), ended("a1")])
 
     assert run_cost(priced) == (Decimal("3.2") + 2 * Decimal("1.6"), ())
+    joined = TeammateJoined(
+        actor="a0", team="t", name="ann", agent="a0", color="", definition="d", model="claude-haiku-4-5"
+    )
+    assert run_cost(entries([lead, joined, ended("a0")])) == (Decimal("1.6"), ()), "older journals told another one"
     assert run_cost([*priced, *entries([other, ended("a2"), ended("unknown")])])[1] == ("", "local-1")
     assert request_usd("claude-haiku-4-5", ended("a1")) == pytest.approx(1.6)
     assert request_usd("local-1", ended("a2")) is None

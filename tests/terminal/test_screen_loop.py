@@ -173,8 +173,10 @@ async def test_a_terminal_that_takes_nothing_holds_up_nothing(autojump_clock: Mo
         terminal.resize(MIDDLE)
         async with shown_on(terminal, shown, ScreenControls()) as loop:
             for number in range(100):
-                shown.version, shown.now = number, attrs.evolve(PICTURE, title=f"number {number}", elapsed_s=number)
+                now = (ASKING, PICTURE)[number % 2]
+                shown.version, shown.now = number, attrs.evolve(now, title=f"number {number}", elapsed_s=number)
                 await trio.sleep(0.5)
+            assert 0 < len(loop._screen._pending) < 20_000, "a picture, not a hundred"
             await terminal.settle()
 
             assert terminal.cells() == expected_cells(draw_screen(shown.now, loop.controls, MIDDLE, LOOK), MIDDLE, LOOK)

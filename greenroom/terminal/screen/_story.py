@@ -195,6 +195,7 @@ class SwarmStory:
         if agent is None:
             agent = self._add_agent(event.actor, event.name)
         agent.name, agent.color, agent.is_teammate = event.name, event.color, True
+        agent.model = event.model or agent.model  # older journals tell the model of the session before
 
     def _set_state(self, actor: str, state: str) -> None:
         agent = self._agent(actor)
