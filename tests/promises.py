@@ -485,7 +485,10 @@ PROMISES: Final = {
     "S-partial": Promise(
         "A swarm that reaches its budget stops in order, and its partial report says so on top.", "swarm"
     ),
-    "S-question": Promise("What waits for a person is on top of the screen at any size, with its whole call.", "swarm"),
+    "S-question": Promise(
+        "What waits for a person is on top of the screen at any size, with as much of its call as three lines hold.",
+        "swarm",
+    ),
     "S-keys": Promise(
         "A key does on the terminal what its table says, and ends nothing without a second one.", "swarm"
     ),
